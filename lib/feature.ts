@@ -1,10 +1,12 @@
 import type { SchemaChange } from '../migrations/migration.ts'
 import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
+import type { Check, MountedSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
 import type { LoginPage } from './endpoints/login-form.ts'
+import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
@@ -22,7 +24,7 @@ import type { User } from './users/users.ts'
 // templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
 //
 // A feature adds its own names to interfaces of the core by declaration merging: its option to `Features`, its events to
-// `EventDetails`, its pages to `PageModels`, and what it gives the host to `AuthRouter`.
+// `EventDetails`, its pages to `PageModels`, and what it gives the host to `HostApi`.
 
 /** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
 export interface UserData {
@@ -101,11 +103,31 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /**
+   * Stores or renews a client that describes itself elsewhere, before it is looked up. Any other id costs no statement.
+   *
+   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   */
+  refreshClient?(
+    server: AuthorizationServer,
+    clientId: string,
+    from: { readonly address?: string },
+  ): Promise<void>
+  /** Pages for the people who operate the server. They are served if a feature lets operators in. */
+  readonly operatorPages?: readonly OperatorPage[]
+  /**
+   * Lets operators in.
+   *
+   * @param others the pages of the other features
+   * @returns the endpoints of these and its own pages
+   */
+  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
   /** Its limits beside those of its endpoints, with their defaults; the option `throttle.limits` can change them. */
   readonly limits?: Readonly<Record<string, Limit>>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
-  /** What the host gets on the router, such as `oauth.developers`. */
+  /** What the host gets on the router. */
   hostApi?(server: ServerSetup): Partial<HostApi>
 }
 
@@ -127,6 +149,8 @@ export interface TokenCommands {
 export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
+  /** What `latchkey doctor` asks the running server. */
+  readonly checks?: readonly Check<MountedSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }
@@ -140,6 +164,8 @@ export interface Feature<Option = unknown> {
   /** Its tables. They exist in every database, whether the feature is on or off. */
   readonly migrations: ReadonlyMap<string, SchemaChange>
   readonly texts: FeatureTexts
+  /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
+  readonly operatorTexts?: Readonly<Record<string, string>>
   /** Undefined if it stores nothing about users. */
   readonly userData: UserData | undefined
   /** Undefined if it stores nothing about clients. */

@@ -9,11 +9,6 @@ export type {
   SavedClient,
   UpdateOptions,
 } from './clients/administration.ts'
-export type {
-  DeveloperAdministration,
-  DeveloperClient,
-  DeveloperDecision,
-} from './clients/developer-requests.ts'
 export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
 export type { AuthEvent, EventDetails, EventType, RevocationReason } from './events/event.ts'
@@ -107,7 +102,6 @@ export type { RequestObjectAlgorithm } from './protocol/request-object.ts'
 export type { SecurityProfile } from './protocol/security-profile.ts'
 export type { KeyBinding } from './protocol/token-binding.ts'
 export type { ActClaim } from './protocol/token-context.ts'
-export type { OwnerStatus } from './repositories/client-owners.ts'
 export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
 export type { EventRecord } from './repositories/events.ts'
 export { type AuthRouter, authRouter } from './router.ts'

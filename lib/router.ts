@@ -2,7 +2,6 @@ import express, { type ErrorRequestHandler, type RequestHandler, type Router } f
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
-import { type DeveloperAdministration, developerAdministration } from './clients/developer-requests.ts'
 import { warnAtStart } from './doctor/start.ts'
 import { wellKnownNames } from './endpoints/discovery.ts'
 import { healthEndpoint } from './endpoints/health.ts'
@@ -36,8 +35,6 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly users: UserLifecycle
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
-  /** Decides about the clients that your users register. */
-  readonly developers: DeveloperAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
   readonly keys: KeyAdministration
   /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
@@ -164,7 +161,6 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
     events: server.events.listeners,
     users: userLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),
-    developers: developerAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),
     ready: () => server.ready().then(() => {}),

@@ -1,8 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
-import { clientOwners } from './client-owners.ts'
-import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
@@ -38,11 +36,9 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['011_salts', salts],
   ['012_throttles', throttles],
   ['013_consent_receipts', consentReceipts],
-  ['014_client_registrations', clientRegistrations],
-  ['015_client_logos', clientLogos],
-  ['016_events', events],
-  ['017_second_factors', secondFactors],
-  ['018_passkeys', passkeys],
-  ['019_client_owners', clientOwners],
-  ['020_imported_secrets', importedSecrets],
+  ['014_client_logos', clientLogos],
+  ['015_events', events],
+  ['016_second_factors', secondFactors],
+  ['017_passkeys', passkeys],
+  ['018_imported_secrets', importedSecrets],
 ])

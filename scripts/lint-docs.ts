@@ -3,7 +3,8 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
-import { checks as doctorChecks } from '../lib/doctor/index.ts'
+import { loadTools } from '../lib/cli/tools.ts'
+import { checks as checksOfCore } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -165,6 +166,8 @@ const checkTitles = (page: string): number => {
 }
 
 /** A database that does not answer is found before any check. */
+const doctorChecks = [...checksOfCore, ...(await loadTools()).flatMap(({ checks = [] }) => checks)]
+
 const checkDoctor = (): void => {
   const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
   const shown = rows.flatMap((cell) => all(cell, /`([\w-]+)`/g))
@@ -255,6 +258,13 @@ const membersOf = (file: string, name: string): string[] => {
   return members
 }
 
+/** What features add to the router. */
+const membersOfFeatures = (): string[] =>
+  readdirSync(join(root, 'lib/features'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => all(read(`lib/features/${name}`), /^ {2}interface HostApi \{\n([\s\S]*?)^ {2}\}/gm))
+    .flatMap((body) => all(body, /^ {4}readonly (\w+)/gm))
+
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {
   const parts = [
@@ -264,7 +274,8 @@ const checkApi = (): void => {
   ] as const
   for (const [heading, file, name] of parts) {
     const text = section('docs/api.md', heading)
-    sameSet(all(text, /^\| `(\w+)/gm), membersOf(file, name))
+    const added = name === 'AuthRouter' ? membersOfFeatures() : []
+    sameSet(all(text, /^\| `(\w+)/gm), [...membersOf(file, name), ...added])
   }
 }
 

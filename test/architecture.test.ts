@@ -18,7 +18,7 @@ const floors = [
   ['authorization'],
   ['account'],
   ['endpoints'],
-  ['command'],
+  ['command', 'check'],
   ['feature'],
   ['features'],
   ['guards', 'schema'],
@@ -32,7 +32,7 @@ const floors = [
 
 /** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
 const tools = ['cli', 'testing', 'import', 'samples', 'preview']
-const loadedOfDoctor = ['check', 'clients', 'configuration', 'database', 'diagnosis', 'start']
+const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start']
 
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {
@@ -217,9 +217,9 @@ test('a tool that the server loads through another file is found', () => {
   const files = {
     'lib/index.ts': `export { authRouter } from './router.ts'`,
     'lib/router.ts': `import type { Sample } from './samples/sample.ts'\nimport './doctor/start.ts'`,
-    'lib/doctor/start.ts': `import './requests.ts'\nimport './check.ts'`,
+    'lib/doctor/start.ts': `import './requests.ts'\nimport './clients.ts'`,
     'lib/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
-    'lib/doctor/check.ts': '',
+    'lib/doctor/clients.ts': '',
     'lib/import/peers.ts': '',
     'lib/samples/sample.ts': '',
   }

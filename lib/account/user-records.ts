@@ -1,5 +1,4 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { releaseClientsOf } from '../clients/developers.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
   countRecoveryCodes,
@@ -7,7 +6,6 @@ import {
   findClientsOfLogin,
   findSecondFactorRecord,
   listAuthorizations,
-  listClientIdsOfOwner,
   listConsentReceipts,
   listConsents,
   listEventsOfSubject,
@@ -64,8 +62,6 @@ export interface UserExport {
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
-  /** The ids of the clients that the user registered, if there are any. */
-  readonly clients?: readonly string[]
   /** The user's passkeys. */
   readonly passkeys: readonly {
     readonly name: string
@@ -97,7 +93,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
-  const clients = await listClientIdsOfOwner(database, { subject })
   const passkeys = await listPasskeys(database, { subject })
   const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
@@ -107,7 +102,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   return {
     ...(events && { events }),
     ...ofFeatures,
-    ...(clients.length > 0 && { clients }),
     ...(secondFactor && { secondFactor }),
     consents,
     receipts,
@@ -152,7 +146,6 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   await removeSecondFactor(database, { subject })
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
-  await releaseClientsOf(server, subject)
   if (server.eventLog) {
     await server.eventLog.settled()
     await removeEventsOfSubject(database, { subject })

@@ -4,7 +4,7 @@ import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
-import { type Client, clientName, logoHash } from '../protocol/client.ts'
+import { type Client, clientName, describedAt, logoHash } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
 import { needsConsent } from '../protocol/next-step.ts'
@@ -42,7 +42,7 @@ export const clientCard = (
   host: redirectUri === undefined ? '' : webHost(redirectUri),
   unverified: client.metadata.self_described !== undefined,
   onDevice: redirectUri === undefined || redirectUriKind(redirectUri) !== 'https',
-  source: client.metadata.self_described === 'document' ? new URL(client.clientId).host : '',
+  source: describedAt(client)?.host ?? '',
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
   tosUri: inLanguage(client.metadata, 'tos_uri', language),
 })

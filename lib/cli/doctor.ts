@@ -17,6 +17,7 @@ import type { Options } from '../options/resolve.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { loadOptions } from './config.ts'
 import { note, print, styled } from './terminal.ts'
+import { loadTools } from './tools.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
 
@@ -62,7 +63,7 @@ const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagn
   try {
     const mount = await openMount(url ?? options.issuer, options, now)
     note(`server: ${mount.url}`)
-    return await diagnoseMount({ ...subject, mount })
+    return await diagnoseMount({ ...subject, mount }, await loadTools())
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error
     if (url !== undefined) throw new UsageError(error.message)

@@ -9,7 +9,6 @@ import { OAuthError } from '../protocol/errors.ts'
 import { migrations } from '../schema.ts'
 import { createClientCommand, updateClientCommand } from './client.ts'
 import { listClientsCommand, showClientCommand } from './client-list.ts'
-import { approveClientCommand, clientRequestsCommand, refuseClientCommand } from './client-requests.ts'
 import { deleteClientCommand, disableClientCommand, enableClientCommand } from './client-state.ts'
 import { applyClientsCommand, driftOfClientsCommand, planClientsCommand } from './clients.ts'
 import { readCommandLine } from './command-line.ts'
@@ -45,9 +44,6 @@ const own: readonly Command[] = [
   enableClientCommand,
   deleteClientCommand,
   rotateSecretCommand,
-  clientRequestsCommand,
-  approveClientCommand,
-  refuseClientCommand,
   planClientsCommand,
   applyClientsCommand,
   driftOfClientsCommand,

@@ -7,7 +7,6 @@ import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
-import { approveEnabledClient } from '../repositories/client-owners.ts'
 import {
   type ClientRecord,
   findClient,
@@ -303,8 +302,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     enable: async (clientId, { ifUnchanged } = {}) => {
       await ready()
       await transaction(database, async (tx) => {
-        // A change by the owner begins with the same row, so that it comes before this or is refused.
-        await approveEnabledClient(tx, { clientId, now: now() })
+        for (const { clientData } of installed) await clientData?.enable?.(tx, { clientId, now: now() })
         if (ifUnchanged) await lockUnchanged(tx, clientId, { metadata: metadataOf(ifUnchanged), now: now() })
         await setDisabled(tx, clientId, false)
       })

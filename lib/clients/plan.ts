@@ -4,7 +4,6 @@ import type { Database } from '../database/types.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { listOwnedClientIds } from '../repositories/client-owners.ts'
 import {
   type ClientRecord,
   findClientRecord,
@@ -130,15 +129,15 @@ const compareAll = async (
 
 const unlistedClients = async (
   db: Database,
+  installed: ClientRegistry['installed'],
   registrations: readonly CheckedRegistration[],
   unlisted: Unlisted,
   now: number,
 ): Promise<ClientDifference[]> => {
   if (unlisted === 'ignore') return []
-  const listed = new Set([
-    ...registrations.map(({ clientId }) => clientId),
-    ...(await listOwnedClientIds(db)),
-  ])
+  const listed = new Set(registrations.map(({ clientId }) => clientId))
+  for (const { clientData } of installed)
+    for (const clientId of (await clientData?.listOwned?.(db)) ?? []) listed.add(clientId)
   return (await listClients(db, { now }))
     .filter(({ clientId, metadata }) => !listed.has(clientId) && metadata.self_described === undefined)
     .map(({ clientId }) => ({ client_id: clientId, action: unlisted, fields: [] }))
@@ -158,13 +157,13 @@ const assertDistinct = (registrations: readonly CheckedRegistration[]): void => 
  * @returns the clients that differ; empty if the database has what the list says
  */
 export const planClients = async (
-  { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
+  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
   registrations: readonly CheckedRegistration[],
   { unlisted }: { readonly unlisted: Unlisted },
 ): Promise<ClientDifference[]> => {
   assertDistinct(registrations)
   const compared = await compareAll(database, registrations, now())
-  const others = await unlistedClients(database, registrations, unlisted, now())
+  const others = await unlistedClients(database, installed, registrations, unlisted, now())
   return [...compared.filter(isChanged).map(({ difference }) => difference), ...others]
 }
 
@@ -179,16 +178,17 @@ export interface AppliedClients {
 const store = async (
   tx: Database,
   { registration, existing }: Comparison,
+  registry: Pick<ClientRegistry, 'installed'>,
   { keepPreviousFor, now }: { readonly keepPreviousFor: number; readonly now: number },
 ): Promise<ClientCredentials> => {
   const [current] = existing?.secretHashes ?? []
   const rotates =
     keepPreviousFor > 0 && current !== undefined && secretChange(registration, existing) === 'set'
-  if (!rotates) return storeClient(tx, registration, existing, now)
+  if (!rotates) return storeClient(tx, registry, registration, existing, now)
   const { clientId, secret = '' } = registration
   const rotation = { current, next: hashSecret(secret), currentExpiresAt: now + keepPreviousFor }
   await rotateClientSecret(tx, { clientId, now, ...rotation })
-  return storeClient(tx, { ...registration, secret: undefined }, existing, now)
+  return storeClient(tx, registry, { ...registration, secret: undefined }, existing, now)
 }
 
 /**
@@ -216,11 +216,11 @@ export const applyClients = async (
   const applied = await transaction(database, async (tx) => {
     const time = now()
     const compared = await compareAll(tx, registrations, time)
-    const others = await unlistedClients(tx, registrations, unlisted, time)
+    const others = await unlistedClients(tx, installed, registrations, unlisted, time)
     const credentials: ClientCredentials[] = []
     for (const one of compared) {
       const { clientId } = one.registration
-      const stored = isChanged(one) && (await store(tx, one, { keepPreviousFor, now: time }))
+      const stored = isChanged(one) && (await store(tx, one, { installed }, { keepPreviousFor, now: time }))
       credentials.push(stored || { client_id: clientId })
       progress?.(credentials.length)
     }

@@ -1,8 +1,8 @@
+import { type Check, error, type Finding, note, type StoredSubject, warning } from '../check.ts'
 import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { type Client, isPublic } from '../protocol/client.ts'
 import { redirectUriKind } from '../protocol/redirect-uri.ts'
 import { listFirstClients } from '../repositories/clients.ts'
-import { type Check, error, type Finding, note, type StoredSubject, warning } from './check.ts'
 
 /** Domains of tunnels, and names that resolve to any address: anyone may have such a host tomorrow. */
 const borrowed =

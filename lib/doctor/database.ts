@@ -1,3 +1,4 @@
+import { type Check, error, type Finding, type StoredSubject, warning } from '../check.ts'
 import { databaseTime } from '../database/clock.ts'
 import { hostTables } from '../database/open.ts'
 import { schemaVersion } from '../database/schema-version.ts'
@@ -7,7 +8,6 @@ import { isUserMapping } from '../options/users.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { migrations } from '../schema.ts'
 import { hostTable } from '../users/mapped-users.ts'
-import { type Check, error, type Finding, type StoredSubject, warning } from './check.ts'
 
 const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>
   users !== undefined && isUserMapping(users) ? users : undefined

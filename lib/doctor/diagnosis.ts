@@ -1,4 +1,4 @@
-import type { Check, Finding, StoredSubject, Subject } from './check.ts'
+import type { Check, Finding, StoredSubject, Subject } from '../check.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'

@@ -1,6 +1,7 @@
+import type { Check, MountedSubject, StoredSubject } from '../check.ts'
 import { schemaVersion } from '../database/schema-version.ts'
+import type { FeatureTools } from '../feature.ts'
 import { migrations } from '../schema.ts'
-import type { Check, MountedSubject, StoredSubject } from './check.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks, schemaChecks } from './database.ts'
@@ -8,9 +9,9 @@ import { type Diagnosis, diagnoseStart, runAll } from './diagnosis.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 
-export type { Finding, Level, StoredSubject, Subject, Versions } from './check.ts'
+export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
 export { type Diagnosis, diagnoseConfiguration } from './diagnosis.ts'
-export { type Mount, openMount, UnreachableError } from './mount.ts'
+export { openMount, UnreachableError } from './mount.ts'
 
 /**
  * Checks what is stored. Without a current schema, only the schema is checked.
@@ -23,11 +24,18 @@ export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosi
   return pending.length > 0 ? ofSchema : [...ofSchema, ...(await diagnoseStart(subject))]
 }
 
-/** Checks a running server with requests. */
-export const diagnoseMount = (subject: MountedSubject): Promise<Diagnosis[]> =>
-  runAll([...requestChecks, ...reportChecks], subject)
+/**
+ * Checks a running server with requests.
+ *
+ * @param tools of the features, which may have checks of their own
+ */
+export const diagnoseMount = (
+  subject: MountedSubject,
+  tools: readonly FeatureTools[],
+): Promise<Diagnosis[]> =>
+  runAll([...requestChecks, ...tools.flatMap(({ checks = [] }) => checks), ...reportChecks], subject)
 
-/** Every check; the documentation lists them. */
+/** Every check of the core; the documentation lists them. */
 export const checks: readonly Pick<Check<never>, 'id' | 'title'>[] = [
   ...configurationChecks,
   ...schemaChecks,

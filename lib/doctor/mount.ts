@@ -1,31 +1,10 @@
+import type { Answer, Mount } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
 import type { Options } from '../options/resolve.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000
-
-/** An answer of the running app. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Headers
-  /** The body if it is a JSON object, else undefined. */
-  readonly json: Readonly<Record<string, unknown>> | undefined
-}
-
-/** A running server. */
-export interface Mount {
-  /** The URL of the mount, without a trailing slash. */
-  readonly url: string
-  /** The discovery document below the mount. */
-  readonly discovery: Answer
-  /** What the app reports about itself; undefined if it does not recognize our secret. */
-  readonly report: SelfReport | undefined
-  /** Requests a URL or a path below the mount. */
-  get(path: string): Promise<Answer>
-  /** Sends a form to a path below the mount. */
-  post(path: string, form: Readonly<Record<string, string>>): Promise<Answer>
-}
 
 /** The server cannot be reached. */
 export class UnreachableError extends Error {

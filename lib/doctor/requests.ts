@@ -1,4 +1,4 @@
-import { type Check, error, type Finding, type MountedSubject, note, warning } from './check.ts'
+import { type Check, error, type Finding, type MountedSubject, note, warning } from '../check.ts'
 import { clockTolerance } from './database.ts'
 import { isOurError, secondsAhead } from './mount.ts'
 
@@ -141,20 +141,6 @@ const headerFindings = async (subject: MountedSubject): Promise<Finding[]> => {
   ]
 }
 
-/** A stranger has neither a session nor a cookie, so an administrator's page must not open. */
-const adminFindings = async ({ mount, options }: MountedSubject): Promise<Finding[]> => {
-  if (mount.discovery.status !== 200 || options.admin === undefined) return []
-  const { status } = await mount.get('/admin')
-  return status === 200
-    ? [
-        (options.production ? error : warning)(
-          'the admin pages open without a login, so anyone can register clients that need no consent',
-          "admin: (req) => req.session.user?.role === 'admin' && String(req.session.user.id)",
-        ),
-      ]
-    : []
-}
-
 /** Checks that send requests to the running server. */
 export const requestChecks: readonly Check<MountedSubject>[] = [
   { id: 'mount', title: 'the server runs at its issuer', run: issuerFindings },
@@ -162,5 +148,4 @@ export const requestChecks: readonly Check<MountedSubject>[] = [
   { id: 'clock', title: 'the clock of the server is right', run: clockFindings },
   { id: 'forms', title: 'forms of clients reach the server', run: formFindings },
   { id: 'headers', title: 'the pages keep their security headers', run: headerFindings },
-  { id: 'admin', title: 'the admin pages need a login', run: adminFindings },
 ]

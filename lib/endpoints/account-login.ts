@@ -20,17 +20,7 @@ import { passkeyPrompt } from './passkey-prompt.ts'
 // gives the session a new id, so a session that was planted before is worth nothing.
 
 /** The pages of the user's own account, below the mount, which sign the user in themselves. */
-const accountPaths = [
-  '/account',
-  '/account/passkeys',
-  '/account/second-factor',
-  '/developer',
-  '/developer/new',
-  '/developer/client',
-  '/developer/edit',
-  '/developer/rotate',
-  '/developer/delete',
-]
+const accountPaths = ['/account', '/account/passkeys', '/account/second-factor']
 
 /** A page of the account, as a feature describes it. */
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
@@ -39,9 +29,8 @@ const accountPageAt = ({ features }: AuthorizationServer, path: string | undefin
 /** The parameters of such a page that its sign-in form keeps. */
 type Query = Readonly<Record<string, string>>
 
-/** Name the page of the account that a user signs in to, on other pages than that one. */
+/** Names the page of the account that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'
-const clientParameter = 'client_id'
 
 /** The named parameters, as far as they are set. */
 const queryOf = (parameters: Parameters, names: readonly string[] = []): Query =>
@@ -60,9 +49,7 @@ export const namedAccountPage = (
   const named = parameters.optional(pageParameter)
   const added = accountPageAt(server, named)
   if (added) return { path: added.path, query: queryOf(parameters, added.parameters) }
-  const path = accountPaths.find((each) => each === named) ?? '/account'
-  const clientId = path.startsWith('/developer/') ? parameters.optional(clientParameter) : undefined
-  return { path, query: clientId === undefined ? {} : { [clientParameter]: clientId } }
+  return { path: accountPaths.find((each) => each === named) ?? '/account', query: {} }
 }
 
 /** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */

@@ -2,32 +2,17 @@ import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import type { Options } from '../options/resolve.ts'
 import { accountEndpoint } from './account.ts'
-import { adminClientEndpoint } from './admin/client.ts'
-import { adminClientsEndpoint } from './admin/clients.ts'
-import { adminDeleteClientEndpoint } from './admin/delete-client.ts'
-import { adminEventsEndpoint } from './admin/events.ts'
-import { adminKeysEndpoint } from './admin/keys.ts'
-import { adminNewClientEndpoint } from './admin/new-client.ts'
-import { adminRequestsEndpoint } from './admin/requests.ts'
-import { adminUsersEndpoint } from './admin/users.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
-import { developerEndpoint } from './developer.ts'
-import {
-  developerClientEndpoint,
-  developerDeleteEndpoint,
-  developerRotateEndpoint,
-} from './developer-client.ts'
-import { developerEditEndpoint, developerNewEndpoint } from './developer-form.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
+import type { OperatorPage } from './operator-page.ts'
 import { passkeysEndpoint } from './passkeys.ts'
-import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
 import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
@@ -49,25 +34,11 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
-const developerEndpoints: readonly Endpoint<PageContext>[] = [
-  developerEndpoint,
-  developerNewEndpoint,
-  developerClientEndpoint,
-  developerEditEndpoint,
-  developerRotateEndpoint,
-  developerDeleteEndpoint,
-]
-
-/** Only with the option `admin`. */
-const adminEndpoints: readonly Endpoint<PageContext>[] = [
-  adminClientsEndpoint,
-  adminNewClientEndpoint,
-  adminClientEndpoint,
-  adminDeleteClientEndpoint,
-  adminUsersEndpoint,
-  adminKeysEndpoint,
-  adminEventsEndpoint,
-]
+/** What a feature adds. */
+interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
+  readonly operatorPages?: readonly OperatorPage[]
+  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+}
 
 /**
  * The endpoints of one router; the documents that they keep belong to it.
@@ -75,18 +46,11 @@ const adminEndpoints: readonly Endpoint<PageContext>[] = [
  * @param added what the features add
  */
 export const createEndpoints = (
-  {
-    admin,
-    features,
-    login,
-    passkeys,
-    developers,
-  }: Pick<Options, 'admin' | 'features' | 'login' | 'passkeys' | 'developers'>,
-  added: readonly Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>>[],
+  { login, passkeys }: Pick<Options, 'login' | 'passkeys'>,
+  added: readonly Added[],
 ): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
-    ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [
@@ -99,10 +63,10 @@ export const createEndpoints = (
     accountEndpoint,
     ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
-    ...(developers ? developerEndpoints : []),
-    ...(admin ? adminEndpoints : []),
-    ...(admin && developers ? [adminRequestsEndpoint] : []),
     ...added.flatMap(({ pages = [] }) => pages),
+    ...added.flatMap(
+      ({ operatorArea }) => operatorArea?.(added.flatMap(({ operatorPages = [] }) => operatorPages)) ?? [],
+    ),
   ],
   discovery: createDiscoveryEndpoints(),
   files: [assetsEndpoint, logosEndpoint, ...added.flatMap(({ files = [] }) => files)],

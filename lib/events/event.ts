@@ -12,7 +12,7 @@ export type RevocationReason =
   /** A code or refresh token was used twice. */
   | `${keyof SingleUseParameters}_replayed`
   | 'revoked_by_client'
-  /** On the admin pages. */
+  /** By an operator, on our pages. */
   | 'revoked_by_admin'
   /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
   | 'too_many'
@@ -22,9 +22,9 @@ export interface OrganizationFields {
   readonly organization?: string
 }
 
-/** Set when an administrator did it on the admin pages. */
+/** Set when an operator did it on our pages. */
 interface ActorFields {
-  /** What the option `admin` returned about the administrator; undefined if it was `true`. */
+  /** What the host calls the operator; undefined if it did not say. */
   readonly actor?: string
 }
 
@@ -43,20 +43,8 @@ interface LoginAttempt {
 
 interface ClientFields extends ActorFields {
   readonly clientId: string
-  /** The user who did it on the developer pages. */
+  /** The user who did it to a client of their own. */
   readonly subject?: string
-}
-
-/** What became of a client that a user registered. */
-interface RequestFields {
-  readonly clientId: string
-  /** The user who owns the client. */
-  readonly subject: string
-}
-
-interface DecisionFields extends RequestFields {
-  /** Who decided, as the host said it. */
-  readonly by?: string
 }
 
 /** All events with their fields. No field contains a password, token, code or secret. */
@@ -134,12 +122,6 @@ export interface EventDetails {
   'client.enabled': ClientFields
   'client.deleted': ClientFields
   'client.secret_rotated': ClientFields
-  /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
-  'client.approval_requested': RequestFields
-  'client.approved': DecisionFields
-  'client.approval_refused': DecisionFields
-  /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
-  'client.transferred': { readonly clientId: string; readonly subject?: string }
   /** Client authentication failed. `clientId` is undefined if no client with the presented id is registered. */
   'client.refused': {
     readonly clientId: string | undefined

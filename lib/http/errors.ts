@@ -121,7 +121,7 @@ const clientOf = (
   return { name: clientName(client, language), uri }
 }
 
-/** An error page. Outside production it also shows the description to the developer. */
+/** An error page. Outside production it also shows the description. */
 export const sendErrorPage: Renderer = (incoming, error) => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError

@@ -62,12 +62,13 @@ const urlParameters = [
 /** Pages without a form whose URL needs no check. */
 const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   account: ownPath(server, '/account'),
-  developer: ownPath(server, '/developer'),
   'account-sign-in': ownPath(server, '/account', { returned: '1' }),
   'signed-out': ownPath(server, '/logout'),
   ...Object.fromEntries(
     server.features
       .flatMap(({ accountPages = [] }) => accountPages)
+      // A page about one thing needs the id of that thing in its URL.
+      .filter(({ parameters }) => parameters === undefined)
       .map(({ page, path }) => [page, ownPath(server, path)]),
   ),
 })

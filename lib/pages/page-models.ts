@@ -1,7 +1,5 @@
 import type { Organization } from '../protocol/organization.ts'
 import type { AccountPage } from './account-page-model.ts'
-import type { AdminPageModels } from './admin-page-models.ts'
-import type { DeveloperPageModels } from './developer-models.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -106,7 +104,7 @@ export interface PasskeyCard {
 }
 
 /** The model of each page. A page shows only its model and the branding. */
-export interface PageModels extends AdminPageModels, DeveloperPageModels {
+export interface PageModels {
   login: {
     /** Path the form posts to. */
     action: string
@@ -301,7 +299,7 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
     errorId: string
     /** ISO 8601. */
     time: string
-    /** For developers; never set in production. */
+    /** For those who write the client; never set in production. */
     detail?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
@@ -347,8 +345,8 @@ export interface PageModels extends AdminPageModels, DeveloperPageModels {
 /** The name of a page. */
 export type PageName = keyof PageModels
 
-/** Whether a page is one of the admin pages, whose texts are in English only. */
-export const isAdminPage = (page: PageName): page is keyof AdminPageModels => page.startsWith('admin-')
+/** Whether a page is for operators. Its texts are in English only. */
+export const isOperatorPage = (page: PageName): boolean => page.startsWith('operator-')
 
 /** A page in one of its states. */
 export type Sample = { [Name in PageName]: { name: string; page: Name; model: PageModels[Name] } }[PageName]

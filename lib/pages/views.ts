@@ -5,10 +5,9 @@ import { Eta } from 'eta'
 import type { Branding, LogoPair, Picture } from '../options/options.ts'
 import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
 import { type Asset, pictureName, readAssets } from './assets.ts'
-import { adminDictionary } from './i18n/admin.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
-import { isAdminPage, type PageModels, type PageName } from './page-models.ts'
+import { isOperatorPage, type PageModels, type PageName } from './page-models.ts'
 import { ownTemplates, viewFolders } from './template-version.ts'
 
 /** A language that the footer of a page offers. */
@@ -203,9 +202,9 @@ export const createViews = (options: {
   const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),
   )
-  const forAdmins = templateGlobals(branding, paths, adminDictionary)
+  const forOperators = templateGlobals(branding, paths, languages.operators)
   const globalsOf = (page: PageName, language: string) =>
-    isAdminPage(page) ? forAdmins : globals.get(language)
+    isOperatorPage(page) ? forOperators : globals.get(language)
   compileAll(engine, directory === undefined ? partials : [...ownTemplates(), ...partials])
   return {
     asset,

@@ -11,7 +11,6 @@ import { escapeHtml } from '../pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../pages/page-models.ts'
 import { createViews, type Views } from '../pages/views.ts'
 import { claimsByScope } from '../protocol/claims.ts'
-import { adminSamples } from '../samples/admin.ts'
 import { samples } from '../samples/index.ts'
 import type { Sample } from '../samples/sample.ts'
 import { previewIndex } from './overview.ts'
@@ -92,7 +91,7 @@ const loginOf = (
 export const previewPages = (options: PreviewOptions, tools: readonly FeatureTools[]): RequestListener => {
   const { branding, login, views: directory, scopes } = options
   const languages = createLanguages(options, features)
-  const states = [...samples, ...tools.flatMap((each) => each.samples ?? []), ...adminSamples]
+  const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
   const views = createViews({
     directory,
     branding,

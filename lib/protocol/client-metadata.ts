@@ -176,9 +176,9 @@ export interface ClientMetadata {
   refresh_token_absolute_lifetime?: number
   /**
    * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
-   * it on the developer pages, so that what it says is not verified. A change by the host removes it.
+   * it, so that what it says is not verified. A change by the host removes it.
    */
-  self_described?: 'registration' | 'document' | 'developer'
+  self_described?: 'registration' | 'document' | 'user'
   /** Set with `self_described` if `scope` follows the option `resources`. */
   scope_follows_resources?: true
 }

@@ -1,6 +1,5 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
-import { developerSamples } from './developer.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
 import { passkeySamples } from './passkey.ts'
@@ -15,7 +14,6 @@ export const samples: readonly Sample[] = [
   ...secondFactorSamples,
   ...accountSamples,
   ...passkeySamples,
-  ...developerSamples,
   ...errorSamples,
   ...signOutSamples,
   {

@@ -24,7 +24,7 @@ export interface Throttle {
   readonly guess: GuessThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
-  /** Counts what costs the server something, such as registrations. */
+  /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
 }
 

@@ -1,9 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
-import { adminSamples } from '../../lib/samples/admin.ts'
 import { openServer } from '../support/client-server.ts'
-import { createLanguages, createViews, samples } from '../support/views.ts'
+import { createLanguages, createViews, allSamples as states } from '../support/views.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {
@@ -37,7 +36,6 @@ const kindsIn = (html: string): string[] => {
   return kinds
 }
 
-const states = [...samples, ...adminSamples]
 const languages = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
 
 /** Answers with the states of all pages, and lets the browser keep stylesheets and scripts. */

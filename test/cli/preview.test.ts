@@ -6,14 +6,13 @@ import { join } from 'node:path'
 import request from 'supertest'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { previewPages } from '../../lib/preview/pages.ts'
-import { adminSamples } from '../../lib/samples/admin.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
-import { featureSamples, samples } from '../support/views.ts'
+import { allSamples, featureSamples } from '../support/views.ts'
 
 jest.setTimeout(60_000)
 
 const isExhaustive = process.env.TEST_ALL === '1'
-const firstByPage = new Map([...samples, ...adminSamples].toReversed().map(({ page, name }) => [page, name]))
+const firstByPage = new Map(allSamples.toReversed().map(({ page, name }) => [page, name]))
 const oneOfEachPage = [...firstByPage.values()].map((name) => `/de/${name}`)
 
 const cli = openCommandLine()
@@ -50,12 +49,12 @@ describe('latchkey preview', () => {
       ([, url = '']) => url,
     )
     // Those of the samples, and the consent page with the scopes of the host.
-    expect(states).toHaveLength(samples.length + adminSamples.length + 1)
+    expect(states).toHaveLength(allSamples.length + 1)
     for (const state of isExhaustive ? states : oneOfEachPage) {
       const { text } = await request(server).get(state).expect(200)
       expect({ state, isGerman: text.includes('<html lang="de"'), brand: text.includes('Juniper') }).toEqual({
-        // The admin pages are in English only.
-        ...{ state, isGerman: !state.includes('/admin-'), brand: true },
+        // Pages for operators are in English only.
+        ...{ state, isGerman: !state.includes('/operator-'), brand: true },
       })
     }
     const { text } = await request(server).get('/en/consent-your-scopes').expect(200)

@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
+import { loadTools } from '../../lib/cli/tools.ts'
 import {
   type Diagnosis,
   diagnoseConfiguration,
@@ -89,7 +90,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   return [
     ...(await diagnoseConfiguration(subject)),
     ...(await diagnoseDatabase({ ...subject, database, hostKnex: host.database.knex })),
-    ...(await diagnoseMount({ ...subject, mount })),
+    ...(await diagnoseMount({ ...subject, mount }, await loadTools())),
   ]
 }
 

@@ -45,16 +45,16 @@ describe('approval', () => {
     expect(textOf(page)).toContain('Sent to Latchkey for approval.')
     expect(await stateOf(agent, clientId)).toBe('Waiting for approval')
     expect((await tokensOf(clientId, secret)).status).toBe(400)
-    const [waiting] = await host.oauth.developers.list({ status: 'waiting' })
+    const [waiting] = await host.oauth.developers!.list({ status: 'waiting' })
     const client = { client_id: clientId, disabled: true }
     expect(waiting).toMatchObject({ subject: '1', approved: false, client })
 
-    await host.oauth.developers.approve(clientId, { by: 'root', revision: waiting?.revision ?? 0 })
+    await host.oauth.developers!.approve(clientId, { by: 'root', revision: waiting?.revision ?? 0 })
     expect((await tokensOf(clientId, secret)).status).toBe(200)
     const request = { client_id: clientId, scope: 'openid', redirect_uri: redirectUri, prompt: 'consent' }
     expect((await agent.open(authorizeUrl(request))).html).not.toContain('Unverified app')
     expect(await stateOf(agent, clientId)).toBe('Active')
-    expect(await host.oauth.developers.list({ status: 'waiting' })).toEqual([])
+    expect(await host.oauth.developers!.list({ status: 'waiting' })).toEqual([])
     expect(typesOf()).toEqual(['client.created', 'client.approval_requested', 'client.approved'])
     const approved = events.find(({ type }) => type === 'client.approved')
     expect(approved).toMatchObject({ clientId, subject: '1', by: 'root' })
@@ -62,7 +62,7 @@ describe('approval', () => {
 
   test('a client keeps working as approved while a change waits; a change that was not seen is not approved', async () => {
     const { clientId, secret } = await register(agent)
-    const { approve, refuse, list } = host.oauth.developers
+    const { approve, refuse, list } = host.oauth.developers!
     await approve(clientId)
     expect(textOf(await change(clientId, evil))).toContain('Sent to Latchkey for approval.')
     expect(await stateOf(agent, clientId)).toBe('Active. Changes are waiting for approval')
@@ -85,7 +85,7 @@ describe('approval', () => {
   test('a change that only removes applies at once and leaves the client approved', async () => {
     const two = `${redirectUri}\nhttps://desk.example.com/2`
     const { clientId } = await register(agent, { redirect_uris: two })
-    await host.oauth.developers.approve(clientId)
+    await host.oauth.developers!.approve(clientId)
     const page = await change(clientId, { redirect_uris: redirectUri, 'scopes:openid': '' })
     expect(textOf(page)).toContain('Your changes are saved.')
     const client = await clientOf(clientId)
@@ -99,7 +99,7 @@ describe('approval', () => {
 
   test('a refusal tells the owner why, and the client can be sent again', async () => {
     const { clientId } = await register(agent)
-    const { approve, refuse } = host.oauth.developers
+    const { approve, refuse } = host.oauth.developers!
     await refuse(clientId, { by: 'root', reason: 'The <b>name</b> is ours.' })
     const page = await agent.open(`${root}/client?client_id=${clientId}`)
     expect(page.html).toContain('The &lt;b&gt;name&lt;/b&gt; is ours.')
@@ -121,7 +121,7 @@ describe('approval', () => {
     await change(clientId, { client_name: 'Desk 2' })
     const { enable } = host.oauth.clients
     await expect(enable(clientId, { ifUnchanged })).rejects.toMatchObject({ status: 409 })
-    const [waiting] = await host.oauth.developers.list({ status: 'waiting' })
+    const [waiting] = await host.oauth.developers!.list({ status: 'waiting' })
     expect(waiting).toMatchObject({ approved: false, client: { client_id: clientId, disabled: true } })
     const form = await openForm(clientId)
     await enable(clientId)
@@ -187,7 +187,7 @@ describe('owners', () => {
     const bobs = await signedIn(bob)
     const { clientId } = await register(agent)
     for (const _ of [1, 2, 3]) await register(bobs)
-    const { transfer, ownerOf } = host.oauth.developers
+    const { transfer, ownerOf } = host.oauth.developers!
     for (const id of [clientId, 'web']) await transfer(id, 2)
     expect(await ownerOf('web')).toBe('2')
     expect(await stateOf(bobs, clientId)).toBe('Active')
@@ -201,14 +201,14 @@ describe('owners', () => {
   test('transfer() drops the waiting change of the previous owner, whose open form then changes nothing', async () => {
     says[ada.email] = 'approval'
     const { clientId } = await register(agent)
-    await host.oauth.developers.approve(clientId)
+    await host.oauth.developers!.approve(clientId)
     await change(clientId, evil)
     const form = await openForm(clientId)
-    await host.oauth.developers.transfer(clientId, 2)
-    const [owned] = await host.oauth.developers.list()
+    await host.oauth.developers!.transfer(clientId, 2)
+    const [owned] = await host.oauth.developers!.list()
     expect(owned).toMatchObject({ subject: '2', status: 'active' })
     expect(owned).not.toHaveProperty('changes')
-    await host.oauth.developers.transfer(clientId, 1)
+    await host.oauth.developers!.transfer(clientId, 1)
     expect((await agent.submit(form, 'name="decision"', evil)).status).toBe(409)
   })
 
@@ -218,7 +218,7 @@ describe('owners', () => {
     const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })
     const headers = { 'content-type': 'application/json' }
     const made = JSON.parse((await owner.send('POST', '/oauth/register', { body, headers })).html)
-    await open.oauth.developers.transfer(made.client_id, 1)
+    await open.oauth.developers!.transfer(made.client_id, 1)
     await change(made.client_id, { client_name: 'Desk' }, owner)
     const authorization = `Bearer ${made.registration_access_token}`
     const path = `/oauth/register/${made.client_id}`
@@ -234,7 +234,7 @@ describe('owners', () => {
     expect((await oauth.users.export(1)).clients).toEqual([clientId])
     await oauth.users.erase(1)
     expect(await oauth.clients.get(clientId)).toMatchObject({ disabled: true })
-    expect(await oauth.developers.ownerOf(clientId)).toBeUndefined()
+    expect(await oauth.developers!.ownerOf(clientId)).toBeUndefined()
     expect(await oauth.clients.get(other.clientId)).toMatchObject({ disabled: false })
     expect(await oauth.users.export(1)).not.toHaveProperty('clients')
     await own.close()

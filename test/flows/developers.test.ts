@@ -124,7 +124,7 @@ describe('the sign-in of these pages', () => {
   test('asks for the second factor and returns to the page', async () => {
     const secondFactor = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
     const strict = await startHost({ options: { developers, login: { secondFactor } } })
-    await strict.oauth.developers.transfer('web', 1)
+    await strict.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(strict.app)
     const code = await browser.signIn(await browser.open(edit))
     expect(code.url.pathname).toBe('/oauth/second-factor')
@@ -138,7 +138,7 @@ describe('the sign-in of these pages', () => {
     let current: HostLogin | undefined
     const login = { url: '/login', current: () => current }
     const own = await startHost({ options: { developers, login } })
-    await own.oauth.developers.transfer('web', 1)
+    await own.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(own.app)
     const returnTo = `${edit}&returned=1`
     const asked = async () => Object.fromEntries((await browser.get(edit)).location?.searchParams ?? [])
@@ -180,7 +180,7 @@ describe('a client of a developer', () => {
       ...{ scope: 'openid notes:read', grant_types: ['authorization_code', 'refresh_token'] },
       ...{ response_types: ['code'], id_token_signed_response_alg: 'RS256', subject_type: 'public' },
       ...{ first_party: false, require_pkce: false, id_token_scope_claims: true },
-      ...{ refresh_token_rotation: true, self_described: 'developer' },
+      ...{ refresh_token_rotation: true, self_described: 'user' },
     })
   })
 
@@ -244,7 +244,7 @@ describe('a client of a developer', () => {
     expect(client).toMatchObject({ scope: 'openid notes:read', first_party: false })
     expect(client).toMatchObject({ grant_types: ['authorization_code', 'refresh_token'] })
     expect(client).not.toHaveProperty('may_introspect')
-    expect(await host.oauth.developers.ownerOf(clientId)).toBe('1')
+    expect(await host.oauth.developers!.ownerOf(clientId)).toBe('1')
   })
 
   test('keeps the scopes and lifetimes of the host when its owner changes it, but not first_party', async () => {
@@ -256,7 +256,7 @@ describe('a client of a developer', () => {
     expect(textOf(page)).toContain('Your changes are saved.')
     expect(await clientOf(clientId)).toMatchObject({
       ...{ client_name: 'Desk 2', scope: 'notes:read notes:write', access_token_lifetime: 60 },
-      ...{ first_party: false, self_described: 'developer' },
+      ...{ first_party: false, self_described: 'user' },
     })
     expect(typesOf()).toEqual(['client.created', 'client.updated', 'client.updated'])
   })
@@ -343,7 +343,7 @@ describe('clients of others', () => {
     const { clientId } = await register(agent)
     const urls = ['edit', 'rotate', 'delete'].map((page) => at(page, clientId))
     const forms = await Promise.all(urls.map(async (url) => ({ url, fields: await formAt(url) })))
-    await host.oauth.developers.transfer(clientId, 2)
+    await host.oauth.developers!.transfer(clientId, 2)
     const before = await clientOf(clientId)
     for (const { url, fields } of forms) expectErrorPage(await agent.post(url, fields), 404)
     expect(await clientOf(clientId)).toEqual(before)

@@ -2,16 +2,13 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
-import { adminSamples } from '../../lib/samples/admin.ts'
 import type { Sample } from '../../lib/samples/sample.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { describeWith } from '../support/services.ts'
-import { createViews, samples as userSamples } from '../support/views.ts'
+import { createViews, allSamples as samples } from '../support/views.ts'
 
 jest.setTimeout(120_000)
-
-const samples = [...userSamples, ...adminSamples]
 
 /** Each would tell the page around it, if it ran. */
 const hostile: Readonly<Record<string, string>> = {

@@ -45,7 +45,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
   /** The second stylesheet of a page, if it has one. */
   const styleOf = (page: string): string | undefined =>
-    /^(developer|personal-token|revoke-token)/.test(page) ? 'admin.css' : undefined
+    /^(developer|personal-token|revoke-token)/.test(page) ? 'management.css' : undefined
   const assetWeight = (name: string): number => views.asset(name)?.encoded('br')?.byteLength ?? 0
   const scriptWeight = (page: string): number =>
     scriptsOf(page).reduce((sum, name) => sum + assetWeight(name), 0)

@@ -1,6 +1,6 @@
+import { describeVersions, fileOfVersion } from '../packed-package.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { createUsers, type Host, startHost } from '../support/host.ts'
-import { describeVersions, fileOfVersion } from '../packed-package.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
 import { codeFor, redeem, refresh } from '../support/tokens.ts'
 

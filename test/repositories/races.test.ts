@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { developerAdministration } from '../../lib/clients/developer-requests.ts'
-import { registerDeveloperClient } from '../../lib/clients/developers.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import type { Database, Driver } from '../../lib/database/types.ts'
+import { developerAdministration } from '../../lib/features/developers/administration.ts'
+import { registerDeveloperClient } from '../../lib/features/developers/register.ts'
+import { listClientIdsOfOwner } from '../../lib/features/developers/table.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { checkedThrottle } from '../../lib/options/throttle.ts'
-import { listClientIdsOfOwner } from '../../lib/repositories/client-owners.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
 import {
   confirmSecondFactor,
@@ -180,7 +180,12 @@ const racingOn = (config: Knex.Config): void => {
     const { database } = opened
     const now = () => start
     const context = {
-      ...{ database, options, now, events: { announce: () => {} } },
+      database,
+      options,
+      option: options.developers,
+      installed: [],
+      now,
+      events: { announce: () => {} },
       throttle: { takeQuota: async () => {} },
     }
     for (const subject of ['ada', 'bob']) {

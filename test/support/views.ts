@@ -2,6 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { features } from '../../lib/features/index.ts'
 import { createLanguages as createFor } from '../../lib/pages/i18n/languages.ts'
+import { isOperatorPage } from '../../lib/pages/page-models.ts'
 import { createViews as create } from '../../lib/pages/views.ts'
 import { samples as ofCore } from '../../lib/samples/index.ts'
 import type { Sample } from '../../lib/samples/sample.ts'
@@ -34,5 +35,8 @@ const samplesOf = (feature: string): readonly Sample[] => {
 /** Every state of the pages of features. */
 export const featureSamples: readonly Sample[] = readdirSync(folder).flatMap(samplesOf)
 
-/** Every state of every page of the core and of every feature, but the admin pages. */
-export const samples: readonly Sample[] = [...ofCore, ...featureSamples]
+/** Every state of every page of the core and of every feature. */
+export const allSamples: readonly Sample[] = [...ofCore, ...featureSamples]
+
+/** The same without the pages for operators, which are in English only. */
+export const samples: readonly Sample[] = allSamples.filter(({ page }) => !isOperatorPage(page))

@@ -15,7 +15,7 @@ const day = 86_400
 export const device: Feature<DeviceAuthorization> = {
   name: 'device',
   option: ({ features }) => features.deviceAuthorization,
-  migrations: new Map([['105_device_codes', deviceCodes]]),
+  migrations: new Map([['106_device_codes', deviceCodes]]),
   texts,
   userData: undefined,
   clientData: undefined,

@@ -9,6 +9,7 @@ import { en } from './locales/en.ts'
 import { es } from './locales/es.ts'
 import { fr } from './locales/fr.ts'
 import { ja } from './locales/ja.ts'
+import { operatorTexts } from './operators.ts'
 import { createText, type Dictionary, type Text } from './text.ts'
 
 /** The enabled languages. */
@@ -19,6 +20,8 @@ export interface Languages {
   readonly tags: readonly string[]
   /** The texts of a language; those of the default language if it is not enabled. */
   dictionary(tag: string): Dictionary
+  /** The texts of pages for operators, which are in English. */
+  readonly operators: Dictionary
   /** The functions that format the texts of a language. */
   text(tag: string): Text
   /** The name of an enabled language in itself, such as “Français”. */
@@ -35,6 +38,8 @@ type Texts = Dictionary['texts']
 /** A feature that has texts. */
 export interface Texted {
   readonly texts: Readonly<Record<string, Texts>>
+  /** In English. */
+  readonly operatorTexts?: Texts
 }
 
 /** The built-in languages with the texts of the core and of the features. */
@@ -189,6 +194,11 @@ export const createLanguages = (options: LanguageOptions, features: readonly Tex
   return {
     default: defaultLocale,
     tags,
+    operators: {
+      language: 'en',
+      direction: 'ltr',
+      texts: Object.assign({}, english, operatorTexts, ...features.map((feature) => feature.operatorTexts)),
+    },
     dictionary: (tag) => dictionaries.get(tag) ?? standard,
     text: (tag) => formatters.get(tag) ?? standardFormatters,
     nameOf,

@@ -1,0 +1,82 @@
+import type { Knex } from 'knex'
+import type { Database } from './database/types.ts'
+import type { SelfReport } from './endpoints/self-report.ts'
+import type { Options } from './options/resolve.ts'
+
+/** An answer of the running app. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The body if it is a JSON object, else undefined. */
+  readonly json: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A running server. */
+export interface Mount {
+  /** The URL of the mount, without a trailing slash. */
+  readonly url: string
+  /** The discovery document below the mount. */
+  readonly discovery: Answer
+  /** What the app reports about itself; undefined if it does not recognize our secret. */
+  readonly report: SelfReport | undefined
+  /** Requests a URL or a path below the mount. */
+  get(path: string): Promise<Answer>
+  /** Sends a form to a path below the mount. */
+  post(path: string, form: Readonly<Record<string, string>>): Promise<Answer>
+}
+
+/**
+ * How bad a finding is: an `error` makes requests fail or is a hole, a `warning` is probably one of the two, and a `note`
+ * is worth a look.
+ */
+export type Level = 'error' | 'warning' | 'note'
+
+/** What a check found. */
+export interface Finding {
+  readonly level: Level
+  /** What is wrong, with the values that show it. */
+  readonly message: string
+  /** The line or command that mends it. */
+  readonly fix: string
+}
+
+/** Versions that must fit together. */
+export interface Versions {
+  /** Of Node, without the `v`. */
+  readonly node: string
+  /** Of better-sqlite3; undefined if it is not installed. */
+  readonly sqlite: string | undefined
+}
+
+/** What every check may look at. */
+export interface Subject {
+  readonly options: Options
+  readonly versions: Versions
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** The same with the database. */
+export interface StoredSubject extends Subject {
+  readonly database: Database
+  /** The same pool with the names of the host, for its user table. */
+  readonly hostKnex: Knex
+}
+
+/** The same with the running server. */
+export interface MountedSubject extends Subject {
+  readonly mount: Mount
+}
+
+/** One question about a server. */
+export interface Check<S extends Subject> {
+  /** Kebab-case, in JSON and in the documentation. */
+  readonly id: string
+  /** What is in order if the check finds nothing. */
+  readonly title: string
+  run(subject: S): readonly Finding[] | Promise<readonly Finding[]>
+}
+
+export const error = (message: string, fix: string): Finding => ({ level: 'error', message, fix })
+export const warning = (message: string, fix: string): Finding => ({ level: 'warning', message, fix })
+export const note = (message: string, fix: string): Finding => ({ level: 'note', message, fix })

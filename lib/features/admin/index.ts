@@ -1,0 +1,37 @@
+import type { Feature } from '../../feature.ts'
+import { adminArea } from './area.ts'
+import { clientPage } from './client-page.ts'
+import { clientsPage } from './clients-page.ts'
+import { deleteClientPage } from './delete-client-page.ts'
+import { eventsPage } from './events-page.ts'
+import { keysPage } from './keys-page.ts'
+import { newClientPage } from './new-client-page.ts'
+import type { AdminOption } from './option.ts'
+import { operatorTexts } from './texts.ts'
+import { usersPage } from './users-page.ts'
+
+/** Pages on which administrators look after clients, users, keys and events, at `/admin`. */
+export const admin: Feature<AdminOption> = {
+  name: 'admin',
+  option: (options) => options.admin,
+  migrations: new Map(),
+  texts: {},
+  operatorTexts,
+  userData: undefined,
+  clientData: undefined,
+  expired: [],
+  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  activate: (isAdmin) => ({
+    operatorArea: (others) =>
+      adminArea(isAdmin, [
+        clientsPage,
+        newClientPage,
+        clientPage,
+        deleteClientPage,
+        ...others,
+        usersPage,
+        keysPage,
+        eventsPage,
+      ]),
+  }),
+}

@@ -1,0 +1,278 @@
+import { type RegisteredClient, registeredClient } from '../../clients/administration.ts'
+import { keepLogo, type LogoContext } from '../../clients/logo.ts'
+import { refuseUnknownClient, storeClient } from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database } from '../../database/types.ts'
+import { type ClientChanges, withoutInternals } from '../../protocol/client-metadata.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import {
+  type ClientRecord,
+  findClient,
+  findClientRecord,
+  findClientRecords,
+  setClientDisabled,
+} from '../../repositories/clients.ts'
+import { freeSlot } from '../../repositories/slots.ts'
+import { isLookup } from '../../users/users.ts'
+import { changedMetadata, type DeveloperContext } from './register.ts'
+import { type DeveloperFields, developerFields } from './rules.ts'
+import {
+  type ClientOwner,
+  createClientOwner,
+  deleteClientOwner,
+  findClientOwner,
+  listClientOwners,
+  listSlots,
+  type OwnerStatus,
+  setClientOwner,
+  updateClientOwner,
+} from './table.ts'
+
+/** What became of a client that a user registered. */
+interface RequestFields {
+  readonly clientId: string
+  /** The user who owns the client. */
+  readonly subject: string
+}
+
+interface DecisionFields extends RequestFields {
+  /** Who decided, as the host said it. */
+  readonly by?: string
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
+    'client.approval_requested': RequestFields
+    'client.approved': DecisionFields
+    'client.approval_refused': DecisionFields
+    /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
+    'client.transferred': { readonly clientId: string; readonly subject?: string }
+  }
+}
+
+declare module '../../feature.ts' {
+  interface HostApi {
+    /** Decides about the clients that your users register. */
+    readonly developers: DeveloperAdministration
+  }
+}
+
+/** A client that a user registered. Times are epoch seconds. */
+export interface DeveloperClient {
+  readonly client: RegisteredClient
+  /** The user who owns it. */
+  readonly subject: string
+  /** `waiting`: the client, or a change of it, waits for approval. `refused`: its last request was refused. */
+  readonly status: OwnerStatus
+  /** When the client, or its last change, was sent. */
+  readonly requestedAt: number
+  /** Whether it has been approved before, or needed no approval. */
+  readonly approved: boolean
+  /** What the owner wants to change about an approved client. */
+  readonly changes?: ClientChanges
+  readonly decidedAt?: number
+  readonly decidedBy?: string
+  readonly reason?: string
+  /** Grows with every change of the owner, so that you decide about what you have seen. */
+  readonly revision: number
+}
+
+/** Who decides, and about what. */
+export interface DeveloperDecision {
+  /** Your administrator, for events and later questions. */
+  by?: string
+  /** The revision that they have seen. @default the present one */
+  revision?: number
+}
+
+/** Decides about the clients that users register. */
+export interface DeveloperAdministration {
+  /**
+   * Returns at most 100 clients of users, ordered by id.
+   *
+   * @param filter.after the last id of the call before
+   * @example const waiting = await oauth.developers.list({ status: 'waiting' })
+   */
+  list(filter?: { status?: OwnerStatus; after?: string }): Promise<DeveloperClient[]>
+  /**
+   * Returns the id of the user who owns a client, or undefined if no user owns it.
+   *
+   * @example const subject = await oauth.developers.ownerOf(req.auth.clientId)
+   */
+  ownerOf(clientId: string): Promise<string | undefined>
+  /**
+   * Approves a client that waits, which enables it, or the change of one. The pages no longer warn about it.
+   *
+   * @throws OAuthError `invalid_client` if it does not wait, or has another revision; `invalid_client_metadata` or
+   *   `invalid_redirect_uri` if your options no longer allow what it asks for
+   * @example await oauth.developers.approve(client.client_id, { by: 'ada' })
+   */
+  approve(clientId: string, decision?: DeveloperDecision): Promise<void>
+  /**
+   * Refuses a client that waits, or the change of one, which then stays as it is. The owner sees the reason and can send it
+   * again.
+   *
+   * @param decision.reason at most 1,000 characters
+   * @throws OAuthError `invalid_client` if it does not wait, or has another revision
+   * @example await oauth.developers.refuse(client.client_id, { by: 'ada', reason: 'The name is that of our product.' })
+   */
+  refuse(clientId: string, decision?: DeveloperDecision & { reason?: string }): Promise<void>
+  /**
+   * Gives a client to another user, whatever their number of clients, or with null takes it from its owner. A change of an
+   * approved client that waits is dropped.
+   *
+   * @param subject the user's id
+   * @throws OAuthError `invalid_client` for an unknown client
+   * @example await oauth.developers.transfer(clientId, colleague.id)
+   */
+  transfer(clientId: string, subject: string | number | null): Promise<void>
+}
+
+/** The part of the server that {@link developerAdministration} needs. */
+export interface DeveloperAdministrationContext extends Omit<DeveloperContext, 'throttle'> {
+  /** Resolves when the schema is ready. */
+  ready(): Promise<unknown>
+  /** The server, which fetches logos; absent on the command line. */
+  readonly logos?: LogoContext
+}
+
+const maxReason = 1000
+
+const changesOf = (before: DeveloperFields, after: DeveloperFields): ClientChanges => {
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof DeveloperFields]),
+  )
+  return Object.fromEntries(changed)
+}
+
+const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
+  const { subject, status, requestedAt, approvedAt, proposed, revision } = owner
+  const { decidedAt, decidedBy, reason } = owner
+  return {
+    client: registeredClient(client),
+    subject,
+    status,
+    requestedAt,
+    approved: approvedAt !== null,
+    revision,
+    ...(proposed && { changes: changesOf(developerFields(client.metadata, client.clientId), proposed) }),
+    ...(decidedAt !== null && { decidedAt }),
+    ...(decidedBy !== null && { decidedBy }),
+    ...(reason !== null && { reason }),
+  }
+}
+
+/** A request that waits, in the transaction that decides about it. */
+const findWaiting = async (
+  tx: Database,
+  clientId: string,
+  { revision }: DeveloperDecision,
+): Promise<ClientOwner> => {
+  const owner = await findClientOwner(tx, { clientId })
+  if (owner?.status !== 'waiting')
+    throw new OAuthError('invalid_client', `client ${clientId} does not wait for approval`)
+  if (revision !== undefined && revision !== owner.revision) refuseChanged(clientId)
+  return owner
+}
+
+const refuseChanged = (clientId: string): never => {
+  throw new OAuthError('invalid_client', `client ${clientId} was changed at the same time; read it again`)
+}
+
+/** @param context the server; the CLI has no running server and passes the parts it has */
+export const developerAdministration = (context: DeveloperAdministrationContext): DeveloperAdministration => {
+  const { database, events, now: clock, ready } = context
+
+  /** Stores a decision. The revision decides between parallel ones. */
+  const decide = async (
+    tx: Database,
+    { proposed: _, ...owner }: ClientOwner,
+    { by }: DeveloperDecision,
+    change: Partial<ClientOwner>,
+  ): Promise<string> => {
+    const decision = { decidedAt: clock(), decidedBy: by ?? null, ...change }
+    if (!(await updateClientOwner(tx, { ...owner, ...decision }))) refuseChanged(owner.clientId)
+    return owner.subject
+  }
+
+  return {
+    list: async ({ status, after = '' } = {}) => {
+      await ready()
+      const owners = await listClientOwners(database, { status, after })
+      const clientIds = owners.map(({ clientId }) => clientId)
+      const records = await findClientRecords(database, { clientIds, now: clock() })
+      const clients = new Map(records.map((client) => [client.clientId, client]))
+      return owners.flatMap((owner) => {
+        const client = clients.get(owner.clientId)
+        // It may just have been removed.
+        return client ? [described(client, owner)] : []
+      })
+    },
+    ownerOf: async (clientId) => {
+      await ready()
+      return (await findClientOwner(database, { clientId }))?.subject
+    },
+    approve: async (clientId, decision = {}) => {
+      await ready()
+      const subject = await transaction(database, async (tx) => {
+        const owner = await findWaiting(tx, clientId, decision)
+        const now = clock()
+        const client = (await findClient(tx, { clientId, now })) ?? refuseUnknownClient(clientId)
+        const { approvedAt, proposed } = owner
+        const fields = proposed ?? developerFields(client.metadata, clientId)
+        const metadata = withoutInternals(changedMetadata(context, client.metadata, fields))
+        const approval = { status: 'active', approvedAt: approvedAt ?? now, reason: null } as const
+        const decided = await decide(tx, owner, decision, approval)
+        await storeClient(tx, context, { clientId, secret: undefined, metadata }, client, now)
+        if (approvedAt === null) await setClientDisabled(tx, { clientId, disabledAt: null, now })
+        return decided
+      })
+      const { by } = decision
+      events.announce('client.approved', undefined, {
+        clientId,
+        subject,
+        ...(by !== undefined && { by }),
+      })
+      const record = context.logos && (await findClientRecord(database, { clientId, now: clock() }))
+      if (context.logos && record) keepLogo(context.logos, record)
+    },
+    refuse: async (clientId, { reason, ...decision } = {}) => {
+      await ready()
+      if (reason !== undefined && (typeof reason !== 'string' || reason.length > maxReason))
+        throw new TypeError(`latchkey: reason must be a string of at most ${maxReason} characters`)
+      const subject = await transaction(database, async (tx) => {
+        const owner = await findWaiting(tx, clientId, decision)
+        return decide(tx, owner, decision, { status: 'refused', reason: reason ?? null })
+      })
+      const { by } = decision
+      const about = { clientId, subject, ...(by !== undefined && { by }) }
+      events.announce('client.approval_refused', undefined, about)
+    },
+    transfer: async (clientId, to) => {
+      await ready()
+      const subject = to === null ? undefined : String(to)
+      if (subject !== undefined && !isLookup(subject))
+        throw new TypeError('latchkey: subject must be the id of a user, or null')
+      await transaction(database, async (tx) => {
+        const now = clock()
+        if (!(await findClient(tx, { clientId, now }))) refuseUnknownClient(clientId)
+        if (subject === undefined) return deleteClientOwner(tx, { clientId })
+        const slot = freeSlot(await listSlots(tx, { subject }), Number.MAX_SAFE_INTEGER) ?? 0
+        const values = { clientId, subject, slot }
+        const owner = await findClientOwner(tx, { clientId })
+        if (owner === undefined)
+          return createClientOwner(tx, { ...values, status: 'active', approvedAt: now, now })
+        // What the owner before asked for is not what the new one asks for.
+        const { proposed, ...kept } = owner
+        const status = proposed === undefined ? owner.status : 'active'
+        if (!(await updateClientOwner(tx, { ...kept, status }))) refuseChanged(clientId)
+        return setClientOwner(tx, values)
+      })
+      events.announce('client.transferred', undefined, {
+        clientId,
+        ...(subject !== undefined && { subject }),
+      })
+    },
+  }
+}

@@ -1,0 +1,95 @@
+import { note, print, titledTable } from '../../cli/terminal.ts'
+import type { Command, CommandContext } from '../../command.ts'
+import {
+  type DeveloperAdministration,
+  type DeveloperClient,
+  developerAdministration,
+} from './administration.ts'
+import { developerOption } from './option.ts'
+
+/** The same administration as `oauth.developers`, without a running server. */
+const developersOf = ({ database, options, installed, now }: CommandContext): DeveloperAdministration =>
+  developerAdministration({
+    database,
+    options,
+    installed,
+    option: developerOption(options),
+    now,
+    ready: async () => {},
+    // No host listens in this process.
+    events: { announce: () => {} },
+  })
+
+const headings = ['CLIENT ID', 'NAME', 'OWNER', 'ASKS FOR', 'SINCE']
+
+const rowOf = ({ client, subject, changes, requestedAt }: DeveloperClient): string[] => [
+  client.client_id,
+  client.client_name ?? client.client_id,
+  subject,
+  changes ? Object.keys(changes).join(' ') : 'the client',
+  new Date(requestedAt * 1000).toISOString(),
+]
+
+const everyRequest = async (developers: DeveloperAdministration): Promise<DeveloperClient[]> => {
+  const found: DeveloperClient[] = []
+  let page: DeveloperClient[]
+  do {
+    page = await developers.list({ status: 'waiting', after: found.at(-1)?.client.client_id ?? '' })
+    found.push(...page)
+  } while (page.length > 0)
+  return found
+}
+
+/** `latchkey client requests` */
+export const clientRequestsCommand: Command = {
+  name: 'client requests',
+  summary: 'lists the clients of users that wait for approval',
+  options: { json: { type: 'boolean', help: 'print JSON with all metadata' } },
+  example: 'latchkey client requests --json',
+  async run(context, invocation) {
+    const waiting = await everyRequest(developersOf(context))
+    if (invocation.flag('json')) return print(JSON.stringify(waiting, null, 2))
+    if (waiting.length === 0) return note('no client waits for approval')
+    print(titledTable([headings, ...waiting.map(rowOf)]))
+  },
+}
+
+const by: Command['options'][string] = {
+  type: 'string',
+  value: 'NAME',
+  help: 'who decides, for later questions',
+}
+
+/** `latchkey client approve` */
+export const approveClientCommand: Command = {
+  name: 'client approve',
+  summary: 'approves a client of a user, or the change of one',
+  arguments: ['ID'],
+  options: { by },
+  example: 'latchkey client approve 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --by ada',
+  async run(context, invocation) {
+    const [clientId = ''] = invocation.arguments
+    const name = invocation.text('by')
+    await developersOf(context).approve(clientId, name === undefined ? {} : { by: name })
+    note(`client ${clientId} is approved`)
+  },
+}
+
+/** `latchkey client refuse` */
+export const refuseClientCommand: Command = {
+  name: 'client refuse',
+  summary: 'refuses a client of a user, or the change of one',
+  arguments: ['ID'],
+  details: 'The owner sees the reason and can send the client again.',
+  options: { by, reason: { type: 'string', value: 'TEXT', help: 'what the owner reads' } },
+  example: "latchkey client refuse 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --reason 'The name is ours.'",
+  async run(context, invocation) {
+    const [clientId = ''] = invocation.arguments
+    const [name, reason] = [invocation.text('by'), invocation.text('reason')]
+    await developersOf(context).refuse(clientId, {
+      ...(name !== undefined && { by: name }),
+      ...(reason !== undefined && { reason }),
+    })
+    note(`client ${clientId} is refused`)
+  },
+}

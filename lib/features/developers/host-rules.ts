@@ -1,0 +1,28 @@
+import { OAuthError } from '../../protocol/errors.ts'
+import { standardScopes } from '../../protocol/scope.ts'
+import type { DeveloperOption } from './option.ts'
+import type { DeveloperRules } from './rules.ts'
+
+/**
+ * Asks the host about a redirect URI. A mistake in its function must not accept one.
+ *
+ * @throws OAuthError `server_error` if it throws, or returns something else than true or false: other errors in a transaction
+ *   would say that the database is unavailable
+ */
+const isAccepted = (redirectUris: (uri: string) => unknown, uri: string): boolean => {
+  try {
+    const said = redirectUris(uri)
+    if (said && said !== true)
+      throw new TypeError('latchkey: developers.redirectUris must return true or false, and no promise')
+    return said === true
+  } catch (thrown) {
+    const cause = new Error('latchkey: developers.redirectUris failed', { cause: thrown })
+    throw new OAuthError('server_error', 'the server met an unexpected condition', { cause })
+  }
+}
+
+/** What the host allows its developers, also after it has turned the option off. */
+export const developerRules = (option: DeveloperOption | undefined): DeveloperRules => {
+  const { scopes = standardScopes, redirectUris } = option ?? {}
+  return { scopes, ...(redirectUris && { redirectUris: (uri) => isAccepted(redirectUris, uri) }) }
+}

@@ -1,0 +1,199 @@
+import {
+  type CheckedRegistration,
+  type ClientCredentials,
+  type ClientRegistration,
+  type ClientRegistry,
+  checkedRegistration,
+  storeClient,
+} from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database } from '../../database/types.ts'
+import type { Events } from '../../events/events.ts'
+import { registrableOf } from '../../options/registrable.ts'
+import type { Options } from '../../options/resolve.ts'
+import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import type { RequestInfo } from '../../protocol/request-info.ts'
+import { findClient, setClientDisabled } from '../../repositories/clients.ts'
+import { freeSlot } from '../../repositories/slots.ts'
+import type { Throttle } from '../../throttle/throttle.ts'
+import { developerRules } from './host-rules.ts'
+import type { DeveloperOption } from './option.ts'
+import {
+  assertDeveloperClient,
+  type DeveloperFields,
+  developerFields,
+  onlyRemoves,
+  withDeveloperFields,
+} from './rules.ts'
+import {
+  createClientOwner,
+  deleteClientOwner,
+  findClientOwner,
+  listClientIdsOfOwner,
+  listSlots,
+  updateClientOwner,
+} from './table.ts'
+
+/** The part of the server that lets users register clients. */
+export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
+  readonly database: Database
+  readonly options: Pick<Options, 'authorizationDetails' | 'grants' | 'scopes' | 'securityProfile'>
+  /** Undefined while developers are off; requests of users can still be decided. */
+  readonly option: DeveloperOption | undefined
+  readonly events: Pick<Events, 'announce'>
+  readonly throttle: Pick<Throttle, 'takeQuota'>
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** A user who registers a client, or changes one. */
+export interface Developer {
+  readonly subject: string
+  /** Whether what they send waits for approval. */
+  readonly needsApproval: boolean
+  readonly info: RequestInfo
+}
+
+const checked = (
+  { options, option }: Pick<DeveloperContext, 'options' | 'option'>,
+  input: Readonly<Record<string, unknown>>,
+  existing?: ClientMetadata,
+): CheckedRegistration => {
+  const registration = checkedRegistration(input as ClientRegistration, registrableOf(options))
+  assertDeveloperClient(registration.metadata, developerRules(option), existing)
+  return registration
+}
+
+/**
+ * The metadata of a client as its owner changes it, checked by all rules.
+ *
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
+ */
+export const changedMetadata = (
+  context: Pick<DeveloperContext, 'options' | 'option'>,
+  existing: ClientMetadata,
+  fields: DeveloperFields,
+): ClientMetadata =>
+  checked(context, withDeveloperFields(existing, fields, developerRules(context.option).scopes), existing)
+    .metadata
+
+/**
+ * Registers a client of a user. One that waits for approval is disabled.
+ *
+ * @param client.isPublic whether the client has no secret
+ * @returns undefined if the user has as many clients as the option `developers` allows
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`; status 429 after too many registrations
+ */
+export const registerDeveloperClient = async (
+  context: DeveloperContext,
+  { subject, needsApproval, info }: Developer,
+  { fields, isPublic }: { readonly fields: DeveloperFields; readonly isPublic: boolean },
+): Promise<ClientCredentials | undefined> => {
+  const { database, option, events, now: clock } = context
+  const method = isPublic ? { token_endpoint_auth_method: 'none' } : {}
+  const { metadata, ...registration } = checked(context, { ...fields, ...method })
+  await context.throttle.takeQuota([{ name: 'developerClient', subject }])
+  const { clientId } = registration
+  const described: ClientMetadata = { ...metadata, self_described: 'user' }
+  const credentials = await transaction(database, async (tx) => {
+    const slot = freeSlot(await listSlots(tx, { subject }), option?.maxClients ?? 0)
+    if (slot === undefined) return undefined
+    const now = clock()
+    const state = needsApproval
+      ? ({ status: 'waiting', approvedAt: null } as const)
+      : ({ status: 'active', approvedAt: now } as const)
+    await createClientOwner(tx, { clientId, subject, slot, ...state, now })
+    const stored = await storeClient(tx, context, { ...registration, metadata: described }, undefined, now)
+    if (needsApproval) await setClientDisabled(tx, { clientId, disabledAt: now, now })
+    return stored
+  })
+  if (credentials === undefined) return undefined
+  events.announce('client.created', info, { clientId, subject })
+  if (needsApproval) events.announce('client.approval_requested', info, { clientId, subject })
+  return credentials
+}
+
+/** A change of a client by its owner. */
+export interface DeveloperChange {
+  readonly clientId: string
+  /** The revision that the user has seen. */
+  readonly revision: number
+  readonly fields: DeveloperFields
+}
+
+/**
+ * Changes a client of a user. With approval, an approved client stays as it is until the change is approved; a change that
+ * only removes redirect URIs and scopes applies at once.
+ *
+ * @returns what became of it; `stale`: the client is not theirs, or has changed since they saw it
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
+ */
+export const changeDeveloperClient = async (
+  context: DeveloperContext,
+  { subject, needsApproval, info }: Developer,
+  { clientId, revision, fields }: DeveloperChange,
+): Promise<'saved' | 'waiting' | 'stale'> => {
+  const { database, events } = context
+  const outcome = await transaction(database, async (tx) => {
+    const now = context.now()
+    const owner = await findClientOwner(tx, { clientId })
+    const client = await findClient(tx, { clientId, now })
+    if (client === undefined || owner?.subject !== subject || owner.revision !== revision) return 'stale'
+    const { proposed: _, approvedAt, ...others } = owner
+    const request = { ...others, requestedAt: now, decidedAt: null, decidedBy: null, reason: null }
+    const metadata = changedMetadata(context, client.metadata, fields)
+    const [before, after] = [client.metadata, metadata].map((each) => developerFields(each, clientId))
+    const isSmall = before !== undefined && after !== undefined && onlyRemoves(before, after)
+    if (needsApproval && approvedAt !== null && !isSmall) {
+      const waiting = { ...request, approvedAt, status: 'waiting', proposed: fields } as const
+      return (await updateClientOwner(tx, waiting)) ? 'waiting' : 'stale'
+    }
+    const waits = needsApproval && approvedAt === null
+    const applied = {
+      ...request,
+      status: waits ? 'waiting' : 'active',
+      approvedAt: approvedAt ?? (waits ? null : now),
+    } as const
+    if (!(await updateClientOwner(tx, applied))) return 'stale'
+    const keepsState = needsApproval && approvedAt !== null
+    const by = keepsState ? client.metadata.self_described : 'user'
+    const described = { ...metadata, ...(by && { self_described: by }) }
+    await storeClient(tx, context, { clientId, secret: undefined, metadata: described }, client, now)
+    if (approvedAt === null && !waits) await setClientDisabled(tx, { clientId, disabledAt: null, now })
+    return waits ? 'waiting' : 'saved'
+  })
+  if (outcome === 'saved') events.announce('client.updated', info, { clientId, subject })
+  if (outcome === 'waiting') events.announce('client.approval_requested', info, { clientId, subject })
+  return outcome
+}
+
+declare module '../../account/user-records.ts' {
+  interface UserExport {
+    /** The ids of the clients that the user registered, if there are any. */
+    readonly clients?: readonly string[]
+  }
+}
+
+/** The part of `oauth.users.export()` about the clients that a user registered. */
+export const exportClientsOf = async (
+  database: Database,
+  subject: string,
+): Promise<{ readonly clients?: readonly string[] }> => {
+  const clients = await listClientIdsOfOwner(database, { subject })
+  return clients.length > 0 ? { clients } : {}
+}
+
+/** Disables the clients of a user who is erased, and leaves them without an owner. It can be repeated after an error. */
+export const releaseClientsOf = async (
+  { database, now: clock }: Pick<DeveloperContext, 'database' | 'now'>,
+  subject: string,
+): Promise<void> => {
+  for (const clientId of await listClientIdsOfOwner(database, { subject })) {
+    await transaction(database, async (tx) => {
+      await deleteClientOwner(tx, { clientId })
+      const now = clock()
+      const client = await findClient(tx, { clientId, now })
+      if (client?.disabledAt === null) await setClientDisabled(tx, { clientId, disabledAt: now, now })
+    })
+  }
+}

@@ -1,0 +1,143 @@
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { scopesOfResources } from '../../clients/followed-scope.ts'
+import type { RegistrationOptions, RegistrationRequest } from '../../options/options.ts'
+import { registrableOf, unregistrable } from '../../options/registrable.ts'
+import type { Options } from '../../options/resolve.ts'
+import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
+import {
+  type ClientChanges,
+  type ClientMetadata,
+  parseClientMetadata,
+  parseRegistration,
+  withoutInternals,
+} from '../../protocol/client-metadata.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { assertPlainNames } from '../../protocol/client-name.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { frontChannelResponseTypes, normalResponseType } from '../../protocol/response-type.ts'
+import { callHost } from '../../users/host-function.ts'
+
+/** What a client says about itself, before it is checked. Unknown members are ignored. */
+export type Described = Readonly<Record<string, unknown>>
+
+/** The values of a list that a client may have for itself. A server may leave out others (RFC 7591 §2). */
+const supported = (input: Described, name: string, isSupported: (value: string) => boolean): object => {
+  const given = input[name]
+  if (!Array.isArray(given) || given.length === 0) return {}
+  const left = given.filter((value) => typeof value !== 'string' || isSupported(value))
+  return left.length > 0
+    ? { [name]: left }
+    : refuse(`${name} has no value that a client may register itself for`)
+}
+
+/** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
+const supportedInput = (
+  input: Described,
+  { features, authorizationDetails }: Pick<Options, 'features' | 'authorizationDetails'>,
+): Described => {
+  const { implicit, requestObjects, pushedRequests, mutualTls, frontChannelLogout } = features
+  const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
+  const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
+  if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
+    refuse('token_endpoint_auth_method must not be one with certificates, which this server does not read')
+  }
+  return {
+    ...input,
+    ...supported(input, 'grant_types', (value) => grants.includes(value)),
+    ...(!mutualTls && { tls_client_certificate_bound_access_tokens: undefined }),
+    ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
+    ...(!frontChannelLogout && {
+      frontchannel_logout_uri: undefined,
+      frontchannel_logout_session_required: undefined,
+    }),
+    ...(!requestObjects && {
+      request_uris: undefined,
+      request_object_signing_alg: undefined,
+      require_signed_request_object: undefined,
+    }),
+    ...(Object.keys(authorizationDetails).length > 0
+      ? supported(input, 'authorization_details_types', (type) => Object.hasOwn(authorizationDetails, type))
+      : { authorization_details_types: undefined }),
+    ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
+  }
+}
+
+/** URLs that the server calls. */
+const calledUrls = ['jwks_uri', 'sector_identifier_uri', 'backchannel_logout_uri', 'request_uris'] as const
+
+const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => {
+  for (const name of calledUrls) {
+    try {
+      for (const url of [metadata[name] ?? []].flat()) outbound.assertAllowed(url)
+    } catch (error) {
+      if (!(error instanceof OutboundError)) throw error
+      refuse(`${name} must be an https URL at a public address`)
+    }
+  }
+}
+
+/** Otherwise a client could join any sector, and see the subjects of its users (OIDC Registration §5). */
+const assertSector = async (outbound: Outbound, metadata: ClientMetadata): Promise<void> => {
+  const { sector_identifier_uri: uri, redirect_uris: redirectUris } = metadata
+  if (uri === undefined) return
+  const uris: readonly unknown[] = await outbound.request(uri).then(
+    ({ status, body }) => (status === 200 ? parseList(body) : []),
+    () => [],
+  )
+  if (!redirectUris.every((redirectUri) => uris.includes(redirectUri))) {
+    refuse('sector_identifier_uri must return a JSON array that contains all redirect_uris')
+  }
+}
+
+const parseList = (body: string): readonly unknown[] => {
+  try {
+    const value: unknown = JSON.parse(body)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
+/** The metadata as a policy changed it. What is wrong with the changes is the host's mistake, not the client's. */
+const withChanges = (
+  { options }: AuthorizationServer,
+  metadata: ClientMetadata,
+  changes: ClientChanges,
+): ClientMetadata => {
+  try {
+    const changed = parseClientMetadata({ ...metadata, ...changes })
+    const unknown = unregistrable(changed, registrableOf(options))
+    return unknown === undefined ? changed : refuse(unknown)
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    throw new Error(`latchkey: the policy for clients returned wrong metadata: ${error.message}`)
+  }
+}
+
+/**
+ * Applies all rules to what a client says about itself, and asks the policy.
+ *
+ * @param input the members of the request or document; unknown ones are ignored
+ * @param policy of the feature by which the client describes itself
+ * @returns what is stored; its `scope` is what the client may request
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2), or what the policy throws
+ */
+export const describedClient = async (
+  server: AuthorizationServer,
+  input: Described,
+  request: RegistrationRequest,
+  policy: RegistrationOptions['policy'],
+): Promise<ClientMetadata> => {
+  const { options, outbound } = server
+  const { scope: _, ...said } = parseRegistration(supportedInput(input, options), options.securityProfile)
+  assertPlainNames(said)
+  assertReachable(outbound, said)
+  await assertSector(outbound, said)
+  const decision = (policy && (await callHost('the policy for clients', () => policy(said, request)))) ?? true
+  if (decision === false) refuse('this server does not accept this client')
+  const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
+  const metadata = withChanges(server, said, changes)
+  const scope = metadata.scope ?? scopesOfResources(options).join(' ')
+  const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
+  return { ...metadata, scope, self_described: request.kind, ...follows }
+}

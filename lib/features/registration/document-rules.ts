@@ -1,0 +1,85 @@
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { parseJsonObject } from '../../protocol/json.ts'
+
+// Client ID metadata documents: draft-ietf-oauth-client-id-metadata-document.
+
+/** The longest client_id that is stored. */
+const maxLength = 255
+
+/**
+ * Whether a client_id can be the URL of a metadata document (§3): https, with a path and without fragment, credentials
+ * and dot segments, written as a URL parser writes it.
+ *
+ * @param plainOrigins origins that may use http
+ */
+export const isDocumentUrl = (clientId: string, plainOrigins: readonly string[]): boolean => {
+  if (!/^https?:\/\//.test(clientId) || clientId.length > maxLength || !URL.canParse(clientId)) return false
+  const url = new URL(clientId)
+  const hasScheme = url.protocol === 'https:' || plainOrigins.includes(url.origin)
+  const isBare = url.hash === '' && url.username === '' && url.password === '' && !clientId.includes('#')
+  return hasScheme && isBare && url.pathname !== '/' && url.href === clientId
+}
+
+/** Secrets cannot be shared by a public document (§4.1). */
+const secretMembers = ['client_secret', 'client_secret_expires_at']
+const methods: readonly unknown[] = ['none', 'private_key_jwt']
+
+/** A response to the request for a document. */
+export interface DocumentResponse {
+  readonly status: number
+  readonly contentType: string | undefined
+  readonly body: string
+}
+
+/**
+ * The members of a metadata document (§4). Their values are checked like any registration.
+ *
+ * @param url its client_id
+ * @throws OAuthError `invalid_client_metadata` unless it is the document of this client
+ */
+export const parseMetadataDocument = (
+  url: string,
+  { status, contentType = '', body }: DocumentResponse,
+): Readonly<Record<string, unknown>> => {
+  if (status !== 200) refuse(`the metadata document has status ${status}`)
+  if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType))
+    refuse('the metadata document is not JSON')
+  const document = parseJsonObject(body) ?? refuse('the metadata document is not a JSON object')
+  if (document.client_id !== url) refuse('client_id in the metadata document differs from its URL')
+  for (const name of ['client_name', 'redirect_uris']) {
+    if (document[name] === undefined) refuse(`${name} is required in a metadata document`)
+  }
+  if (secretMembers.some((name) => Object.hasOwn(document, name))) {
+    refuse('client_secret must not be in a metadata document')
+  }
+  const { token_endpoint_auth_method = 'none' } = document
+  if (!methods.includes(token_endpoint_auth_method)) {
+    refuse('token_endpoint_auth_method must be none or private_key_jwt in a metadata document')
+  }
+  return { ...document, token_endpoint_auth_method }
+}
+
+/** Whether a failure is the client's: its document is gone or invalid, and not only out of reach for now. */
+export const isDocumentGone = (error: unknown, status: number | undefined): boolean =>
+  error instanceof OAuthError && status !== undefined && status < 500 && status !== 429
+
+// Seconds.
+const minAge = 300
+const usualAge = 3600
+const maxAge = 86_400
+
+/**
+ * How long a document may be used before it is read again (RFC 9111 §4.2.1), between 5 minutes and a day; one hour if it
+ * does not say.
+ *
+ * @param age the header Age
+ * @returns seconds
+ */
+export const documentLifetime = (cacheControl = '', age = ''): number => {
+  if (/(^|[\s,])no-(store|cache)\b/i.test(cacheControl)) return minAge
+  const stated = /(?:^|[\s,])max-age\s*=\s*"?([0-9]{1,9})/i.exec(cacheControl)?.[1]
+  if (stated === undefined) return usualAge
+  const left = Number(stated) - (/^[0-9]{1,9}$/.test(age) ? Number(age) : 0)
+  return Math.min(maxAge, Math.max(minAge, left))
+}

@@ -1,0 +1,200 @@
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { storeClient } from '../../clients/register.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { MetadataDocumentOptions } from '../../options/options.ts'
+import { OutboundError } from '../../outbound/outbound.ts'
+import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { findClient } from '../../repositories/clients.ts'
+import { describedClient } from './description.ts'
+import { documentLifetime, isDocumentGone, isDocumentUrl, parseMetadataDocument } from './document-rules.ts'
+import {
+  type ClientRegistrationRecord,
+  createClientRegistration,
+  findClientRegistration,
+  setDocumentRead,
+} from './table.ts'
+import { makeRoom } from './unused.ts'
+
+// Seconds.
+/** How long a document may be used after it was last valid, while its server is out of reach. */
+const maxStale = 2 * 86_400
+/** How long an unused client stays in the database. */
+const unusedLifetime = 86_400
+/** The pause after a failure. */
+const pause = 60
+
+const unusable = (clientId: string, reason: string): OAuthError =>
+  new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
+
+const assertOrigin = (clientId: string, { allow, deny = [] }: MetadataDocumentOptions): void => {
+  const { origin } = new URL(clientId)
+  if (deny.includes(origin) || allow?.includes(origin) === false) {
+    throw unusable(clientId, 'this server does not accept metadata documents of this origin')
+  }
+}
+
+interface ReadDocument {
+  readonly metadata: ClientMetadata
+  /** Seconds. */
+  readonly lifetime: number
+}
+
+/** A document that cannot be used: gone for good, or only out of reach. */
+class DocumentError extends Error {
+  readonly isGone: boolean
+  constructor(cause: Error, isGone: boolean) {
+    super(cause.message, { cause })
+    this.isGone = isGone
+  }
+}
+
+/** @throws DocumentError */
+const fetchDocument = async (
+  server: AuthorizationServer,
+  { policy }: MetadataDocumentOptions,
+  clientId: string,
+  address: string | undefined,
+): Promise<ReadDocument> => {
+  let status: number | undefined
+  try {
+    const { headers, body, ...response } = await server.outbound.request(clientId)
+    status = response.status
+    const document = parseMetadataDocument(clientId, {
+      status,
+      contentType: headers.get('content-type'),
+      body,
+    })
+    const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
+    const metadata = await describedClient(server, document, request, policy)
+    return { metadata, lifetime: documentLifetime(headers.get('cache-control'), headers.get('age')) }
+  } catch (error) {
+    // Anything else is a fault of this server, or of the host's policy.
+    if (!(error instanceof OAuthError || error instanceof OutboundError)) throw error
+    throw new DocumentError(error, isDocumentGone(error, status))
+  }
+}
+
+const isSame = (one: ClientMetadata, other: ClientMetadata): boolean =>
+  JSON.stringify(one) === JSON.stringify(other)
+
+/** Stores a valid document, unless the host has adopted the client meanwhile. */
+const storeDocument = async (
+  server: AuthorizationServer,
+  clientId: string,
+  { metadata, lifetime }: ReadDocument,
+): Promise<void> => {
+  const { database } = server
+  const now = server.now()
+  const read = { clientId, readAt: now, freshUntil: now + lifetime }
+  await transaction(database, async (tx) => {
+    if (await setDocumentRead(tx, read)) {
+      const existing = await findClient(tx, { clientId, now })
+      if (existing === undefined || isSame(existing.metadata, metadata)) return
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
+    } else if ((await findClient(tx, { clientId, now })) === undefined) {
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
+      const expiresAt = now + unusedLifetime
+      await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt })
+    }
+  }).catch((error: unknown) => {
+    // Another request has stored it.
+    if (!isUniqueViolation(error instanceof OAuthError ? error.cause : error)) throw error
+  })
+}
+
+/** Notes that a known document cannot be read: if it is gone it is not used any more. */
+const noteFailure = async (
+  { database, now }: AuthorizationServer,
+  { clientId, readAt }: ClientRegistrationRecord,
+  { isGone }: DocumentError,
+): Promise<void> => {
+  await setDocumentRead(database, { clientId, readAt: isGone ? 0 : (readAt ?? 0), freshUntil: now() + pause })
+}
+
+/**
+ * Reads a document and stores it as a client.
+ *
+ * @param known the client, if it was read before
+ * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
+ */
+const readDocument = async (
+  server: AuthorizationServer,
+  documents: MetadataDocumentOptions,
+  clientId: string,
+  { known, address }: { known: ClientRegistrationRecord | undefined; address?: string | undefined },
+): Promise<void> => {
+  // How often a known document is read does not depend on requests.
+  if (known === undefined && address !== undefined) {
+    await server.throttle.takeQuota([
+      { name: 'document', address },
+      { name: 'documentHost', host: new URL(clientId).host },
+    ])
+  }
+  try {
+    const document = await fetchDocument(server, documents, clientId, address)
+    if (known === undefined) await makeRoom(server)
+    await storeDocument(server, clientId, document)
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error
+    if (known) await noteFailure(server, known, error)
+    throw unusable(clientId, error.message)
+  }
+}
+
+/** The client stays as it is until the document has been read again. */
+const readAgain = async (
+  server: AuthorizationServer,
+  documents: MetadataDocumentOptions,
+  known: ClientRegistrationRecord,
+): Promise<void> => {
+  const { clientId, readAt } = known
+  try {
+    // First, so that requests at the same time do not read it too.
+    await setDocumentRead(server.database, {
+      clientId,
+      readAt: readAt ?? 0,
+      freshUntil: server.now() + pause,
+    })
+    await readDocument(server, documents, clientId, { known })
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error
+    server.options.logger.warn(`latchkey: the metadata document ${clientId} was not read: ${error.message}`)
+  }
+}
+
+/**
+ * Makes sure that a client whose id is the URL of a metadata document is in the database as the document describes it. Any
+ * other client costs no statement.
+ *
+ * @param documents the option `features.clientMetadataDocuments`
+ * @param values.address of a request that may introduce a new client; without one only a known document is read again
+ * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
+ */
+export const ensureDocumentClient = async (
+  server: AuthorizationServer,
+  documents: MetadataDocumentOptions,
+  clientId: string,
+  { address }: { address?: string } = {},
+): Promise<void> => {
+  const { database, options, now: clock } = server
+  if (!isDocumentUrl(clientId, options.outbound.allow)) return
+  const now = clock()
+  const known = await findClientRegistration(database, { clientId })
+  if (known === undefined) {
+    const isNew = address !== undefined
+    // The host may have registered a client with this id.
+    if (!isNew || (await findClient(database, { clientId, now }))) return
+    assertOrigin(clientId, documents)
+    return readDocument(server, documents, clientId, { known, address })
+  }
+  assertOrigin(clientId, documents)
+  const [readAt, freshUntil] = [known.readAt ?? 0, known.freshUntil ?? 0]
+  const isUsable = readAt + maxStale > now
+  if (freshUntil <= now) {
+    if (!isUsable) return readDocument(server, documents, clientId, { known, address })
+    server.runInBackground(readAgain(server, documents, known))
+  }
+  if (!isUsable) throw unusable(clientId, 'its metadata document is gone')
+}

@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { type ClientCredentials, eraseClient, storeClient } from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
+import type { RegistrationOptions } from '../../options/options.ts'
+import type { Client } from '../../protocol/client.ts'
+import { type ClientMetadata, registeredMembers } from '../../protocol/client-metadata.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
+import { type Described, describedClient } from './description.ts'
+import { createClientRegistration, findClientRegistration } from './table.ts'
+import { makeRoom } from './unused.ts'
+
+/** A client that registered itself, with what it needs to manage its registration (RFC 7592 §3). */
+export interface Registration extends ClientCredentials {
+  /** Epoch seconds. */
+  readonly issuedAt: number
+  readonly metadata: ClientMetadata
+  /** The registration access token. Only its hash is stored. */
+  readonly token: string
+}
+
+const takeQuota = ({ throttle }: AuthorizationServer, address: string): Promise<void> =>
+  throttle.takeQuota([
+    { name: 'registration', address },
+    { name: 'registrationDaily', address },
+  ])
+
+/**
+ * Registers a client that describes itself (RFC 7591 §3).
+ *
+ * @param input the members of the request
+ * @param address the IP address of the request, for the quotas
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`; status 429 after too many registrations
+ */
+export const registerSelf = async (
+  server: AuthorizationServer,
+  { policy }: RegistrationOptions,
+  input: Described,
+  address: string,
+): Promise<Registration> => {
+  const { database, options, now: clock } = server
+  await takeQuota(server, address)
+  const metadata = await describedClient(server, input, { kind: 'registration', address }, policy)
+  await makeRoom(server)
+  const [clientId, token, now] = [randomUUID(), createSecret('registrationToken'), clock()]
+  // The host decided that this client acts for itself, so no user has to use it.
+  const isForItself = metadata.grant_types.includes('client_credentials')
+  const expiresAt = isForItself ? null : now + options.lifetimes.unusedClient
+  const registration = {
+    clientId,
+    tokenHash: hashSecret(token),
+    now,
+    expiresAt,
+    readAt: null,
+    freshUntil: null,
+  }
+  const credentials = await transaction(database, async (tx) => {
+    const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
+    await createClientRegistration(tx, registration)
+    return stored
+  })
+  return { ...credentials, issuedAt: now, metadata, token }
+}
+
+/**
+ * Finds the client that a registration access token is for.
+ *
+ * @throws OAuthError `invalid_token`, the same for an unknown client, a disabled one, and one that the host has adopted
+ *   (RFC 7592 §2)
+ */
+const findOwn = async (
+  { database, now }: AuthorizationServer,
+  clientId: string,
+  token: string,
+): Promise<ClientRecord> => {
+  const registration = isSecretOf('registrationToken', token)
+    ? await findClientRegistration(database, { clientId })
+    : undefined
+  const isOwn = registration?.tokenHash != null && isEqual(registration.tokenHash, hashSecret(token))
+  const client = isOwn ? await findClientRecord(database, { clientId, now: now() }) : undefined
+  if (client === undefined || client.disabledAt !== null) {
+    throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
+  }
+  return client
+}
+
+/**
+ * Reads a registration (RFC 7592 §2.1).
+ *
+ * @throws OAuthError `invalid_token`
+ */
+export const readRegistration = async (
+  server: AuthorizationServer,
+  clientId: string,
+  token: string,
+): Promise<Registration> => {
+  const { metadata, createdAt } = await findOwn(server, clientId, token)
+  return { client_id: clientId, issuedAt: createdAt, metadata, token }
+}
+
+/** A request that replaces a registration names the client, and nothing that only the server sets (RFC 7592 §2.2). */
+const assertReplaces = (client: Client, input: Described): void => {
+  const { client_id: clientId, client_secret: secret } = input
+  if (clientId !== client.clientId) refuse('client_id must be that of the client')
+  const isOwnSecret = typeof secret === 'string' && client.secretHashes.includes(hashSecret(secret))
+  if (secret !== undefined && !isOwnSecret) refuse('client_secret must be that of the client')
+  for (const name of [
+    'registration_access_token',
+    'registration_client_uri',
+    'client_secret_expires_at',
+    'client_id_issued_at',
+  ]) {
+    if (input[name] !== undefined) refuse(`${name} must not be sent`)
+  }
+}
+
+/**
+ * Replaces a registration (RFC 7592 §2.2). A member that is left out gets its default.
+ *
+ * @throws OAuthError `invalid_token`, else as {@link registerSelf}
+ */
+export const replaceRegistration = async (
+  server: AuthorizationServer,
+  { policy }: RegistrationOptions,
+  clientId: string,
+  { token, input, address }: { token: string; input: Described; address: string },
+): Promise<Registration> => {
+  const { database, now } = server
+  const client = await findOwn(server, clientId, token)
+  await takeQuota(server, address)
+  assertReplaces(client, input)
+  const request = { kind: 'registration', clientId, address } as const
+  const metadata = await describedClient(server, input, request, policy)
+  const credentials = await transaction(database, async (tx) => {
+    const existing = await findClient(tx, { clientId, now: now() })
+    // The host has adopted or removed it meanwhile.
+    if (existing?.metadata.self_described !== 'registration') {
+      throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
+    }
+    return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())
+  })
+  return { ...credentials, issuedAt: client.createdAt, metadata, token }
+}
+
+/**
+ * Removes a client with its tokens and consents (RFC 7592 §2.3).
+ *
+ * @throws OAuthError `invalid_token`
+ */
+export const removeRegistration = async (
+  server: AuthorizationServer,
+  clientId: string,
+  token: string,
+): Promise<void> => {
+  await findOwn(server, clientId, token)
+  await eraseClient(server, clientId)
+}
+
+/**
+ * The answer to a registration (RFC 7591 §3.2.1, RFC 7592 §3).
+ *
+ * @param uri the client configuration endpoint
+ */
+export const registrationAnswer = (
+  { client_id, client_secret, issuedAt, metadata, token }: Registration,
+  uri: string,
+): object => ({
+  client_id,
+  client_id_issued_at: issuedAt,
+  ...(client_secret !== undefined && {
+    client_secret,
+    client_secret_expires_at: metadata.client_secret_expires_at ?? 0,
+  }),
+  registration_access_token: token,
+  registration_client_uri: uri,
+  ...registeredMembers({ ...metadata }),
+})
