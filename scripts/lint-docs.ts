@@ -236,9 +236,11 @@ const checkSymptoms = (): void => {
 
 /** A page below another one needs no row of its own. */
 const checkEndpoints = (): void => {
-  const sources = readdirSync(join(root, 'lib/endpoints'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => read(`lib/endpoints/${name}`))
+  const sources = ['lib/endpoints', 'lib/features'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => read(`${folder}/${name}`)),
+  )
   const paths = sources.flatMap((source) => all(source, /^ {2}path: '(\/[\w.-]+)/gm))
   ok(paths.length > 15)
   const rows = section('docs/endpoints.md', 'Endpoints')
