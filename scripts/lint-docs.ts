@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
 import { loadTools } from '../lib/cli/tools.ts'
-import { checks as checksOfCore } from '../lib/doctor/index.ts'
+import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -103,7 +103,7 @@ const checkRecipe = (page: string): void => {
 const checkDefaults = (): void => {
   const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
   const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle, ...others } = resolveOptions({
+  const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({
     ...{ database, secrets, features: { registration: true } },
   })
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
@@ -117,7 +117,7 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints(others, []))
+  const ofEndpoints = Object.values(createEndpoints([]))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]
@@ -166,7 +166,10 @@ const checkTitles = (page: string): number => {
 }
 
 /** A database that does not answer is found before any check. */
-const doctorChecks = [...checksOfCore, ...(await loadTools()).flatMap(({ checks = [] }) => checks)]
+const doctorChecks = [
+  ...(await allChecks()),
+  ...(await loadTools()).flatMap(({ mountChecks = [] }) => mountChecks),
+]
 
 const checkDoctor = (): void => {
   const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
@@ -241,7 +244,7 @@ const checkEndpoints = (): void => {
       .filter((name) => name.endsWith('.ts'))
       .map((name) => read(`${folder}/${name}`)),
   )
-  const paths = sources.flatMap((source) => all(source, /^ {2}path: '(\/[\w.-]+)/gm))
+  const paths = sources.flatMap((source) => all(source, /\b[pP]ath(?::| =) '(\/[\w.-]+)'/g))
   ok(paths.length > 15)
   const rows = section('docs/endpoints.md', 'Endpoints')
   deepStrictEqual(
@@ -270,15 +273,12 @@ const membersOfFeatures = (): string[] =>
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {
   const parts = [
-    ['authRouter', 'lib/router.ts', 'AuthRouter'],
-    ['users', 'lib/account/user-lifecycle.ts', 'UserLifecycle'],
-    ['clients', 'lib/clients/administration.ts', 'ClientAdministration'],
+    ['authRouter', [...membersOf('lib/router.ts', 'AuthRouter'), ...membersOfFeatures()]],
+    ['users', membersOf('lib/account/user-lifecycle.ts', 'UserLifecycle')],
+    ['clients', membersOf('lib/clients/administration.ts', 'ClientAdministration')],
   ] as const
-  for (const [heading, file, name] of parts) {
-    const text = section('docs/api.md', heading)
-    const added = name === 'AuthRouter' ? membersOfFeatures() : []
-    sameSet(all(text, /^\| `(\w+)/gm), [...membersOf(file, name), ...added])
-  }
+  for (const [heading, members] of parts)
+    sameSet(all(section('docs/api.md', heading), /^\| `(\w+)/gm), members)
 }
 
 /** Every page is in the index, except the recipes, which have their own. */
