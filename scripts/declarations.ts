@@ -1,13 +1,13 @@
 /**
  * The last step of the build. Makes the declarations that tsc emitted usable by every supported TypeScript:
- * relative imports end in `.js`, each declaration has a `.d.cts` twin for CommonJS hosts, and declarations that
- * no entry point reaches are deleted.
+ * relative imports end in `.js`, each declaration has a `.d.cts` twin for CommonJS hosts, the entry point imports what
+ * features add to interfaces of the core, and declarations that no entry point reaches are deleted.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 
 const dist = resolve(import.meta.dirname, '../dist')
-const relativeImport = /(?<=(?:\bfrom |\bimport |\bimport\()['"])(\.{1,2}\/[^'"]+)\.ts(?=['"])/g
+const relativeImport = /(?<=(?:\bfrom |\bimport |\bimport\(|\bmodule )['"])(\.{1,2}\/[^'"]+)\.ts(?=['"])/g
 
 const declarationsUnder = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -25,9 +25,16 @@ const reachableFrom = (entries: readonly string[]): Set<string> => {
   return found
 }
 
+/** Features add to interfaces of the core. No type refers to those files, so the entry point imports them. */
+const index = join(dist, 'lib/index.d.ts')
+const additions = declarationsUnder(join(dist, 'lib/features'))
+  .filter((file) => readFileSync(file, 'utf8').includes('declare module'))
+  .map((file) => `import './${relative(dirname(index), file).replace(/\.d\.ts$/, '.ts')}'\n`)
+writeFileSync(index, additions.join('') + readFileSync(index, 'utf8'))
+
 const migrations = readdirSync(join(dist, 'migrations')).filter((file) => file.endsWith('.d.ts'))
 const reachable = reachableFrom([
-  join(dist, 'lib/index.d.ts'),
+  index,
   join(dist, 'lib/testing/index.d.ts'),
   ...migrations.map((file) => join(dist, 'migrations', file)),
 ])

@@ -327,7 +327,7 @@ describeVersions('on every supported version of Node', () => {
   })
 })
 
-/** Compiles test/types/host.ts against the tarball's declarations, which are checked as well. */
+/** Compiles test/types against the tarball's declarations, which are checked as well. */
 const compile = async (
   name: string,
   compiler: string,
@@ -338,9 +338,13 @@ const compile = async (
   const names = ['express', 'express-serve-static-core', 'node']
   const types = names.map((each) => [`@types/${each}`, `@types/${each}`])
   const path = packed.hostFolder(name, Object.fromEntries(types))
-  const isPerFile = module.startsWith('node')
-  const files = isPerFile ? ['host.mts', 'host.cts'] : ['host.ts']
-  for (const file of files) copyFileSync(join(root, 'test/types/host.ts'), join(path, file))
+  const endings = module.startsWith('node') ? ['mts', 'cts'] : ['ts']
+  const files = ['host', 'features'].flatMap((source) =>
+    endings.map((ending) => {
+      copyFileSync(join(root, `test/types/${source}.ts`), join(path, `${source}.${ending}`))
+      return `${source}.${ending}`
+    }),
+  )
   const options = ['--noEmit', '--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node']
   options.push('--skipLibCheck', 'false', '--module', module, '--moduleResolution', resolution, ...flags)
   await run(path, process.execPath, join(compiler, 'bin/tsc'), ...options, ...files)
