@@ -13,14 +13,14 @@ copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 (cd "$root" && git ls-files -z --cached --others --exclude-standard | tar --null --files-from=- --create --ignore-failed-read --file=-) |
   tar --extract --file=- --directory "$copy"
-ln -s "$root/node_modules" "$copy/node_modules"
+ln -sfn "$root/node_modules" "$copy/node_modules"
 
 cd "$copy"
 feature=$(sed -nE "s#^import \{ ([A-Za-z]+) \} from '\./$name/index\.ts'#\1#p" lib/features/index.ts)
 rm -r "lib/features/$name"
 sed -i -E "\#'\./$name/#d; s/\b$feature, //; s/(, )?\b$feature\b//" lib/features/index.ts
 # Tests of the feature itself are not part of the core.
-grep -rlE "features/$name/" test bench scripts --include=*.ts | xargs -r rm -f
+{ grep -rlE "features/$name/|support/$name\.ts" test bench scripts --include=*.ts || true; } | xargs -r rm -f
 
 npx tsc --noEmit
 npx jest test/flows/authorize.test.ts test/flows/consent.test.ts test/flows/refresh-token.test.ts test/flows/login.test.ts
