@@ -99,6 +99,17 @@ export interface ActiveFeature {
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
   readonly accountPages?: readonly AccountPage[]
+  /**
+   * Stores or renews a client that describes itself elsewhere, before it is looked up. Any other id costs no statement.
+   *
+   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   */
+  refreshClient?(
+    server: AuthorizationServer,
+    clientId: string,
+    from: { readonly address?: string },
+  ): Promise<void>
   /** Pages for the people who operate the server. They are served if a feature lets operators in. */
   readonly operatorPages?: readonly OperatorPage[]
   /**

@@ -1,7 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
 import { clientLogos } from './client-logos.ts'
-import { clientRegistrations } from './client-registrations.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
@@ -38,11 +37,10 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['011_salts', salts],
   ['012_throttles', throttles],
   ['013_consent_receipts', consentReceipts],
-  ['014_client_registrations', clientRegistrations],
-  ['015_client_logos', clientLogos],
-  ['016_device_codes', deviceCodes],
-  ['017_events', events],
-  ['018_second_factors', secondFactors],
-  ['019_passkeys', passkeys],
-  ['021_imported_secrets', importedSecrets],
+  ['014_client_logos', clientLogos],
+  ['015_device_codes', deviceCodes],
+  ['016_events', events],
+  ['017_second_factors', secondFactors],
+  ['018_passkeys', passkeys],
+  ['019_imported_secrets', importedSecrets],
 ])

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { AuthEvent, AuthRouterOptions } from '../lib/index.ts'
 import { authorizeUrl, type Host, startHost } from './support/host.ts'
@@ -20,10 +20,16 @@ const start = async (options: Partial<AuthRouterOptions> = {}): Promise<Host & {
 const read = (path: string): string => readFileSync(join(__dirname, '..', path), 'utf8')
 
 test('docs/events.md names every event with its fields, and no other', () => {
-  const source = read('lib/events/event.ts')
-  const types = [...source.matchAll(/^ {2}'([a-z._]+)':/gm)].map(([, type]) => type)
+  const ofCore = [...read('lib/events/event.ts').matchAll(/^ {2}'([a-z._]+)':/gm)]
+  const ofFeatures = readdirSync(join(__dirname, '../lib/features'), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => [
+      ...read(`lib/features/${path}`).matchAll(/interface EventDetails \{([\s\S]*?)^ {2}\}/gm),
+    ])
+    .flatMap(([, members = '']) => [...members.matchAll(/^ {4}'([a-z._]+)':/gm)])
+  const types = [...ofCore, ...ofFeatures].map(([, type]) => type)
   const rows = [...read('docs/events.md').matchAll(/^\| `([a-z_]+(?:\.[a-z_]+)+)` \| ([^|]+) \|/gm)]
-  expect(rows.map(([, type]) => type)).toEqual(types)
+  expect(rows.map(([, type]) => type).sort()).toEqual(types.sort())
   expect(types.length).toBeGreaterThan(12)
 })
 

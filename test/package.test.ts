@@ -335,7 +335,7 @@ const compile = async (
   resolution: string,
   ...flags: string[]
 ) => {
-  const names = ['express', 'express-serve-static-core', 'express-session', 'node']
+  const names = ['express', 'express-serve-static-core', 'node']
   const types = names.map((each) => [`@types/${each}`, `@types/${each}`])
   const path = packed.hostFolder(name, Object.fromEntries(types))
   const isPerFile = module.startsWith('node')

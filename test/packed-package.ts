@@ -71,11 +71,13 @@ export const packPackage = async (): Promise<PackedPackage> => {
   const path = join(folder, 'package')
   const running: ChildProcess[] = []
 
-  // Only declared packages are linked, so an import that package.json does not declare fails.
+  // Only declared packages are linked, so an import that package.json does not declare fails. Most hosts need no
+  // express-session.
   const hostFolder: PackedPackage['hostFolder'] = (name, links = {}) => {
     const host = join(folder, name)
     const { dependencies, peerDependencies } = manifestIn(path)
-    const declared = Object.keys({ ...dependencies, ...peerDependencies }).map((each) => [each, each])
+    const { 'express-session': _, ...needed } = { ...dependencies, ...peerDependencies }
+    const declared = Object.keys(needed).map((each) => [each, each])
     cpSync(path, join(host, 'node_modules/latchkey'), { recursive: true })
     for (const [as, of] of Object.entries<string>({ ...Object.fromEntries(declared), ...links })) {
       const link = join(host, 'node_modules', as)

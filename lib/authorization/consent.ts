@@ -4,7 +4,7 @@ import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
-import { type Client, clientName, logoHash } from '../protocol/client.ts'
+import { type Client, clientName, describedAt, logoHash } from '../protocol/client.ts'
 import { inLanguage } from '../protocol/client-metadata-languages.ts'
 import type { Consent, ConsentReceipt } from '../protocol/consent.ts'
 import { needsConsent } from '../protocol/next-step.ts'
@@ -12,7 +12,6 @@ import type { Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { redirectUriKind, webHost } from '../protocol/redirect-uri.ts'
 import type { KeptConsent } from '../repositories/index.ts'
-import type { FormPurpose } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { findOrganizations } from '../users/users.ts'
@@ -43,7 +42,7 @@ export const clientCard = (
   host: redirectUri === undefined ? '' : webHost(redirectUri),
   unverified: client.metadata.self_described !== undefined,
   onDevice: redirectUri === undefined || redirectUriKind(redirectUri) !== 'https',
-  source: client.metadata.self_described === 'document' ? new URL(client.clientId).host : '',
+  source: describedAt(client)?.host ?? '',
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
   tosUri: inLanguage(client.metadata, 'tos_uri', language),
 })
@@ -75,13 +74,6 @@ export const openConsent = async (
   }
   return { pending, shown, details, offered, ...active }
 }
-
-/** The purpose of the consent form: this request. */
-export const consentPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
-  action: 'consent',
-  about: id,
-  browser,
-})
 
 /** Hidden fields that say what the form is an answer to: whose page it was on, and what that page said. */
 export const consentSubject = ({

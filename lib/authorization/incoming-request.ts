@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { ensureDocumentClient } from '../clients/metadata-documents.ts'
-import { withFollowedScope } from '../clients/self-described.ts'
+import { isServed, refreshClient } from '../client-auth/served-client.ts'
+import { withCurrentScope } from '../clients/followed-scope.ts'
 import {
   type AuthorizationDetail,
   assertDetailTypes,
@@ -14,7 +14,7 @@ import {
   parseDeviceRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
-import { allowedScopes, type Client, isServed } from '../protocol/client.ts'
+import { allowedScopes, type Client } from '../protocol/client.ts'
 import { responseTypes } from '../protocol/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import { requestedLevels } from '../protocol/next-step.ts'
@@ -126,13 +126,9 @@ const validRequest = async (
   }
 }
 
-/** A client with the scopes that it may request today. */
-const withCurrentScope = (server: AuthorizationServer, client: Client): Client | Promise<Client> =>
-  client.metadata.scope_follows_resources ? withFollowedScope(server, client) : client
-
 /**
- * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A metadata document is
- * read first, and a request object after the client is known.
+ * Parses and validates an authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), with one statement. A client that
+ * describes itself elsewhere is read there first, and a request object after the client is known.
  *
  * @param sent the parameters of the query
  * @param from.sessionHash of what the session of the browser holds, if it has one
@@ -145,10 +141,9 @@ export const readIncomingRequest = async (
   { sessionHash, info }: { readonly sessionHash: string | undefined; readonly info: RequestInfo },
 ): Promise<IncomingRequest> => {
   const clientId = sent.required('client_id')
-  const { clientMetadataDocuments: documents } = server.options.features
-  if (documents) await ensureDocumentClient(server, documents, clientId, info)
+  await refreshClient(server, clientId, info)
   const found = await findForAuthorize(server.database, { clientId, sessionHash, now: server.now() })
-  const served = found && isServed(found.client, server.options) ? found.client : undefined
+  const served = found && isServed(server, found.client) ? found.client : undefined
   const current = served && (await withCurrentScope(server, served))
   return { ...(await validRequest(server, sent, current)), known: found?.known }
 }

@@ -4,7 +4,7 @@ import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AuthorizationDetails } from '../protocol/authorization.ts'
 import type { ClaimsRequest } from '../protocol/claims-request.ts'
-import { hasRegistration, profileLifetime } from '../protocol/client.ts'
+import { profileLifetime } from '../protocol/client.ts'
 import { agreedTerms, entriesOf } from '../protocol/consent.ts'
 import { EndedRequestError } from '../protocol/ended-request.ts'
 import type { Login } from '../protocol/login.ts'
@@ -18,7 +18,6 @@ import {
   createConsentReceipt,
   decideDevice,
   keepConsent,
-  keepUsedClient,
   lockConsent,
   lockLogin,
   type NewAuthorization,
@@ -160,21 +159,24 @@ const rememberConsent = (
 
 /** What must hold at the moment of issuing: first what only locks a row, and last what uses the request up. */
 const conditionsOf = (
+  { installed }: AuthorizationServer,
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now }: NewAuthorization,
 ): Condition<Obstacle>[] => {
   const { context, pendingId, organization = noOrganization } = grant
-  const { metadata } = context.client
+  const { client } = context
   const { device } = context.request
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
-  const isConsentLocked = !isConsentNew && !metadata.first_party
+  const isConsentLocked = !isConsentNew && !client.metadata.first_party
   const conditions: (Condition<Obstacle> | false)[] = [
     // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
     // login anyway.
     offline && ['signed-out', lockLogin({ sid, now })],
-    // A client that described itself and is used now stays.
-    hasRegistration(metadata) && ['gone', keepUsedClient({ clientId })],
+    ...installed.map(({ clientData }): Condition<Obstacle> | false => {
+      const condition = clientData?.whenAllowed?.(client)
+      return condition !== undefined && ['gone', condition]
+    }),
     isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
     // Of any number of browsers with the same user code, one approves the device.
     device !== undefined && ['used', decideDevice({ hash: device.hash, decision: 'approved', now })],
@@ -205,7 +207,7 @@ export const issueAuthorizationResponse = async (
   const { accessToken } = tokens
   const { device } = grant.context.request
   const { pendingId } = grant
-  const obstacle = await writeIf(server.database, conditionsOf(grant, authorization), [
+  const obstacle = await writeIf(server.database, conditionsOf(server, grant, authorization), [
     // The decision about the device decides about its pending request too.
     ...(device && pendingId !== undefined
       ? [consumePendingRequest({ id: pendingId, now: authorization.now })]

@@ -1,7 +1,6 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import { ensureDocumentClient } from '../clients/metadata-documents.ts'
 import type { Options } from '../options/resolve.ts'
-import { type Client, isServed } from '../protocol/client.ts'
+import type { Client } from '../protocol/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 import type { TokenRequest } from '../protocol/token-request.ts'
@@ -9,6 +8,7 @@ import { type ClientLookup, findClient } from '../repositories/index.ts'
 import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
 import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
+import { isServed, refreshClient } from './served-client.ts'
 import { selfSignedTlsClientAuth, tlsClientAuth } from './tls-client-auth.ts'
 
 /** Methods whose credentials are in the request, or are not needed. */
@@ -97,21 +97,20 @@ const explanationFor = (client: Client | undefined, methods: readonly ClientAuth
 /** Reads a client, and what else the request is about. */
 type FindClient<Found> = (lookup: ClientLookup) => Promise<Found | undefined>
 
-/** The client as it is now; undefined also if its metadata document is gone. */
+/** The client as it is now; undefined also if it described itself elsewhere and is gone there. */
 const currentClient = async <Found extends { readonly client: Client }>(
   server: AuthorizationServer,
   clientId: string,
   find: FindClient<Found>,
 ): Promise<Found | undefined> => {
-  const { clientMetadataDocuments: documents } = server.options.features
   try {
-    if (documents) await ensureDocumentClient(server, documents, clientId)
+    await refreshClient(server, clientId)
   } catch (error) {
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
   const found = await find({ clientId, now: server.now() })
-  return found && isServed(found.client, server.options) ? found : undefined
+  return found && isServed(server, found.client) ? found : undefined
 }
 
 /**

@@ -178,16 +178,17 @@ export interface AppliedClients {
 const store = async (
   tx: Database,
   { registration, existing }: Comparison,
+  registry: Pick<ClientRegistry, 'installed'>,
   { keepPreviousFor, now }: { readonly keepPreviousFor: number; readonly now: number },
 ): Promise<ClientCredentials> => {
   const [current] = existing?.secretHashes ?? []
   const rotates =
     keepPreviousFor > 0 && current !== undefined && secretChange(registration, existing) === 'set'
-  if (!rotates) return storeClient(tx, registration, existing, now)
+  if (!rotates) return storeClient(tx, registry, registration, existing, now)
   const { clientId, secret = '' } = registration
   const rotation = { current, next: hashSecret(secret), currentExpiresAt: now + keepPreviousFor }
   await rotateClientSecret(tx, { clientId, now, ...rotation })
-  return storeClient(tx, { ...registration, secret: undefined }, existing, now)
+  return storeClient(tx, registry, { ...registration, secret: undefined }, existing, now)
 }
 
 /**
@@ -219,7 +220,7 @@ export const applyClients = async (
     const credentials: ClientCredentials[] = []
     for (const one of compared) {
       const { clientId } = one.registration
-      const stored = isChanged(one) && (await store(tx, one, { keepPreviousFor, now: time }))
+      const stored = isChanged(one) && (await store(tx, one, { installed }, { keepPreviousFor, now: time }))
       credentials.push(stored || { client_id: clientId })
       progress?.(credentials.length)
     }

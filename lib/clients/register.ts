@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Write } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { isImportedMark } from '../keys/secrets.ts'
@@ -14,7 +15,6 @@ import {
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
-import { deleteClientRegistration } from '../repositories/client-registrations.ts'
 import {
   createClient,
   deleteClient,
@@ -62,6 +62,14 @@ export interface ClientCredentials {
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
+  /** Runs in the transaction in which the host, or a developer, takes over a client that described itself. */
+  takeOver?(tx: Database, clientId: string): Promise<void>
+  /**
+   * What must hold, and what is stored, when a user allows this client something.
+   *
+   * @returns a condition, which does not hold if the client has been removed; undefined if there is none
+   */
+  whenAllowed?(client: Pick<Client, 'clientId' | 'metadata'>): Write | undefined
   /** Runs in the transaction in which the host enables a client, before the client is written. */
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
@@ -158,13 +166,14 @@ export const checkedRegistration = (
 }
 
 /**
- * Stores a client in a transaction. A client that described itself becomes one of the host, unless it is stored as
- * described again in the same way: its registration access token then is worthless, and its document is not read any more.
+ * Stores a client in a transaction. One that described itself is taken over, unless it is stored as described again in the
+ * same way.
  *
  * @param existing the client that has this id
  */
 export const storeClient = async (
   tx: Database,
+  { installed }: Pick<ClientRegistry, 'installed'>,
   registration: CheckedRegistration,
   existing: Client | undefined,
   now: number,
@@ -173,7 +182,7 @@ export const storeClient = async (
   const { hash, created, foreign } = chooseSecret(registration, existing)
   const before = existing?.metadata.self_described
   if (before !== undefined && metadata.self_described !== before)
-    await deleteClientRegistration(tx, { clientId })
+    for (const { clientData } of installed) await clientData?.takeOver?.(tx, clientId)
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
@@ -191,14 +200,15 @@ export const storeClient = async (
  * @example await registerClient(registry, { redirect_uris: ['https://shop.example.com/callback'] })
  */
 export const registerClient = (
-  { database, registrable, now }: ClientRegistry,
+  registry: ClientRegistry,
   input: ClientRegistration,
 ): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
   const registration = checkedRegistration(input, registrable)
   const { clientId } = registration
   return transaction(database, async (tx) => {
     if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
-    return storeClient(tx, registration, undefined, now())
+    return storeClient(tx, registry, registration, undefined, now())
   })
 }
 
@@ -225,11 +235,12 @@ export const lockUnchanged = async (
  *   as {@link registerClient}
  */
 export const changeClient = (
-  { database, registrable, now }: ClientRegistry,
+  registry: ClientRegistry,
   clientId: string,
   { logo, ...changes }: ClientUpdate,
   { unchanged }: ChangeCondition = {},
 ): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
   const image = checkedLogo(logo)
   return transaction(database, async (tx) => {
     if (unchanged) await lockUnchanged(tx, clientId, { metadata: unchanged, now: now() })
@@ -239,7 +250,7 @@ export const changeClient = (
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
       registrable,
     )
-    return storeClient(tx, { clientId, secret: undefined, metadata, logo: image }, existing, now())
+    return storeClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing, now())
   })
 }
 
@@ -258,7 +269,6 @@ export const eraseClient = async (
     refuseUnknownClient(clientId)
   await removeDataOfClient(database, { clientId })
   for (const { clientData } of installed) await clientData?.erase(database, clientId)
-  await deleteClientRegistration(database, { clientId })
   await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })
 }

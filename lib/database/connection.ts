@@ -30,7 +30,7 @@ export const onConnection = async <T>(
     if (needsReconnect(error)) await db.driver.close(connection)
     throw error
   } finally {
-    await db.knex.client.releaseConnection(connection)
+    void db.knex.client.releaseConnection(connection)
   }
 }
 

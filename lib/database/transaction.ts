@@ -87,13 +87,18 @@ export const writeAll = async (db: Database, writes: readonly Write[]): Promise<
   else if (only) await writeIf(db, [], writes)
 }
 
-/** Makes a write depend on an earlier one: Knex writes the values of one row in one pair of parentheses. */
+/**
+ * Makes a write depend on an earlier one.
+ *
+ * @throws Error for an insertion of several rows
+ */
 const after = (sql: string, step: string | undefined): string => {
   if (step === undefined) return sql
   const exists = `exists (select 1 from ${step})`
-  return sql.startsWith('insert')
-    ? sql.replace(/ values \(([?, ]+)\)/, ` select $1 where ${exists}`)
-    : `${sql} and ${exists}`
+  if (!sql.startsWith('insert')) return `${sql} and ${exists}`
+  const dependent = sql.replace(/ values \(([?, ]+)\)/, ` select $1 where ${exists}`)
+  if (dependent === sql) throw new Error('latchkey: only an insertion of one row can have a condition')
+  return dependent
 }
 
 /** Runs writes as one statement of PostgreSQL. Each depends on the last update before it. */

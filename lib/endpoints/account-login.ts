@@ -5,12 +5,12 @@ import {
 } from '../authorization/login-location.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
+import { queryParameters } from '../http/form.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { type Browser, bindBrowser } from '../sessions/browser-binding.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
 import { passkeyPrompt } from './passkey-prompt.ts'
@@ -65,20 +65,18 @@ export const accountSignIn = (
   return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
 }
 
-const purposeOf = (path: string, browser: Browser): FormPurpose => ({
-  action: 'account',
-  about: path === '/account' ? 'sign in' : `sign in to ${path}`,
-  browser,
-})
+/** What the sign-in form is about, on every page. */
+const signInForm = ['sign in']
 
 /** @param active the login that the user replaces on the page `/account`, or confirms on another */
 const loginPage = (
-  { server }: PageContext,
+  context: PageContext,
   path: string,
   browser: Browser,
   active: ActiveLogin | undefined,
   query: Query,
 ): LoginPage => {
+  const { server } = context
   const url = ownPath(server, path, query)
   const { about, parameters, acrValues } = accountSignIn(server, path, query)
   const isReplacing = path === '/account' && active !== undefined
@@ -86,7 +84,7 @@ const loginPage = (
   return {
     form: () => ({
       action: url,
-      hidden: { ...replaces, csrf_token: csrfToken(server, purposeOf(path, browser)) },
+      hidden: { ...replaces, csrf_token: formToken(context, signInForm) },
       ...(isReplacing && { signedIn: { username: active.user.username, url } }),
     }),
     browser,
@@ -130,11 +128,9 @@ export const submitAccountLogin = async (
   path: string,
   query: Query = {},
 ): Promise<void> => {
-  const { server, req, res } = context
-  const form = formParameters(req)
-  // A form of another site carries no cookie and gets none.
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && purposeOf(path, browser))
-  const page = browser && loginPage(context, path, browser, await activeLogin(context), query)
-  if (page && (await logIn(context, form, page))) redirectToPage(res, ownPath(server, path, query))
+  const { server, res } = context
+  const form = submittedForm(context, signInForm)
+  const browser = bindBrowser(context)
+  const page = loginPage(context, path, browser, await activeLogin(context), query)
+  if (await logIn(context, form, page)) redirectToPage(res, ownPath(server, path, query))
 }

@@ -2,15 +2,11 @@ import { connectedClientsPage } from '../account/connected-clients.ts'
 import { scopeWords } from '../authorization/consent-scopes.ts'
 import { replacesParameter } from '../authorization/login-location.ts'
 import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
+import { queryParameters } from '../http/form.ts'
 import { ownPath } from '../http/urls.ts'
 import { clientName } from '../protocol/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { findClient } from '../repositories/index.ts'
-import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
 import { otherAccountPages } from './account-pages.ts'
 import { iso, pageNumberOf } from './page-values.ts'
 import {
@@ -21,18 +17,15 @@ import {
   removeClient,
   showRemoval,
 } from './remove-client.ts'
+import { accountPage, type SignedContext, type SignedInUser } from './signed-page.ts'
 
 const nameOf = async ({ server, language }: PageContext, clientId: string): Promise<string | undefined> => {
   const client = await findClient(server.database, { clientId, now: server.now() })
   return client && clientName(client, language)
 }
 
-const showClients = async (
-  context: PageContext,
-  active: ActiveLogin,
-  parameters: Parameters,
-): Promise<void> => {
-  const { server, language } = context
+const showClients = async (context: SignedContext<SignedInUser>, parameters: Parameters): Promise<void> => {
+  const { server, language, person: active } = context
   const asked = pageNumberOf(parameters)
   const { clients, number, isLast } = await connectedClientsPage(
     server,
@@ -68,37 +61,23 @@ const showClients = async (
   })
 }
 
-/** The user's clients; with `client_id` the page that asks whether to remove that client. */
-const show = async (context: PageContext): Promise<void> => {
-  const { req } = context
-  const parameters = queryParameters(req)
-  const active = await activeLogin(context)
-  if (active === undefined) return showAccountLogin(context, '/account')
-  // An attempt to sign in as another user has failed.
-  if (active.login.sid === parameters.optional(replacesParameter)) {
-    return showAccountLogin(context, '/account', active)
-  }
-  const clientId = parameters.optional('client_id')
-  const client = clientId && (await findConnected(context, clientId, parameters, active))
-  if (client) return showRemoval(context, active, client)
-  await showClients(context, active, parameters)
-}
-
-/** The removal of one client; without `client_id` the login form. */
-const submit = async (context: PageContext): Promise<void> => {
-  const { server, req, res } = context
-  const form = formParameters(req)
-  if (form.has('client_id')) {
-    const active = await activeLogin(context)
-    const removed = active && (await removeClient(context, form, active))
-    const { client_id, ...others } = removed ? clientParameters(removed) : {}
-    const query = client_id === undefined ? {} : { removed: client_id, ...others }
-    return redirectToPage(res, ownPath(server, '/account', query))
-  }
-  await submitAccountLogin(context, '/account')
-}
-
-export const accountEndpoint: Endpoint<PageContext> = {
+/** The user's connected clients; with `client_id` the page that asks whether to remove that client. */
+export const accountEndpoint = accountPage({
   path: '/account',
-  methods: { GET: show, POST: submit },
-}
+  fields: ['client_id', 'organization'],
+  // An attempt to sign in as another user has failed: show the form again.
+  allows: async ({ req }, { login }) => queryParameters(req).optional(replacesParameter) !== login.sid,
+  async show(context, query) {
+    const { person } = context
+    const clientId = query.optional('client_id')
+    const client = clientId && (await findConnected(context, clientId, query, person))
+    if (client) await showRemoval(context, client)
+    else await showClients(context, query)
+  },
+  acts: {
+    async remove(context, form) {
+      const { client_id: removed = '', ...others } = clientParameters(await removeClient(context, form))
+      return { query: { removed, ...others } }
+    },
+  },
+})

@@ -4,7 +4,6 @@ import {
   chosenBefore,
   clientCard,
   consentChange,
-  consentPurpose,
   consentSubject,
   openConsent,
   receiptOf,
@@ -28,7 +27,7 @@ import type { Decision } from '../protocol/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/organization.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { intersectScopes } from '../protocol/scope.ts'
-import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, readNotice } from '../sessions/notice.ts'
 
@@ -68,7 +67,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
       [requestParameter]: pending.secret,
       [shownLanguage]: shown.locale,
       ...consentSubject(asked),
-      csrf_token: csrfToken(server, consentPurpose(pending)),
+      csrf_token: formToken(context, [pending.id]),
     },
     client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
@@ -142,7 +141,7 @@ export const switchUser = async (
 
 /** Applies the answer and continues the request. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  assertCsrf(context, form, consentPurpose(pending))
+  submittedForm(context, [pending.id])
   const asked = await openConsent(context, pending)
   if (asked === undefined) return signInAgain(context, pending)
   const request = toDecide(pending)

@@ -107,7 +107,6 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(options.features.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
-    ...(options.features.clientMetadataDocuments && { client_id_metadata_document_supported: true }),
     ...Object.assign({}, ...server.features.map(({ metadata }) => metadata)),
   }
 }

@@ -16,7 +16,6 @@ import { logoutEndpoint } from './logout.ts'
 import type { OperatorPage } from './operator-page.ts'
 import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
-import { registerEndpoint, registrationEndpoint } from './register.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
 import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
@@ -56,7 +55,6 @@ export const createEndpoints = (
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...(features.pushedRequests ? [parEndpoint] : []),
-    ...(features.registration ? [registerEndpoint, registrationEndpoint] : []),
     ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],

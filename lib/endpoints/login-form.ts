@@ -169,7 +169,7 @@ export const logIn = async (
     if ('kind' in result) return refuse(context, page, result)
     const { user, proof } = result
     const factor = proof ? undefined : await findSecondFactor(context, user, page.acrValues ?? [])
-    if (factor) return askForCode(context, page, { username, user, factor })
+    if (factor) return await askForCode(context, page, { username, user, factor })
     const name = proof ? user.username : username
     const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
     clearNotice(context)

@@ -7,13 +7,11 @@ import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
 import { passkeyPrompt } from './passkey-prompt.ts'
-
-const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({ action: 'login', about: id, browser })
 
 /**
  * The account that must log in again, if the request asks for a renewed login and for no other account.
@@ -53,7 +51,7 @@ const pageFor = (
       hidden: {
         [requestParameter]: secret,
         ...(isReplacing && { [replacesParameter]: replaced }),
-        csrf_token: csrfToken(server, purposeOf(pending)),
+        csrf_token: formToken(context, [pending.id]),
       },
       client: clientCard(server, client, request.redirectUri, language),
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
@@ -103,7 +101,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
 
 /** Checks the password, records the login, and continues the request; or asks for the second factor. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  assertCsrf(context, form, purposeOf(pending))
+  submittedForm(context, [pending.id])
   const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
   const active = await logIn(context, form, page)

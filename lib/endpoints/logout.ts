@@ -10,8 +10,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { assertPostLogoutRedirectUri } from '../protocol/logout-request.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { findClient, type LoginRecord } from '../repositories/index.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken } from '../sessions/csrf.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
 import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
@@ -55,9 +54,6 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
 
 /** Parameters that the confirmation form repeats; they are checked again. */
 const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state', 'id_token_hint']
-
-const purpose = (fields: Readonly<Record<string, string>>): string =>
-  JSON.stringify(carriedParameters.map((name) => fields[name] ?? ''))
 
 /** The parameters that the confirmation form repeats; without a client there is nowhere to go. */
 const carried = (parameters: Parameters): Record<string, string> => {
@@ -150,13 +146,11 @@ const logout = async (context: PageContext): Promise<void> => {
   if (active === undefined || (await isVouchedFor(context, request, active.login)))
     return finish(context, request)
   const fields = carried(parameters)
-  const browser = bindBrowser(context)
-  const token = csrfToken(server, { action: 'logout', about: purpose(fields), browser })
   const uiLocales = uiLocalesOf(req).join(' ')
   const { client } = request
   const model = {
     action: ownPath(server, '/logout', uiLocales === '' ? {} : { ui_locales: uiLocales }),
-    hidden: { ...fields, csrf_token: token },
+    hidden: { ...fields, csrf_token: formToken(context, Object.entries(fields).flat()) },
     client: client && clientName(client, language),
     username: active.user.username,
     stayUrl: (client && homePage(client, language)) ?? homeUrl(server),
@@ -174,9 +168,7 @@ const submit = async (context: PageContext): Promise<void> => {
   if (!isConfirmation(form)) {
     return redirectToPage(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
   }
-  // A form of another site carries no cookie. A new one would replace the browser's own and end its pending requests.
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && { action: 'logout', about: purpose(carried(form)), browser })
+  submittedForm(context, Object.entries(carried(form)).flat())
   await finish(context, await logoutRequest(server, form))
 }
 

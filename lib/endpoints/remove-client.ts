@@ -4,10 +4,9 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
 import type { ActiveLogin } from '../sessions/login.ts'
 import { findOrganizations } from '../users/users.ts'
+import type { SignedContext, SignedInUser } from './signed-page.ts'
 
 /** A client as URLs and forms name it: in one organization, if the host has organizations. */
 export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>
@@ -25,17 +24,6 @@ export const namedOrganization = (
   const organization = options.organizations && parameters.optional('organization')
   return organization === undefined ? {} : { organization }
 }
-
-/** A removal form is for this user, this client and this organization. */
-const purposeOf = (
-  client: NamedClient,
-  { login }: ActiveLogin,
-  browser: FormPurpose['browser'],
-): FormPurpose => ({
-  action: 'account',
-  about: JSON.stringify(['remove', login.subject, clientParameters(client)]),
-  browser,
-})
 
 /** The names of the user's organizations by id; one that the user has left is missing. */
 export const organizationNames = async (
@@ -64,24 +52,18 @@ export const findConnected = async (
 
 /** Asks whether to remove the client. */
 export const showRemoval = async (
-  context: PageContext,
-  active: ActiveLogin,
+  context: SignedContext<SignedInUser>,
   client: ConnectedClient,
 ): Promise<void> => {
-  const { server } = context
+  const { server, person } = context
   const { name, host, firstParty, organization } = client
-  const browser = bindBrowser(context)
   const model = {
-    action: ownPath(server, '/account'),
-    hidden: {
-      ...clientParameters(client),
-      csrf_token: csrfToken(server, purposeOf(client, active, browser)),
-    },
+    ...context.form(clientParameters(client), 'remove'),
     client: { name, host },
     organization:
-      organization && ((await organizationNames(context, active.user)).get(organization) ?? organization),
+      organization && ((await organizationNames(context, person.user)).get(organization) ?? organization),
     firstParty,
-    username: active.user.username,
+    username: person.user.username,
     cancelUrl: ownPath(server, '/account'),
   }
   context.send('remove-client', model)
@@ -92,19 +74,14 @@ export const showRemoval = async (
  * organization, if the host has organizations.
  *
  * @returns the removed client
- * @throws OAuthError with status 403 if the form was not given to this user for this client
  */
 export const removeClient = async (
-  context: PageContext,
+  { server, person, info }: SignedContext<SignedInUser>,
   form: Parameters,
-  active: ActiveLogin,
 ): Promise<NamedClient> => {
-  const { server, info } = context
   const clientId = form.required('client_id')
   const client = { clientId, ...namedOrganization(server, form) }
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && purposeOf(client, active, browser))
-  const removed = { subject: active.login.subject, ...client }
+  const removed = { subject: person.id, ...client }
   if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
   return client
 }

@@ -128,7 +128,7 @@ const show = async (context: PageContext, place: Place, query: Parameters): Prom
     error,
     isLastTry: notice?.isLastTry,
     errorId: notice?.errorId,
-    notice: notice?.kind === 'sent' ? notice.kind : undefined,
+    notice: notice?.kind === 'sent' ? ('sent' as const) : undefined,
     otherCodeUrl: factor.recoveryCodes ? pageUrl(context, place, !isRecovery) : undefined,
     switchUrl: place.formUrl,
   }

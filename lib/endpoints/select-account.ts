@@ -9,17 +9,11 @@ import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
-
-const purposeOf = ({ id, browser }: PendingRequest): FormPurpose => ({
-  action: 'select-account',
-  about: id,
-  browser,
-})
 
 const showPage = (context: PageContext, pending: PendingRequest, active: ActiveLogin | undefined): void => {
   const { server, language } = context
@@ -33,7 +27,7 @@ const showPage = (context: PageContext, pending: PendingRequest, active: ActiveL
     hidden: {
       [requestParameter]: secret,
       [shownLogin]: active.login.sid,
-      csrf_token: csrfToken(server, purposeOf(pending)),
+      csrf_token: formToken(context, [pending.id]),
     },
     client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
@@ -49,7 +43,7 @@ const show = async (context: PageContext, pending: PendingRequest): Promise<void
 /** Applies the choice to this request only. "Another account" ends no login before the other user has logged in. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   const { server, res } = context
-  assertCsrf(context, form, purposeOf(pending))
+  submittedForm(context, [pending.id])
   const choice = form.required('decision')
   if (choice === 'another') return redirectToPage(res, loginLocation(server, pending.secret, pending.request))
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')

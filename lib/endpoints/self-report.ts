@@ -15,7 +15,7 @@ export interface SelfReport {
   readonly trustProxy: boolean | number | string
   /** The session of the host, if the pages use it. */
   readonly session?: HostSession
-  /** Whether the app has a session that the pages do not use and no option mentions. */
+  /** Whether the app has a session that the pages do not use, without an option that tells them not to. */
   readonly ignoresSession: boolean
   /** The scopes that guards in this process require. */
   readonly guardedScopes: readonly string[]

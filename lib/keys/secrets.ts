@@ -90,6 +90,10 @@ export const authenticationCode = (
     .update(JSON.stringify([purpose, ...parts]))
     .digest('base64url')
 
+/** A secret of this kind that is the same for the same parts, under a secret of the server. */
+export const derivedSecret = (kind: SecretKind, secret: string, parts: readonly string[]): string =>
+  `${secretPrefixes[kind]}${authenticationCode(secret, kind, parts)}`
+
 const digest = (salt: KeyObject, parts: readonly string[]): string =>
   createHmac('sha256', salt).update(JSON.stringify(parts)).digest('base64url')
 

@@ -2,7 +2,6 @@ import type { ClientMetadata } from './client-metadata.ts'
 import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 import { standardScopes } from './scope.ts'
-import type { SecurityProfile } from './security-profile.ts'
 
 /** What is known about the logo of a client. */
 export interface ClientLogo {
@@ -58,9 +57,12 @@ export const rotatesRefreshTokens = (client: Client): boolean =>
 export const clientName = (client: Client, language?: string): string =>
   inLanguage(client.metadata, 'client_name', language) ?? client.clientId
 
-/** Whether the client keeps its own registration: by dynamic registration, or as a metadata document. */
-export const hasRegistration = ({ self_described: by }: Pick<ClientMetadata, 'self_described'>): boolean =>
-  by !== undefined && by !== 'user'
+/** Where the client describes itself: its id is the URL of that document. Undefined if its description is only stored. */
+export const describedAt = ({
+  clientId,
+  metadata,
+}: Pick<Client, 'clientId' | 'metadata'>): URL | undefined =>
+  metadata.self_described === 'document' ? new URL(clientId) : undefined
 
 /** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined
@@ -100,28 +102,6 @@ export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'meta
   if (sector !== undefined) return new URL(sector).host
   // No host contains a space.
   return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
-}
-
-/** The options that decide which clients a server serves. */
-interface ServingOptions {
-  /** The profile that every client must have; undefined if none is required. */
-  readonly securityProfile: SecurityProfile | undefined
-  readonly features: { readonly clientMetadataDocuments?: object | undefined }
-}
-
-/**
- * Whether a stored client may be used: with the profile that the server requires, and one of a metadata document only while
- * the feature is on. An API that only introspects gets no tokens, and is not a client in the sense of the profile.
- */
-export const isServed = (
-  { metadata }: Pick<Client, 'metadata'>,
-  { securityProfile: required, features }: ServingOptions,
-): boolean => {
-  const hasProfile =
-    required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
-  return (
-    hasProfile && (metadata.self_described !== 'document' || features.clientMetadataDocuments !== undefined)
-  )
 }
 
 /** Seconds: codes live for at most 60, and pushed requests for less than 600 (FAPI 2.0 Security Profile §5.3.2.1, §5.3.2.2). */

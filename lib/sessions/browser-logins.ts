@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { authenticationCode, createSecret, hashSecret, randomId, secretPrefixes } from '../keys/secrets.ts'
+import { createSecret, derivedSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Login } from '../protocol/login.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import {
@@ -114,9 +114,7 @@ export const noteVisit = (server: AuthorizationServer, login: LoginRecord): void
  * secret follows from the sid. The host still confirms such a login at each request.
  */
 const sessionSecret = ({ options }: AuthorizationServer, sid: string, isOfHost: boolean): string =>
-  isOfHost
-    ? `${secretPrefixes.session}${authenticationCode(options.secrets[0], 'session of a login', [sid])}`
-    : createSecret('session')
+  isOfHost ? derivedSecret('session', options.secrets[0], [sid]) : createSecret('session')
 
 interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
   /** Of a login that the host reports. */
@@ -147,11 +145,11 @@ export const storeLogin = async (
     ...details,
     expiresAt,
     browserHash: browser.hash,
+    sessionHash: hashSecret(secret),
     idleEndsAt: idleEnd(server, expiresAt),
   }
-  const stored = { ...created, sessionHash: hashSecret(secret) }
-  const login = isOfHost ? await createHostLogin(database, { login: stored, hostLoginHash, now }) : created
-  if (!isOfHost) await createLogin(database, stored)
+  const login = isOfHost ? await createHostLogin(database, { login: created, hostLoginHash, now }) : created
+  if (!isOfHost) await createLogin(database, created)
   if (known) await releaseSession(database, { sid: known.sid })
   await session.begin(login.sid === sid ? secret : sessionSecret(server, login.sid, isOfHost))
   if (known || !browser.isNew) await settleOthers(context, login, known, browser)

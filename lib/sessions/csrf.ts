@@ -1,9 +1,10 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
+import { formParameters } from '../http/form.ts'
 import { authenticationCode, isEqual } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import type { Browser } from './browser-binding.ts'
+import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
 
 /** What a form is for. The token of one form is invalid on every other. */
 export interface FormPurpose {
@@ -54,4 +55,43 @@ export const assertCsrf = (context: Incoming, form: Parameters, purpose: FormPur
   const token = form.optional('csrf_token') ?? ''
   const matches = context.server.options.secrets.map((secret) => isEqual(tokenUnder(secret, purpose), token))
   if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
+}
+
+/** What a form is about, in words that are the same when it comes back. */
+export type About = readonly string[]
+
+/**
+ * The hidden field of a form that our page gives to this browser. The form must be posted to the path of that page.
+ *
+ * @param about what the form is about; the token of one form is invalid on every other
+ */
+export const formToken = (context: Incoming, about: About): string =>
+  codeUnder(context.server.options.secrets[0], context, about, bindBrowser(context))
+
+const codeUnder = (
+  secret: string,
+  { endpoint }: Incoming,
+  about: About,
+  browser: Pick<Browser, 'secret'>,
+): string => authenticationCode(secret, 'csrf', [endpoint.path, JSON.stringify(about), browser.secret])
+
+/**
+ * Reads a form that has the token of {@link formToken}.
+ *
+ * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it was given to
+ *   another browser or is about something else
+ */
+export const submittedForm = (context: Incoming, about: About): Parameters => {
+  const { server, req } = context
+  const form = formParameters(req)
+  // A form of another site carries no cookie. A new cookie would replace the browser's own.
+  const browser = boundBrowser(context)
+  if (browser === undefined) throw forbidden('a form of a browser without our cookie')
+  if (isCrossSite(context)) throw forbidden('a form of another site')
+  const token = form.optional('csrf_token') ?? ''
+  const matches = server.options.secrets.map((secret) =>
+    isEqual(codeUnder(secret, context, about, browser), token),
+  )
+  if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
+  return form
 }

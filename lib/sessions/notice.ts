@@ -3,33 +3,25 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What has become of a passkey on the page of the user's passkeys. */
-export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
-/** What the forms for a second factor have led to: a wrong code, another code, or no more codes; a new one, or none. */
-export type CodeNotice = 'wrong' | 'sent' | 'not-sent' | 'recovery-codes' | 'removed'
-
 /** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
 export interface Notice {
-  readonly kind:
-    | 'credentials'
-    | 'passkey'
-    | 'throttled'
-    | 'unavailable'
-    | 'signed-out'
-    | 'start-again'
-    | 'account'
-    | 'changed'
-    | CodeNotice
-    | PasskeysNotice
+  /** Such as `saved`; each page has its own. */
+  readonly kind: string
+  /** What it was about. */
+  readonly about?: string
   /** The name that was typed. */
   readonly username?: string
-  /** With `credentials` and `wrong`: one more failure pauses the sign-in. */
+  /** One more failure pauses the sign-in. */
   readonly isLastTry?: boolean
-  /** With `throttled`: when the next attempt is checked, in epoch seconds. */
+  /** When the next attempt is checked, in epoch seconds. */
   readonly retryAt?: number
-  /** With `unavailable`: the id in the log. */
+  /** The id of the failure in the log. */
   readonly errorId?: string
-  /** With `recovery-codes`: the codes. Only their hashes are stored. */
+  /** A new secret, which is shown once. Only the server can read the cookie. */
+  readonly secret?: string
+  /** Epoch seconds until which the secret before it stays valid. */
+  readonly previousUntil?: number
+  /** New recovery codes, which are shown once. */
   readonly codes?: readonly string[]
 }
 
@@ -72,6 +64,22 @@ export const readNotice = (context: PageContext, about: string): Notice | undefi
   }
 }
 
+/** Removes the notice, when the form that it belongs to has succeeded. */
+export const clearNotice = ({ server, req, res }: PageContext): void => {
+  if (readCookie(server, req, 'notice') !== undefined)
+    setCookie(server, res, { purpose: 'notice', value: '', maxAge: 0 })
+}
+
+/** Takes the notice for a page about this subject: a reload does not show it again. */
+export const takeNotice = (context: PageContext, about: string): Notice | undefined => {
+  const notice = readNotice(context, about)
+  if (notice !== undefined) clearNotice(context)
+  return notice
+}
+
+/** What has become of a passkey on the page of the user's passkeys. */
+export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
+
 /** What an act has led to, for the page after it. */
 export interface Outcome {
   /** Such as `saved`. */
@@ -84,27 +92,12 @@ export interface Outcome {
   readonly previousUntil?: number
 }
 
-/**
- * Leaves what an act has led to for the next page about the same subject, in the cookie of {@link leaveNotice}.
- *
- * @param about what the page is about; with the user, if the page is for one user only
- */
-export const leaveOutcome = (context: PageContext, about: string, outcome: Outcome): void => {
-  const key = keyOf(context, about)
-  if (key === undefined) return
-  const value = sealUnder(key, JSON.stringify(outcome))
-  setCookie(context.server, context.res, { purpose: 'notice', value, maxAge: lifetime })
-}
+/** Leaves what an act has led to for the next page about the same subject. */
+export const leaveOutcome = (context: PageContext, about: string, { act, ...outcome }: Outcome): void =>
+  leaveNotice(context, about, { kind: act, ...outcome })
 
 /** Takes what an act has led to: a reload does not show it again. */
 export const takeOutcome = (context: PageContext, about: string): Outcome | undefined => {
-  const outcome = readNotice(context, about) as Outcome | undefined
-  if (outcome !== undefined) clearNotice(context)
-  return outcome
-}
-
-/** Removes the notice, when the form that it belongs to has succeeded. */
-export const clearNotice = ({ server, req, res }: PageContext): void => {
-  if (readCookie(server, req, 'notice') !== undefined)
-    setCookie(server, res, { purpose: 'notice', value: '', maxAge: 0 })
+  const { kind, ...notice } = takeNotice(context, about) ?? {}
+  return kind === undefined ? undefined : { act: kind, ...notice }
 }

@@ -32,7 +32,7 @@ export interface Throttle {
   readonly userCode: UserCodeThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
-  /** Counts registrations, reads of metadata documents, and requests of devices. */
+  /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
 }
 

@@ -249,7 +249,7 @@ describe('the report about the server', () => {
 
   test.each([secret, older])('contains no secret for the holder of %s', async (by) => {
     const { status, text } = await report({ Authorization: signed(by) })
-    const keys = ['production', 'node', 'trustProxy', 'guardedScopes']
+    const keys = ['production', 'node', 'trustProxy', 'guardedScopes', 'ignoresSession']
     expect({ status, keys: Object.keys(JSON.parse(text)) }).toEqual({ status: 200, keys })
   })
 })

@@ -26,6 +26,8 @@ interface Plan {
   readonly store?: session.Store
   readonly cookie?: session.CookieOptions
   readonly environment?: string
+  /** The app has a session, and no option says what becomes of it. */
+  readonly ignoresSession?: boolean
   readonly clients?: ClientSeed[]
   readonly guards?: readonly string[]
   readonly hsts?: boolean
@@ -71,7 +73,11 @@ const serve = async (plan: Plan, host: Host): Promise<string> => {
 const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
-    options: { issuer, session: 'host', ...(plan.admin && { admin: plan.admin }) },
+    options: {
+      issuer,
+      session: plan.ignoresSession ? undefined : 'host',
+      ...(plan.admin && { admin: plan.admin }),
+    },
     clients: plan.clients ?? [...clients],
   })
   process.env.NODE_ENV = env.NODE_ENV
@@ -146,6 +152,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['report', 'note', /same secrets/, { secrets: ['another secret that is long enough too'] }],
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
+  ['session-option', 'warning', /session: 'host'/, { ignoresSession: true }],
   ['session-store', 'error', /store/, { store: new MemoryStore() }],
   ['session-cookie', 'error', /httpOnly: true/, { cookie: { httpOnly: false } }],
   ['session-cookie', 'error', /secure: true/, { cookie: { secure: false } }],

@@ -1,18 +1,11 @@
-// A session store that is unavailable, slow or silent: sign-in waits for it, and nothing else does. Pages answer 503 in
+// A session store of the host that is unavailable, slow or silent: sign-in waits for it, and nothing else does. Pages answer 503 in
 // time, no user is signed in by mistake, and everything works when the store is back.
 import { RedisStore } from 'connect-redis'
 import type { RequestHandler } from 'express'
 import session, { type Store } from 'express-session'
 import { createClient } from 'redis'
 import { listen, type TestServer } from '../support/client-server.ts'
-import {
-  type DatabaseKind,
-  describeOnEach,
-  type FaultDatabase,
-  openFaultDatabase,
-  silence,
-} from '../support/fault-databases.ts'
-import { redemption, refreshing, type SignedIn, signIn, startSharedHost } from '../support/fault-family.ts'
+import { redemption, refreshing, type SignedIn, signIn } from '../support/fault-family.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import {
   codeOf,
@@ -127,54 +120,6 @@ const expectRecovery = async (scene: Scene, { forgets = false } = {}): Promise<v
 
 const allow = async (browser: RawBrowser, page: Answer): Promise<Answer> =>
   page.url.pathname.endsWith('/consent') ? browser.decide(page, 'allow') : page
-
-describeOnEach("Latchkey's own sessions", (kind: DatabaseKind) => {
-  let database: FaultDatabase
-  let host: Host
-  let listener: TestServer
-  beforeAll(async () => {
-    // Each request that waits for the table holds a connection.
-    const own = { pool: { min: 0, max: 8 }, log: silence }
-    const isServer = kind !== 'SQLite'
-    database = openFaultDatabase(kind, { own: (config) => (isServer ? { ...config, ...own } : config) })
-    host = await startSharedHost(database)
-    listener = await listen(host.app)
-  })
-  afterAll(async () => {
-    await listener.close()
-    await host.close()
-  })
-
-  test('without their table pages are 503, and the API works', async () => {
-    const scene = await openScene(listener)
-    const { knex, tablePrefix } = database
-    const [here, gone] = [`${tablePrefix}sessions`, `${tablePrefix}gone`]
-    await knex.schema.renameTable(here, gone)
-    await expectOutage(scene).finally(() => knex.schema.renameTable(gone, here))
-    await expectRecovery(scene)
-  })
-
-  if (kind === 'SQLite') return
-  test('while their table never answers, pages are 503 in time, and the API works', async () => {
-    const scene = await openScene(listener)
-    const lock = await database.knex.client.acquireConnection()
-    const run = (sql: string) => database.knex.raw(sql).connection(lock)
-    const name = `${database.tablePrefix}sessions`
-    await run(kind === 'PostgreSQL' ? 'BEGIN' : 'SELECT 1')
-    await run(
-      kind === 'PostgreSQL'
-        ? `LOCK TABLE "${name}" IN ACCESS EXCLUSIVE MODE`
-        : `LOCK TABLES \`${name}\` WRITE`,
-    )
-    try {
-      await expectOutage(scene)
-    } finally {
-      await run(kind === 'PostgreSQL' ? 'ROLLBACK' : 'UNLOCK TABLES')
-      await database.knex.client.releaseConnection(lock)
-    }
-    await expectRecovery(scene)
-  })
-})
 
 const sessionOn = (store: Store): RequestHandler =>
   session({ secret: 'of the host', resave: false, saveUninitialized: false, name: 'host.sid', store })

@@ -70,13 +70,14 @@ test('a first visit takes six requests with the one to the client, and few state
       'GET /login': 1,
       'POST /login': 7,
       'GET /consent': 2,
-      'POST /consent': 6,
+      // On PostgreSQL a conditional write is one statement.
+      'POST /consent': process.env.DATABASE_URL?.startsWith('postgres') ? 3 : 6,
     },
     sql: expect.any(Array),
   })
 })
 
-describeWith('postgresql', 'messages to PostgreSQL', () => {
+describeWith('postgresql', 'round trips to PostgreSQL', () => {
   let counter: FaultProxy
   let host: Host
 
@@ -93,20 +94,20 @@ describeWith('postgresql', 'messages to PostgreSQL', () => {
     await counter.close()
   })
 
-  test('are fewer than the statements of a first visit', async () => {
-    const messages: Partial<Record<Request, number>> = {}
+  test('are few on a first visit', async () => {
+    const trips: Partial<Record<Request, number>> = {}
     const visit = (): Promise<void> =>
       walk(host, async (request, answer) => {
         const received = await answer
-        messages[request] = counter.takeTurns()
+        trips[request] = counter.takeTurns()
         return received
       })
-    // Until then statements are new to a connection, and go alone.
-    for (let time = 0; time < 3; time += 1) await visit()
+    // Learns what a password check costs.
+    await visit()
     counter.takeTurns()
     await visit()
     // The consents are deleted by the test itself.
-    expect({ ...messages, 'GET /authorize': Number(messages['GET /authorize']) - 1 }).toEqual({
+    expect({ ...trips, 'GET /authorize': Number(trips['GET /authorize']) - 1 }).toEqual({
       'GET /authorize': 2,
       'GET /login': 1,
       'POST /login': 7,

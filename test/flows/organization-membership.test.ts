@@ -287,6 +287,8 @@ describe('a host', () => {
   })
 })
 
+const isPostgres = process.env.DATABASE_URL?.startsWith('postgres') === true
+
 test('needs no additional statement', async () => {
   const { agent, tokens } = await tokensFor(acme)
   await tokensFor(globex, agent)
@@ -310,5 +312,11 @@ test('needs no additional statement', async () => {
     userinfo: await during(() => userinfo(host, tokens.access_token).expect(200)),
     introspection: await during(() => introspect(tokens.access_token).expect(/"active":true/)),
     guard: await during(() => guarded(tokens).expect(200)),
-  }).toEqual({ 'authorize and token': 8, refresh: 5, userinfo: 1, introspection: 2, guard: 1 })
+  }).toEqual({
+    // On PostgreSQL a conditional write is one statement.
+    ...(isPostgres ? { 'authorize and token': 4, refresh: 2 } : { 'authorize and token': 7, refresh: 4 }),
+    userinfo: 1,
+    introspection: 2,
+    guard: 1,
+  })
 })

@@ -146,7 +146,7 @@ describe('belongs to one browser and one code:', () => {
   test('a HEAD request does not open it', async () => {
     const uri = await pushed()
     const { status, headers } = await browser().send('HEAD', opening(uri))
-    expect({ status, cookie: headers['set-cookie'] }).toEqual({ status: 303, cookie: undefined })
+    expect({ status, cookie: headers['set-cookie'] }).toEqual({ status: 200, cookie: undefined })
     codeOf(await browser().grant(opening(uri)))
   })
 })

@@ -41,7 +41,8 @@ test.each<[string, (agent: RawBrowser) => string | Promise<string>]>([
   ['the login page', (agent) => pendingAt(agent, 'login')],
   ['the consent page', (agent) => pendingAt(agent, 'consent')],
   ['the choice of an account', (agent) => pendingAt(agent, 'select_account')],
-  ['an error for the client', () => authorizeUrl({ ...web, prompt: 'none', scope: 'nothing' })],
+  ['a request that would get a code', () => authorizeUrl({ ...web, prompt: 'none' })],
+  ['a request that would be kept', () => authorizeUrl({ ...web, prompt: 'consent' })],
   ['a request of an unknown client', () => authorizeUrl({ client_id: 'unknown-client' })],
   ['a request that has expired', () => '/oauth/consent?authorization_request=lk_ar_x'],
   ['connected apps', () => '/oauth/account'],
@@ -49,33 +50,34 @@ test.each<[string, (agent: RawBrowser) => string | Promise<string>]>([
   ['the choice of a language', () => '/oauth/account?language=de'],
   ['sign-out', () => '/oauth/logout'],
   ['sign-out at once', logoutUrl],
-  ['keys', () => '/oauth/jwks'],
-  ['metadata', () => '/oauth/.well-known/openid-configuration'],
-  ['a stylesheet', () => '/oauth/assets/style.css'],
-])('HEAD answers as GET does, and makes nothing: %s', async (_, urlOf) => {
+])('HEAD of a page is empty, and makes nothing: %s', async (_, urlOf) => {
   const agent = await signedIn()
   const url = await urlOf(agent)
   const before = await stored()
-  const head = await agent.send('HEAD', url)
-  expect([head.html, head.setCookies, await stored()]).toEqual(['', [], before])
-  const get = await agent.get(url)
-  const shown = ({ status, headers }: typeof get) => [status, headers.location, headers['content-type']]
-  expect(shown(head)).toEqual(shown(get))
-  // Error ids and tokens of forms differ, but not in length.
-  expect(head.headers['content-length']).toBe(get.headers['content-length'])
+  const { status, html, headers, setCookies } = await agent.send('HEAD', url)
+  expect([status, html, headers.location, headers['cache-control']]).toEqual([200, '', undefined, 'no-store'])
+  expect([setCookies, await stored()]).toEqual([[], before])
+})
+
+test('HEAD of a page that a signed-out browser opens keeps no request', async () => {
+  const before = await stored()
+  const { status, setCookies } = await new RawBrowser(host.app).send('HEAD', authorizeUrl(web))
+  expect([status, setCookies, await stored()]).toEqual([200, [], before])
 })
 
 test.each([
-  ['a code', signedIn, { prompt: 'none' }],
-  ['a pending request', async () => new RawBrowser(host.app), {}],
-  ['a pending request of a user', signedIn, { prompt: 'consent' }],
-])('HEAD redirects without a target where GET makes %s', async (_, browser, parameters) => {
-  const agent = await browser()
-  const before = await stored()
-  const url = authorizeUrl({ ...web, ...parameters })
-  const { status, headers, setCookies } = await agent.send('HEAD', url)
-  expect([status, headers.location, setCookies, await stored()]).toEqual([303, undefined, [], before])
-  expect((await agent.get(url)).headers.location).toMatch(/code=lk_ac_|authorization_request=lk_ar_/)
+  ['keys', '/oauth/jwks'],
+  ['metadata', '/oauth/.well-known/openid-configuration'],
+  ['a stylesheet', '/oauth/assets/style.css'],
+])('HEAD answers as GET does, without a body: %s', async (_, url) => {
+  const agent = new RawBrowser(host.app)
+  const [head, get] = [await agent.send('HEAD', url), await agent.get(url)]
+  const shown = ({ status, headers }: typeof get) => [
+    status,
+    headers['content-type'],
+    headers['content-length'],
+  ]
+  expect([head.html, shown(head)]).toEqual(['', shown(get)])
 })
 
 test('HEAD of UserInfo needs a token, and counts as a failure without one', async () => {

@@ -180,7 +180,12 @@ const racingOn = (config: Knex.Config): void => {
     const { database } = opened
     const now = () => start
     const context = {
-      ...{ database, options, option: options.developers, now, events: { announce: () => {} } },
+      database,
+      options,
+      option: options.developers,
+      installed: [],
+      now,
+      events: { announce: () => {} },
       throttle: { takeQuota: async () => {} },
     }
     for (const subject of ['ada', 'bob']) {

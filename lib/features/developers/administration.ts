@@ -224,7 +224,7 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         const metadata = withoutInternals(changedMetadata(context, client.metadata, fields))
         const approval = { status: 'active', approvedAt: approvedAt ?? now, reason: null } as const
         const decided = await decide(tx, owner, decision, approval)
-        await storeClient(tx, { clientId, secret: undefined, metadata }, client, now)
+        await storeClient(tx, context, { clientId, secret: undefined, metadata }, client, now)
         if (approvedAt === null) await setClientDisabled(tx, { clientId, disabledAt: null, now })
         return decided
       })

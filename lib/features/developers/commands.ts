@@ -8,10 +8,11 @@ import {
 import { developerOption } from './option.ts'
 
 /** The same administration as `oauth.developers`, without a running server. */
-const developersOf = ({ database, options, now }: CommandContext): DeveloperAdministration =>
+const developersOf = ({ database, options, installed, now }: CommandContext): DeveloperAdministration =>
   developerAdministration({
     database,
     options,
+    installed,
     option: developerOption(options),
     now,
     ready: async () => {},

@@ -2,6 +2,7 @@ import {
   type CheckedRegistration,
   type ClientCredentials,
   type ClientRegistration,
+  type ClientRegistry,
   checkedRegistration,
   storeClient,
 } from '../../clients/register.ts'
@@ -34,7 +35,7 @@ import {
 } from './table.ts'
 
 /** The part of the server that lets users register clients. */
-export interface DeveloperContext {
+export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
   readonly database: Database
   readonly options: Pick<Options, 'authorizationDetails' | 'grants' | 'scopes' | 'securityProfile'>
   /** Undefined while developers are off; requests of users can still be decided. */
@@ -102,7 +103,7 @@ export const registerDeveloperClient = async (
       ? ({ status: 'waiting', approvedAt: null } as const)
       : ({ status: 'active', approvedAt: now } as const)
     await createClientOwner(tx, { clientId, subject, slot, ...state, now })
-    const stored = await storeClient(tx, { ...registration, metadata: described }, undefined, now)
+    const stored = await storeClient(tx, context, { ...registration, metadata: described }, undefined, now)
     if (needsApproval) await setClientDisabled(tx, { clientId, disabledAt: now, now })
     return stored
   })
@@ -157,7 +158,7 @@ export const changeDeveloperClient = async (
     const keepsState = needsApproval && approvedAt !== null
     const by = keepsState ? client.metadata.self_described : 'user'
     const described = { ...metadata, ...(by && { self_described: by }) }
-    await storeClient(tx, { clientId, secret: undefined, metadata: described }, client, now)
+    await storeClient(tx, context, { clientId, secret: undefined, metadata: described }, client, now)
     if (approvedAt === null && !waits) await setClientDisabled(tx, { clientId, disabledAt: null, now })
     return waits ? 'waiting' : 'saved'
   })

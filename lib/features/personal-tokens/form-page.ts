@@ -1,19 +1,14 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
-import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
-import { formParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Organization } from '../../protocol/organization.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
-import { leaveOutcome } from '../../sessions/notice.ts'
 import { findOrganizations } from '../../users/users.ts'
 import { issuePersonalToken } from './issue.ts'
-import { aboutTokensOf, personalTokenFormPath, personalTokensPath } from './list-page.ts'
+import { personalTokenFormPath, personalTokensPath } from './list-page.ts'
 import type { PersonalTokenFormError } from './models.ts'
 import type { PersonalTokenOption } from './option.ts'
 import { parseTokenDays, parseTokenName } from './rules.ts'
@@ -32,17 +27,9 @@ interface Typed {
 
 const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
 
-/** A form is for one user. */
-const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): FormPurpose => ({
-  action: 'account',
-  about: JSON.stringify(['new token', login.subject]),
-  browser,
-})
-
 const showForm = (
-  context: PageContext,
+  context: SignedContext<SignedInUser>,
   option: PersonalTokenOption,
-  active: ActiveLogin,
   organizations: readonly Organization[] | undefined,
   refused?: { readonly typed: Typed; readonly error: PersonalTokenFormError },
 ): void => {
@@ -57,8 +44,7 @@ const showForm = (
   }
   const typed = refused?.typed ?? initial
   const model = {
-    action: ownPath(server, personalTokenFormPath),
-    hidden: { decision: 'create', csrf_token: csrfToken(server, purposeOf(active, bindBrowser(context))) },
+    ...context.form({}, 'create'),
     name: typed.name,
     days: typed.days,
     maxDays,
@@ -80,27 +66,6 @@ const showForm = (
     cancelUrl: ownPath(server, personalTokensPath),
   }
   context.send('personal-token-form', model, refused ? { status: 400 } : {})
-}
-
-/**
- * The user of the page, if they have just signed in, with their organizations.
- *
- * @returns undefined when the request has been answered
- */
-const admit = async (
-  context: PageContext,
-): Promise<{ active: ActiveLogin; organizations: readonly Organization[] | undefined } | undefined> => {
-  const { server, req, res } = context
-  const active = await activeLogin(context)
-  if (active === undefined || (await recentLogin(context, active)) === undefined) {
-    if (req.method === 'POST') redirectToPage(res, ownPath(server, personalTokenFormPath))
-    else await showAccountLogin(context, personalTokenFormPath, active)
-    return undefined
-  }
-  const organizations = await findOrganizations(server.options.organizations, active.user, req)
-  if (organizations?.length !== 0) return { active, organizations }
-  redirectToPage(res, ownPath(server, personalTokensPath))
-  return undefined
 }
 
 const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
@@ -127,45 +92,42 @@ const choiceOf = (
   return days === undefined ? 'days' : { name, days, ...(organization !== undefined && { organization }) }
 }
 
-const show = async (context: PageContext, option: PersonalTokenOption): Promise<void> => {
-  const admitted = await admit(context)
-  if (admitted) showForm(context, option, admitted.active, admitted.organizations)
-}
+/** The organizations that the user can choose from; undefined if the host has none. */
+const organizationsOf = ({ server, req, person }: SignedContext<SignedInUser>) =>
+  findOrganizations(server.options.organizations, person.user, req)
 
-/** Creates a token, which the list then shows once. Without `decision` it is the sign-in form. */
-const submit = async (context: PageContext, option: PersonalTokenOption): Promise<void> => {
-  const { server, req, res, info } = context
-  const form = formParameters(req)
-  if (!form.has('decision')) return submitAccountLogin(context, personalTokenFormPath)
-  const admitted = await admit(context)
-  if (admitted === undefined) return
-  const { active, organizations } = admitted
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && purposeOf(active, browser))
-  const maxDays = maxDaysOf(option)
-  const typed = typedIn(form, option.scopes)
-  const choice = choiceOf(typed, organizations, maxDays)
-  if (typeof choice === 'string')
-    return showForm(context, option, active, organizations, { typed, error: choice })
-  const { days, ...chosen } = choice
-  const expiresAt = server.now() + days * day
-  const { subject } = active.login
-  const created = await issuePersonalToken(
-    server,
-    option,
-    { ...chosen, subject, scopes: typed.scopes, expiresAt },
-    info,
-  )
-  if (created) {
-    const { id: about, value: secret } = created
-    leaveOutcome(context, aboutTokensOf(active), { act: 'created', about, secret })
-  }
-  // The list tells a user with too many.
-  redirectToPage(res, ownPath(server, personalTokensPath))
-}
-
-/** The form of a new personal access token. */
-export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<PageContext> => ({
-  path: personalTokenFormPath,
-  methods: { GET: (context) => show(context, option), POST: (context) => submit(context, option) },
-})
+/** The form of a new personal access token. The list then shows the token once. */
+export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<PageContext> =>
+  accountPage({
+    path: personalTokenFormPath,
+    recent: 600,
+    async show(context) {
+      const organizations = await organizationsOf(context)
+      if (organizations?.length === 0)
+        return redirectToPage(context.res, ownPath(context.server, personalTokensPath))
+      showForm(context, option, organizations)
+    },
+    acts: {
+      async create(context, form) {
+        const { server, person, info } = context
+        const organizations = await organizationsOf(context)
+        const typed = typedIn(form, option.scopes)
+        const choice = choiceOf(typed, organizations, maxDaysOf(option))
+        if (typeof choice === 'string') {
+          showForm(context, option, organizations, { typed, error: choice })
+          return undefined
+        }
+        const { days, ...chosen } = choice
+        const token = {
+          ...chosen,
+          subject: person.id,
+          scopes: typed.scopes,
+          expiresAt: server.now() + days * day,
+        }
+        const created = await issuePersonalToken(server, option, token, info)
+        // The list tells a user who has too many.
+        const notice = created && { kind: 'created', about: created.id, secret: created.value }
+        return { path: personalTokensPath, notice }
+      },
+    },
+  })

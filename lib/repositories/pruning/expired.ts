@@ -2,7 +2,6 @@ import { command, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
-import { removeUnusedClients } from './unused-clients.ts'
 
 /** Removes rows that expired at `before`, in epoch seconds, or earlier. */
 export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
@@ -88,5 +87,4 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingLogins,
   removeUnconfirmedSecondFactors,
   removeExpiredEvents,
-  removeUnusedClients,
 ]

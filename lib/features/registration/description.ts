@@ -1,49 +1,27 @@
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
-import type { RegistrationOptions, RegistrationRequest } from '../options/options.ts'
-import { registrableOf, unregistrable } from '../options/registrable.ts'
-import type { Options } from '../options/resolve.ts'
-import { type Outbound, OutboundError } from '../outbound/outbound.ts'
-import type { Client } from '../protocol/client.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { scopesOfResources } from '../../clients/followed-scope.ts'
+import type { RegistrationOptions, RegistrationRequest } from '../../options/options.ts'
+import { registrableOf, unregistrable } from '../../options/registrable.ts'
+import type { Options } from '../../options/resolve.ts'
+import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
 import {
   type ClientChanges,
   type ClientMetadata,
   parseClientMetadata,
   parseRegistration,
   withoutInternals,
-} from '../protocol/client-metadata.ts'
-import { refuse } from '../protocol/client-metadata-checks.ts'
-import { assertPlainNames } from '../protocol/client-name.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { frontChannelResponseTypes, normalResponseType } from '../protocol/response-type.ts'
-import { standardScopes } from '../protocol/scope.ts'
-import { findClient, updateClient } from '../repositories/clients.ts'
-import { callHost } from '../users/host-function.ts'
+} from '../../protocol/client-metadata.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { assertPlainNames } from '../../protocol/client-name.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { frontChannelResponseTypes, normalResponseType } from '../../protocol/response-type.ts'
+import { callHost } from '../../users/host-function.ts'
 
-/** The part of the server that decides about clients that describe themselves. */
-export interface SelfDescriptionContext {
-  readonly options: Pick<
-    Options,
-    'authorizationDetails' | 'features' | 'grants' | 'resources' | 'scopes' | 'securityProfile'
-  >
-  readonly outbound: Outbound
-}
-
-/**
- * The scopes that a client which described itself may request, unless a policy chose others: the standard ones and those
- * of all resources. What it registered as `scope` is not a limit: clients register with the scopes of the first
- * challenge, and need more later.
- */
-const selfDescribedScopes = ({ resources }: Pick<Options, 'resources'>): readonly string[] => [
-  ...new Set([...standardScopes, ...Object.values(resources).flatMap(({ scopes }) => scopes)]),
-]
+/** What a client says about itself, before it is checked. Unknown members are ignored. */
+export type Described = Readonly<Record<string, unknown>>
 
 /** The values of a list that a client may have for itself. A server may leave out others (RFC 7591 §2). */
-const supported = (
-  input: Readonly<Record<string, unknown>>,
-  name: string,
-  isSupported: (value: string) => boolean,
-): object => {
+const supported = (input: Described, name: string, isSupported: (value: string) => boolean): object => {
   const given = input[name]
   if (!Array.isArray(given) || given.length === 0) return {}
   const left = given.filter((value) => typeof value !== 'string' || isSupported(value))
@@ -54,9 +32,9 @@ const supported = (
 
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
-  input: Readonly<Record<string, unknown>>,
+  input: Described,
   { features, authorizationDetails }: Pick<Options, 'features' | 'authorizationDetails'>,
-): Readonly<Record<string, unknown>> => {
+): Described => {
   const { implicit, requestObjects, pushedRequests, mutualTls, frontChannelLogout } = features
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
@@ -122,7 +100,7 @@ const parseList = (body: string): readonly unknown[] => {
 
 /** The metadata as a policy changed it. What is wrong with the changes is the host's mistake, not the client's. */
 const withChanges = (
-  { options }: SelfDescriptionContext,
+  { options }: AuthorizationServer,
   metadata: ClientMetadata,
   changes: ClientChanges,
 ): ClientMetadata => {
@@ -145,12 +123,12 @@ const withChanges = (
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2), or what the policy throws
  */
 export const describedClient = async (
-  context: SelfDescriptionContext,
-  input: Readonly<Record<string, unknown>>,
+  server: AuthorizationServer,
+  input: Described,
   request: RegistrationRequest,
   policy: RegistrationOptions['policy'],
 ): Promise<ClientMetadata> => {
-  const { options, outbound } = context
+  const { options, outbound } = server
   const { scope: _, ...said } = parseRegistration(supportedInput(input, options), options.securityProfile)
   assertPlainNames(said)
   assertReachable(outbound, said)
@@ -158,35 +136,8 @@ export const describedClient = async (
   const decision = (policy && (await callHost('the policy for clients', () => policy(said, request)))) ?? true
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
-  const metadata = withChanges(context, said, changes)
-  const scope = metadata.scope ?? selfDescribedScopes(options).join(' ')
+  const metadata = withChanges(server, said, changes)
+  const scope = metadata.scope ?? scopesOfResources(options).join(' ')
   const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
   return { ...metadata, scope, self_described: request.kind, ...follows }
-}
-
-/** The part of the server that knows its resources. */
-interface ScopeContext {
-  readonly options: Pick<Options, 'resources'>
-  readonly database: Database
-  now(): number
-}
-
-/**
- * A client that described itself, with the scopes that it may request today. They are stored, so that reading the client
- * costs nothing more, and stored again at its next authorization request after the host has changed its resources.
- */
-export const withFollowedScope = async (
-  { options, database, now: clock }: ScopeContext,
-  client: Client,
-): Promise<Client> => {
-  const scope = selfDescribedScopes(options).join(' ')
-  if (client.metadata.scope === scope) return client
-  const { clientId } = client
-  await transaction(database, async (tx) => {
-    const now = clock()
-    const found = await findClient(tx, { clientId, now })
-    if (found?.metadata.scope_follows_resources === undefined) return
-    await updateClient(tx, { clientId, metadata: { ...found.metadata, scope }, secretHash: undefined, now })
-  })
-  return { ...client, metadata: { ...client.metadata, scope } }
 }

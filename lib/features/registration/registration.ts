@@ -1,31 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
-import { createSecret, hashSecret, isEqual, isSecretOf } from '../keys/secrets.ts'
-import type { Options } from '../options/resolve.ts'
-import type { Client } from '../protocol/client.ts'
-import { type ClientMetadata, registeredMembers } from '../protocol/client-metadata.ts'
-import { refuse } from '../protocol/client-metadata-checks.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import {
-  countUnusedClients,
-  createClientRegistration,
-  findClientRegistration,
-} from '../repositories/client-registrations.ts'
-import { type ClientRecord, findClient, findClientRecord } from '../repositories/clients.ts'
-import { removeUnusedClients } from '../repositories/pruning/unused-clients.ts'
-import type { Throttle } from '../throttle/throttle.ts'
-import { type ClientCredentials, type ClientRegistry, eraseClient, storeClient } from './register.ts'
-import { describedClient, type SelfDescriptionContext } from './self-described.ts'
-
-/** The part of the server that registration needs. */
-export interface RegistrationContext extends SelfDescriptionContext, Pick<ClientRegistry, 'installed'> {
-  readonly options: SelfDescriptionContext['options'] & Pick<Options, 'lifetimes'>
-  readonly database: Database
-  readonly throttle: Pick<Throttle, 'takeQuota'>
-  /** Epoch seconds. */
-  now(): number
-}
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { type ClientCredentials, eraseClient, storeClient } from '../../clients/register.ts'
+import { transaction } from '../../database/transaction.ts'
+import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
+import type { RegistrationOptions } from '../../options/options.ts'
+import type { Client } from '../../protocol/client.ts'
+import { type ClientMetadata, registeredMembers } from '../../protocol/client-metadata.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
+import { type Described, describedClient } from './description.ts'
+import { createClientRegistration, findClientRegistration } from './table.ts'
+import { makeRoom } from './unused.ts'
 
 /** A client that registered itself, with what it needs to manage its registration (RFC 7592 §3). */
 export interface Registration extends ClientCredentials {
@@ -36,26 +22,7 @@ export interface Registration extends ClientCredentials {
   readonly token: string
 }
 
-/** The most unused clients. If there are more, the oldest make room; one that is younger than this stays, in seconds. */
-const maxUnused = 10_000
-const minUnusedAge = 3600
-
-/**
- * Makes room for a client that no user has allowed anything yet, so that strangers cannot fill the database.
- *
- * @throws OAuthError `temporarily_unavailable` if all such clients are very recent
- */
-export const makeRoom = async ({ database, options, now }: RegistrationContext): Promise<void> => {
-  if ((await countUnusedClients(database)) < maxUnused) return
-  const before = now() + options.lifetimes.unusedClient - minUnusedAge
-  const { value: removed } = await removeUnusedClients(database, { before }).next()
-  if (removed && removed.count > 0) return
-  throw new OAuthError('temporarily_unavailable', 'too many clients have been registered, try again later', {
-    headers: { 'Retry-After': String(minUnusedAge) },
-  })
-}
-
-const takeQuota = ({ throttle }: RegistrationContext, address: string): Promise<void> =>
+const takeQuota = ({ throttle }: AuthorizationServer, address: string): Promise<void> =>
   throttle.takeQuota([
     { name: 'registration', address },
     { name: 'registrationDaily', address },
@@ -69,19 +36,15 @@ const takeQuota = ({ throttle }: RegistrationContext, address: string): Promise<
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`; status 429 after too many registrations
  */
 export const registerSelf = async (
-  context: RegistrationContext,
-  input: Readonly<Record<string, unknown>>,
+  server: AuthorizationServer,
+  { policy }: RegistrationOptions,
+  input: Described,
   address: string,
 ): Promise<Registration> => {
-  const { database, options, now: clock } = context
-  await takeQuota(context, address)
-  const metadata = await describedClient(
-    context,
-    input,
-    { kind: 'registration', address },
-    options.features.registration?.policy,
-  )
-  await makeRoom(context)
+  const { database, options, now: clock } = server
+  await takeQuota(server, address)
+  const metadata = await describedClient(server, input, { kind: 'registration', address }, policy)
+  await makeRoom(server)
   const [clientId, token, now] = [randomUUID(), createSecret('registrationToken'), clock()]
   // The host decided that this client acts for itself, so no user has to use it.
   const isForItself = metadata.grant_types.includes('client_credentials')
@@ -95,7 +58,7 @@ export const registerSelf = async (
     freshUntil: null,
   }
   const credentials = await transaction(database, async (tx) => {
-    const stored = await storeClient(tx, { clientId, secret: undefined, metadata }, undefined, now)
+    const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
     await createClientRegistration(tx, registration)
     return stored
   })
@@ -109,7 +72,7 @@ export const registerSelf = async (
  *   (RFC 7592 §2)
  */
 const findOwn = async (
-  { database, now }: RegistrationContext,
+  { database, now }: AuthorizationServer,
   clientId: string,
   token: string,
 ): Promise<ClientRecord> => {
@@ -130,16 +93,16 @@ const findOwn = async (
  * @throws OAuthError `invalid_token`
  */
 export const readRegistration = async (
-  context: RegistrationContext,
+  server: AuthorizationServer,
   clientId: string,
   token: string,
 ): Promise<Registration> => {
-  const { metadata, createdAt } = await findOwn(context, clientId, token)
+  const { metadata, createdAt } = await findOwn(server, clientId, token)
   return { client_id: clientId, issuedAt: createdAt, metadata, token }
 }
 
 /** A request that replaces a registration names the client, and nothing that only the server sets (RFC 7592 §2.2). */
-const assertReplaces = (client: Client, input: Readonly<Record<string, unknown>>): void => {
+const assertReplaces = (client: Client, input: Described): void => {
   const { client_id: clientId, client_secret: secret } = input
   if (clientId !== client.clientId) refuse('client_id must be that of the client')
   const isOwnSecret = typeof secret === 'string' && client.secretHashes.includes(hashSecret(secret))
@@ -160,24 +123,24 @@ const assertReplaces = (client: Client, input: Readonly<Record<string, unknown>>
  * @throws OAuthError `invalid_token`, else as {@link registerSelf}
  */
 export const replaceRegistration = async (
-  context: RegistrationContext,
+  server: AuthorizationServer,
+  { policy }: RegistrationOptions,
   clientId: string,
-  { token, input, address }: { token: string; input: Readonly<Record<string, unknown>>; address: string },
+  { token, input, address }: { token: string; input: Described; address: string },
 ): Promise<Registration> => {
-  const { database, options, now } = context
-  const client = await findOwn(context, clientId, token)
-  await takeQuota(context, address)
+  const { database, now } = server
+  const client = await findOwn(server, clientId, token)
+  await takeQuota(server, address)
   assertReplaces(client, input)
   const request = { kind: 'registration', clientId, address } as const
-  const { policy } = options.features.registration ?? {}
-  const metadata = await describedClient(context, input, request, policy)
+  const metadata = await describedClient(server, input, request, policy)
   const credentials = await transaction(database, async (tx) => {
     const existing = await findClient(tx, { clientId, now: now() })
     // The host has adopted or removed it meanwhile.
     if (existing?.metadata.self_described !== 'registration') {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
     }
-    return storeClient(tx, { clientId, secret: undefined, metadata }, existing, now())
+    return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())
   })
   return { ...credentials, issuedAt: client.createdAt, metadata, token }
 }
@@ -188,12 +151,12 @@ export const replaceRegistration = async (
  * @throws OAuthError `invalid_token`
  */
 export const removeRegistration = async (
-  context: RegistrationContext,
+  server: AuthorizationServer,
   clientId: string,
   token: string,
 ): Promise<void> => {
-  await findOwn(context, clientId, token)
-  await eraseClient(context, clientId)
+  await findOwn(server, clientId, token)
+  await eraseClient(server, clientId)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** Clients that described themselves, by registration or by a metadata document, until the host adopts them. */
 export const clientRegistrations: SchemaChange = {

@@ -1,5 +1,13 @@
-import { command, number, numberOrNull, query, text, textOrNull, type Write } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
+import {
+  command,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
 
 /** What is kept about a client that described itself, beside its metadata. */
 export interface ClientRegistrationRecord {

@@ -1,6 +1,6 @@
-import { refuse } from './client-metadata-checks.ts'
-import { OAuthError } from './errors.ts'
-import { parseJsonObject } from './json.ts'
+import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { parseJsonObject } from '../../protocol/json.ts'
 
 // Client ID metadata documents: draft-ietf-oauth-client-id-metadata-document.
 

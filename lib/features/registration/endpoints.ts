@@ -1,18 +1,19 @@
+import type { Context } from '../../http/context.ts'
+import { readJson } from '../../http/json.ts'
+import { bearerToken, withChallenge } from '../../http/presented-token.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { sendEmpty, sendJson } from '../../http/send.ts'
+import { hashSecret, isEqual } from '../../keys/secrets.ts'
+import type { RegistrationOptions } from '../../options/options.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { callHost } from '../../users/host-function.ts'
 import {
   readRegistration,
   registerSelf,
   registrationAnswer,
   removeRegistration,
   replaceRegistration,
-} from '../clients/registration.ts'
-import type { Context } from '../http/context.ts'
-import { readJson } from '../http/json.ts'
-import { bearerToken, withChallenge } from '../http/presented-token.ts'
-import type { Endpoint } from '../http/route.ts'
-import { sendEmpty, sendJson } from '../http/send.ts'
-import { hashSecret, isEqual } from '../keys/secrets.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { callHost } from '../users/host-function.ts'
+} from './registration.ts'
 
 /** The most bytes of a registration. */
 const maxBody = 65_536
@@ -21,8 +22,10 @@ const maxBody = 65_536
 const uriOf = ({ server }: Context, clientId: string): string =>
   `${server.issuer}/register/${encodeURIComponent(clientId)}`
 
-const isInitialToken = async ({ server }: Context, token: string): Promise<boolean> => {
-  const { initialAccessToken: expected } = server.options.features.registration ?? {}
+const isInitialToken = async (
+  { initialAccessToken: expected }: RegistrationOptions,
+  token: string,
+): Promise<boolean> => {
   if (typeof expected === 'function') {
     return (await callHost('features.registration.initialAccessToken', () => expected(token))) === true
   }
@@ -30,9 +33,9 @@ const isInitialToken = async ({ server }: Context, token: string): Promise<boole
 }
 
 /** RFC 7591 §3: a token of the host's, if the host requires one. */
-const assertInitialToken = async (context: Context): Promise<void> => {
-  if (context.server.options.features.registration?.initialAccessToken === undefined) return
-  if (await isInitialToken(context, bearerToken(context.req))) return
+const assertInitialToken = async ({ req }: Context, option: RegistrationOptions): Promise<void> => {
+  if (option.initialAccessToken === undefined) return
+  if (await isInitialToken(option, bearerToken(req))) return
   throw new OAuthError('invalid_token', 'the initial access token is not valid')
 }
 
@@ -50,7 +53,7 @@ const withToken = async <T>({ server, info }: Context, work: () => Promise<T>): 
 }
 
 /** RFC 7591 §3: dynamic client registration. */
-export const registerEndpoint: Endpoint<Context> = {
+export const registerEndpoint = (option: RegistrationOptions): Endpoint<Context> => ({
   path: '/register',
   metadataName: 'registration_endpoint',
   cors: true,
@@ -58,19 +61,19 @@ export const registerEndpoint: Endpoint<Context> = {
   methods: {
     async POST(context) {
       const { server, req, res, info } = context
-      await withToken(context, () => assertInitialToken(context))
-      const registration = await registerSelf(server, await readJson(req, maxBody), info.address)
+      await withToken(context, () => assertInitialToken(context, option))
+      const registration = await registerSelf(server, option, await readJson(req, maxBody), info.address)
       const { client_id: clientId } = registration
       server.events.announce('client.created', info, { clientId })
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)), { status: 201 })
     },
   },
-}
+})
 
 const clientIdOf = ({ req }: Context): string => String(req.params.client_id)
 
 /** RFC 7592 §2: a client reads, replaces or removes its own registration. */
-export const registrationEndpoint: Endpoint<Context> = {
+export const registrationEndpoint = (option: RegistrationOptions): Endpoint<Context> => ({
   path: '/register/:client_id',
   cors: true,
   methods: {
@@ -86,7 +89,7 @@ export const registrationEndpoint: Endpoint<Context> = {
       const clientId = clientIdOf(context)
       const registration = await withToken(context, async () => {
         const [token, input] = [bearerToken(req), await readJson(req, maxBody)]
-        return replaceRegistration(server, clientId, { token, input, address: info.address })
+        return replaceRegistration(server, option, clientId, { token, input, address: info.address })
       })
       server.events.announce('client.updated', info, { clientId })
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)))
@@ -99,4 +102,4 @@ export const registrationEndpoint: Endpoint<Context> = {
       sendEmpty(res, 204, { 'Cache-Control': 'no-store' })
     },
   },
-}
+})

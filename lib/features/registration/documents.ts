@@ -1,32 +1,21 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import { transaction } from '../database/transaction.ts'
-import type { Logger, MetadataDocumentOptions } from '../options/options.ts'
-import type { Options } from '../options/resolve.ts'
-import { OutboundError } from '../outbound/outbound.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import {
-  documentLifetime,
-  isDocumentGone,
-  isDocumentUrl,
-  parseMetadataDocument,
-} from '../protocol/metadata-document.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { storeClient } from '../../clients/register.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { MetadataDocumentOptions } from '../../options/options.ts'
+import { OutboundError } from '../../outbound/outbound.ts'
+import type { ClientMetadata } from '../../protocol/client-metadata.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { findClient } from '../../repositories/clients.ts'
+import { describedClient } from './description.ts'
+import { documentLifetime, isDocumentGone, isDocumentUrl, parseMetadataDocument } from './document-rules.ts'
 import {
   type ClientRegistrationRecord,
   createClientRegistration,
   findClientRegistration,
   setDocumentRead,
-} from '../repositories/client-registrations.ts'
-import { findClient } from '../repositories/clients.ts'
-import { storeClient } from './register.ts'
-import { makeRoom, type RegistrationContext } from './registration.ts'
-import { describedClient } from './self-described.ts'
-
-/** The part of the server that reads metadata documents. */
-export interface DocumentContext extends RegistrationContext {
-  readonly options: RegistrationContext['options'] & Pick<Options, 'outbound'> & { readonly logger: Logger }
-  runInBackground(work: Promise<void>): void
-}
+} from './table.ts'
+import { makeRoom } from './unused.ts'
 
 // Seconds.
 /** How long a document may be used after it was last valid, while its server is out of reach. */
@@ -63,14 +52,14 @@ class DocumentError extends Error {
 
 /** @throws DocumentError */
 const fetchDocument = async (
-  context: DocumentContext,
+  server: AuthorizationServer,
+  { policy }: MetadataDocumentOptions,
   clientId: string,
   address: string | undefined,
 ): Promise<ReadDocument> => {
-  const { outbound, options } = context
   let status: number | undefined
   try {
-    const { headers, body, ...response } = await outbound.request(clientId)
+    const { headers, body, ...response } = await server.outbound.request(clientId)
     status = response.status
     const document = parseMetadataDocument(clientId, {
       status,
@@ -78,8 +67,7 @@ const fetchDocument = async (
       body,
     })
     const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
-    const { policy } = options.features.clientMetadataDocuments ?? {}
-    const metadata = await describedClient(context, document, request, policy)
+    const metadata = await describedClient(server, document, request, policy)
     return { metadata, lifetime: documentLifetime(headers.get('cache-control'), headers.get('age')) }
   } catch (error) {
     // Anything else is a fault of this server, or of the host's policy.
@@ -93,19 +81,20 @@ const isSame = (one: ClientMetadata, other: ClientMetadata): boolean =>
 
 /** Stores a valid document, unless the host has adopted the client meanwhile. */
 const storeDocument = async (
-  { database, now: clock }: DocumentContext,
+  server: AuthorizationServer,
   clientId: string,
   { metadata, lifetime }: ReadDocument,
 ): Promise<void> => {
-  const now = clock()
+  const { database } = server
+  const now = server.now()
   const read = { clientId, readAt: now, freshUntil: now + lifetime }
   await transaction(database, async (tx) => {
     if (await setDocumentRead(tx, read)) {
       const existing = await findClient(tx, { clientId, now })
       if (existing === undefined || isSame(existing.metadata, metadata)) return
-      await storeClient(tx, { clientId, secret: undefined, metadata }, existing, now)
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
     } else if ((await findClient(tx, { clientId, now })) === undefined) {
-      await storeClient(tx, { clientId, secret: undefined, metadata }, undefined, now)
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
       const expiresAt = now + unusedLifetime
       await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt })
     }
@@ -117,7 +106,7 @@ const storeDocument = async (
 
 /** Notes that a known document cannot be read: if it is gone it is not used any more. */
 const noteFailure = async (
-  { database, now }: DocumentContext,
+  { database, now }: AuthorizationServer,
   { clientId, readAt }: ClientRegistrationRecord,
   { isGone }: DocumentError,
 ): Promise<void> => {
@@ -131,42 +120,47 @@ const noteFailure = async (
  * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
  */
 const readDocument = async (
-  context: DocumentContext,
+  server: AuthorizationServer,
+  documents: MetadataDocumentOptions,
   clientId: string,
   { known, address }: { known: ClientRegistrationRecord | undefined; address?: string | undefined },
 ): Promise<void> => {
   // How often a known document is read does not depend on requests.
   if (known === undefined && address !== undefined) {
-    await context.throttle.takeQuota([
+    await server.throttle.takeQuota([
       { name: 'document', address },
       { name: 'documentHost', host: new URL(clientId).host },
     ])
   }
   try {
-    const document = await fetchDocument(context, clientId, address)
-    if (known === undefined) await makeRoom(context)
-    await storeDocument(context, clientId, document)
+    const document = await fetchDocument(server, documents, clientId, address)
+    if (known === undefined) await makeRoom(server)
+    await storeDocument(server, clientId, document)
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error
-    if (known) await noteFailure(context, known, error)
+    if (known) await noteFailure(server, known, error)
     throw unusable(clientId, error.message)
   }
 }
 
 /** The client stays as it is until the document has been read again. */
-const readAgain = async (context: DocumentContext, known: ClientRegistrationRecord): Promise<void> => {
+const readAgain = async (
+  server: AuthorizationServer,
+  documents: MetadataDocumentOptions,
+  known: ClientRegistrationRecord,
+): Promise<void> => {
   const { clientId, readAt } = known
   try {
     // First, so that requests at the same time do not read it too.
-    await setDocumentRead(context.database, {
+    await setDocumentRead(server.database, {
       clientId,
       readAt: readAt ?? 0,
-      freshUntil: context.now() + pause,
+      freshUntil: server.now() + pause,
     })
-    await readDocument(context, clientId, { known })
+    await readDocument(server, documents, clientId, { known })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    context.options.logger.warn(`latchkey: the metadata document ${clientId} was not read: ${error.message}`)
+    server.options.logger.warn(`latchkey: the metadata document ${clientId} was not read: ${error.message}`)
   }
 }
 
@@ -179,12 +173,12 @@ const readAgain = async (context: DocumentContext, known: ClientRegistrationReco
  * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
  */
 export const ensureDocumentClient = async (
-  context: DocumentContext,
+  server: AuthorizationServer,
   documents: MetadataDocumentOptions,
   clientId: string,
   { address }: { address?: string } = {},
 ): Promise<void> => {
-  const { database, options, now: clock } = context
+  const { database, options, now: clock } = server
   if (!isDocumentUrl(clientId, options.outbound.allow)) return
   const now = clock()
   const known = await findClientRegistration(database, { clientId })
@@ -193,14 +187,14 @@ export const ensureDocumentClient = async (
     // The host may have registered a client with this id.
     if (!isNew || (await findClient(database, { clientId, now }))) return
     assertOrigin(clientId, documents)
-    return readDocument(context, clientId, { known, address })
+    return readDocument(server, documents, clientId, { known, address })
   }
   assertOrigin(clientId, documents)
   const [readAt, freshUntil] = [known.readAt ?? 0, known.freshUntil ?? 0]
   const isUsable = readAt + maxStale > now
   if (freshUntil <= now) {
-    if (!isUsable) return readDocument(context, clientId, { known, address })
-    context.runInBackground(readAgain(context, known))
+    if (!isUsable) return readDocument(server, documents, clientId, { known, address })
+    server.runInBackground(readAgain(server, documents, known))
   }
   if (!isUsable) throw unusable(clientId, 'its metadata document is gone')
 }

@@ -1,0 +1,42 @@
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
+import type { Options } from '../options/resolve.ts'
+import type { Client } from '../protocol/client.ts'
+import { standardScopes } from '../protocol/scope.ts'
+import { findClient, updateClient } from '../repositories/clients.ts'
+
+/**
+ * The scopes of a client whose scope follows the resources: the standard ones and those of all resources. What it
+ * registered as `scope` is not a limit: clients register with the scopes of the first challenge, and need more later.
+ */
+export const scopesOfResources = ({ resources }: Pick<Options, 'resources'>): readonly string[] => [
+  ...new Set([...standardScopes, ...Object.values(resources).flatMap(({ scopes }) => scopes)]),
+]
+
+/** The part of the server that knows its resources. */
+interface ScopeContext {
+  readonly options: Pick<Options, 'resources'>
+  readonly database: Database
+  now(): number
+}
+
+/**
+ * A client with the scopes that it may request today. Where they follow the resources they are stored, so that reading the
+ * client costs nothing more, and stored again at its next authorization request after the host has changed its resources.
+ */
+export const withCurrentScope = async (
+  { options, database, now: clock }: ScopeContext,
+  client: Client,
+): Promise<Client> => {
+  if (client.metadata.scope_follows_resources === undefined) return client
+  const scope = scopesOfResources(options).join(' ')
+  if (client.metadata.scope === scope) return client
+  const { clientId } = client
+  await transaction(database, async (tx) => {
+    const now = clock()
+    const found = await findClient(tx, { clientId, now })
+    if (found?.metadata.scope_follows_resources === undefined) return
+    await updateClient(tx, { clientId, metadata: { ...found.metadata, scope }, secretHash: undefined, now })
+  })
+  return { ...client, metadata: { ...client.metadata, scope } }
+}

@@ -1,0 +1,162 @@
+import type { PageContext } from '../http/context.ts'
+import { formParameters, queryParameters } from '../http/form.ts'
+import type { Endpoint } from '../http/route.ts'
+import { redirectToPage } from '../http/send.ts'
+import { ownPath } from '../http/urls.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import { formToken, submittedForm } from '../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
+import { leaveNotice, type Notice, takeNotice } from '../sessions/notice.ts'
+import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+
+/** Hidden fields by name. */
+export type Fields = Readonly<Record<string, string>>
+
+/** The person who uses a signed page: a user who is signed in, or an administrator. */
+export interface Person {
+  /** Forms and notices of one person are worthless to another in the same browser. */
+  readonly id: string
+}
+
+/** A signed page as its handlers see it. */
+export interface SignedContext<P extends Person> extends PageContext {
+  readonly person: P
+  /** The notice that the last act left for this page. It is shown once. */
+  readonly notice: Notice | undefined
+  /**
+   * A form that the page shows. Unless the form has one act only, its buttons have the name `decision` and the name of an
+   * act as value.
+   *
+   * @param fields what the form is about: named by `fields` of the page
+   * @param decision the only act of the form
+   */
+  form(fields?: Fields, decision?: string): { readonly action: string; readonly hidden: Fields }
+}
+
+/** Where an act leads: to a page, with a notice for it. Undefined if the act has answered the request. */
+export interface ActResult {
+  /** Below the mount. @default the same page */
+  readonly path?: string
+  readonly query?: Fields
+  readonly notice?: Notice
+}
+
+type Act<P extends Person> = (
+  context: SignedContext<P>,
+  form: Parameters,
+) => Promise<ActResult | undefined> | ActResult | undefined
+
+/** A page on which a person presses buttons: each is checked to come from the page that this person saw. */
+export interface SignedPage<P extends Person> {
+  /** Below the mount. */
+  readonly path: string
+  /** The parameters that say what the page is about, in URLs and forms. @default none */
+  readonly fields?: readonly string[]
+  /** The most bytes of a form. @default 16384 */
+  readonly maxForm?: number
+  /** Lets the person in, or answers the request and returns undefined. */
+  admit(context: PageContext, fields: Fields): Promise<P | undefined>
+  show(context: SignedContext<P>, query: Parameters): Promise<void> | void
+  /** What the buttons do, by the value of `decision`. */
+  readonly acts?: Readonly<Record<string, Act<P>>>
+  /** Handles a form without `decision`. @default it is refused */
+  signIn?(context: PageContext, fields: Fields): Promise<void>
+}
+
+const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.optional(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+/** Notices are for one person, on one page. */
+const noticesOf = (path: string, { id }: Person): string => JSON.stringify([path, id])
+
+/**
+ * An endpoint with a page and the forms on it.
+ *
+ * @example
+ * signedPage({ path: '/admin/keys', admit, show, acts: { rotate: async (context) => ({ notice: { kind: 'rotated' } }) } })
+ */
+export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<PageContext> => {
+  const { path, fields: names = [], acts = {}, maxForm, admit, show, signIn } = page
+  const aboutOf = ({ id }: P, fields: Fields): string[] => [id, ...Object.entries(fields).flat()]
+
+  const signed = (context: PageContext, person: P, notice?: Notice): SignedContext<P> => ({
+    ...context,
+    person,
+    notice,
+    form: (fields = {}, decision = undefined) => ({
+      action: ownPath(context.server, path),
+      hidden: {
+        ...fields,
+        ...(decision !== undefined && { decision }),
+        csrf_token: formToken(context, aboutOf(person, fields)),
+      },
+    }),
+  })
+
+  const get = async (context: PageContext): Promise<void> => {
+    const query = queryParameters(context.req)
+    const person = await admit(context, fieldsIn(query, names))
+    if (person === undefined) return
+    await show(signed(context, person, takeNotice(context, noticesOf(path, person))), query)
+  }
+
+  const post = async (context: PageContext): Promise<void> => {
+    const { server, req, res } = context
+    const form = formParameters(req)
+    const fields = fieldsIn(form, names)
+    if (signIn && !form.has('decision')) return signIn(context, fieldsIn(queryParameters(req), names))
+    const person = await admit(context, fields)
+    if (person === undefined) return
+    submittedForm(context, aboutOf(person, fields))
+    const decision = form.required('decision')
+    const act = Object.hasOwn(acts, decision) ? acts[decision] : undefined
+    if (act === undefined)
+      throw new OAuthError('invalid_request', `decision must be one of: ${Object.keys(acts).join(', ')}`)
+    const result = await act(signed(context, person), form)
+    if (result === undefined) return
+    const { path: next = path, query = {}, notice } = result
+    if (notice) leaveNotice(context, noticesOf(next, person), notice)
+    redirectToPage(res, ownPath(server, next, query))
+  }
+
+  return { path, maxForm, methods: { GET: get, POST: post } }
+}
+
+/** A user who is signed in. */
+export interface SignedInUser extends Person, ActiveLogin {}
+
+/** A page of the user's account. */
+export interface AccountPageOptions
+  extends Pick<SignedPage<SignedInUser>, 'path' | 'fields' | 'maxForm' | 'show' | 'acts'> {
+  /** Seconds: only a user who has signed in within them may use the page. @default any login will do */
+  readonly recent?: number
+  /** Lets a user in whose login is good enough otherwise. @default everyone */
+  allows?(context: PageContext, user: ActiveLogin): Promise<boolean>
+}
+
+/**
+ * A page of the user's account. Others see the form to sign in there, and go on from it.
+ *
+ * @example accountPage({ path: '/account/tokens/new', recent: 600, show, acts: { create } })
+ */
+export const accountPage = ({ recent, allows, ...page }: AccountPageOptions): Endpoint<PageContext> =>
+  signedPage<SignedInUser>({
+    ...page,
+    async admit(context, fields) {
+      const { server, req, res } = context
+      const active = await activeLogin(context)
+      const current = recent === undefined ? active : await recentLogin(context, active, recent)
+      if (current && ((await allows?.(context, current)) ?? true))
+        return { ...current, id: current.login.subject }
+      if (req.method === 'POST') redirectToPage(res, ownPath(server, page.path, fields))
+      else await showAccountLogin(context, page.path, active, fields)
+      return undefined
+    },
+    signIn: (context, fields) => submitAccountLogin(context, page.path, fields),
+  })

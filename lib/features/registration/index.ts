@@ -1,0 +1,36 @@
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { ensureDocumentClient } from './documents.ts'
+import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
+import { clientRegistrations } from './migration.ts'
+import type { RegistrationOption } from './option.ts'
+import { deleteClientRegistration, keepUsedClient } from './table.ts'
+import { removeUnusedClients } from './unused.ts'
+
+const activate = ({ registration: option, documents }: RegistrationOption): ActiveFeature => ({
+  ...(option && { api: [registerEndpoint(option), registrationEndpoint(option)] }),
+  ...(documents && {
+    refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
+    metadata: { client_id_metadata_document_supported: true },
+  }),
+})
+
+/** Clients that describe themselves: by dynamic registration (RFC 7591, RFC 7592), or by a metadata document. */
+export const registration: Feature<RegistrationOption> = {
+  name: 'registration',
+  option: ({ features: { registration: option, clientMetadataDocuments: documents } }) =>
+    option || documents ? { registration: option, documents } : undefined,
+  migrations: new Map([['107_client_registrations', clientRegistrations]]),
+  texts: {},
+  userData: undefined,
+  clientData: {
+    erase: (database, clientId) => deleteClientRegistration(database, { clientId }),
+    // Its registration access token then is worthless, and its document is not read any more.
+    takeOver: (tx, clientId) => deleteClientRegistration(tx, { clientId }),
+    // A client that is used now stays.
+    whenAllowed: ({ clientId, metadata: { self_described: by } }) =>
+      by === 'registration' || by === 'document' ? keepUsedClient({ clientId }) : undefined,
+  },
+  expired: [removeUnusedClients],
+  tools: undefined,
+  activate,
+}
