@@ -233,7 +233,12 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
-    throttle: createThrottle(options.throttle, endpoints, { database, now }),
+    throttle: createThrottle(
+      options.throttle,
+      endpoints,
+      { database, now },
+      Object.assign({}, ...features.map(({ limits }) => limits)),
+    ),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     requestObjects: createRequestObjects(outbound, now),

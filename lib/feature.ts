@@ -1,5 +1,5 @@
 import type { SchemaChange } from '../migrations/migration.ts'
-import type { PendingRequestKind } from './authorization/context.ts'
+import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
 import type { Check, MountedSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
@@ -10,8 +10,10 @@ import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
+import type { Limit } from './options/options.ts'
 import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/page-models.ts'
+import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { ActiveLogin } from './sessions/login.ts'
 import type { Notice } from './sessions/notice.ts'
@@ -95,6 +97,8 @@ export interface ActiveFeature {
   readonly tokenKinds?: readonly TokenKind[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
+  /** Opens the authorization request that these parameters only name; undefined if it is not one of this feature. */
+  openRequest?(context: PageContext, parameters: Parameters): Promise<OpenedRequest | undefined>
   readonly signInMethods?: readonly SignInMethod[]
   readonly signInSteps?: readonly SignInStep[]
   /** Pages of the account. */
@@ -119,6 +123,8 @@ export interface ActiveFeature {
    * @returns the endpoints of these and its own pages
    */
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+  /** Its limits beside those of its endpoints, with their defaults; the option `throttle.limits` can change them. */
+  readonly limits?: Readonly<Record<string, Limit>>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */

@@ -4,7 +4,6 @@ import { clientLogos } from './client-logos.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
-import { deviceCodes } from './device-codes.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
@@ -38,9 +37,8 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['012_throttles', throttles],
   ['013_consent_receipts', consentReceipts],
   ['014_client_logos', clientLogos],
-  ['015_device_codes', deviceCodes],
-  ['016_events', events],
-  ['017_second_factors', secondFactors],
-  ['018_passkeys', passkeys],
-  ['019_imported_secrets', importedSecrets],
+  ['015_events', events],
+  ['016_second_factors', secondFactors],
+  ['017_passkeys', passkeys],
+  ['018_imported_secrets', importedSecrets],
 ])

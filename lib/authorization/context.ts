@@ -38,6 +38,12 @@ export interface Granted {
   readonly step: Extract<NextStep<UserLogin>, { step: 'issue' }>
 }
 
+/** A request in its browser, with the login that is there when the browser first opens it. */
+export interface OpenedRequest {
+  readonly asked: RequestToDecide
+  readonly changes: Changes
+}
+
 /** How one kind of request continues. Login, account and consent pages know nothing of it. */
 export interface PendingRequestKind {
   /** As it is stored with the pending request. */

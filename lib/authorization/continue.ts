@@ -17,7 +17,6 @@ import {
   type PendingRequestKind,
   type RequestToDecide,
 } from './context.ts'
-import { deviceKind } from './device-kind.ts'
 import { issueAuthorizationResponse } from './issue.ts'
 import { loginLocation } from './login-location.ts'
 import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
@@ -70,7 +69,6 @@ const authorizeKind: PendingRequestKind = {
 /** Every kind of request that a user can be asked about. */
 const kindsOf = ({ features }: AuthorizationServer): readonly PendingRequestKind[] => [
   authorizeKind,
-  deviceKind,
   ...features.flatMap(({ requestKinds = [] }) => requestKinds),
 ]
 
@@ -158,7 +156,7 @@ export const continueRequest = async (
   if (kind === undefined) throw new EndedRequestError('unknown')
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
-  if (showLogin?.(['confirm-device', 'consent', 'issue'].includes(next.step))) return
+  if (showLogin?.(['confirm', 'consent', 'issue'].includes(next.step))) return
   const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
   const step = isUnanswered ? unanswered(asked.request, login) : next
@@ -175,7 +173,7 @@ export const continueRequest = async (
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
   if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
-  if (step.step === 'confirm-device') return redirectToPage(res, ownPath(server, kind.path, named))
+  if (step.step === 'confirm') return redirectToPage(res, ownPath(server, kind.path, named))
   // The parameter `prompt` asks the host's own page to let the user choose an account.
   const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
   if (isOurChoice) return redirectToPage(res, ownPath(server, '/select-account', named))

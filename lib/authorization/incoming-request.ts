@@ -11,7 +11,7 @@ import {
   parseAuthorizationRequest,
   parseAuthorizationTarget,
   parseCodeBinding,
-  parseDeviceRequest,
+  parseDirectRequest,
 } from '../protocol/authorization-request.ts'
 import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
 import { allowedScopes, type Client } from '../protocol/client.ts'
@@ -20,7 +20,6 @@ import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import { requestedLevels } from '../protocol/next-step.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import type { CodeChallengeMethod } from '../protocol/pkce.ts'
-import { assertPushable, mustBePushed } from '../protocol/pushed-request.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
@@ -97,9 +96,9 @@ const challengeMethods = (
     ? codeChallengeMethods
     : ['S256']
 
-/** Whether the request must be pushed: this server requires it of every client, or the client registered it (RFC 9126 §5, §6). */
-const requiresPushing = ({ options }: AuthorizationServer, { metadata }: Client): boolean =>
-  options.features.pushedRequests === 'required' || metadata.require_pushed_authorization_requests === true
+/** Whether the request must be pushed: this server publishes it for every client, or the client registered it (RFC 9126 §5, §6). */
+const requiresPushing = ({ features }: AuthorizationServer, client: Client): boolean =>
+  [client, ...features].some(({ metadata }) => metadata?.require_pushed_authorization_requests === true)
 
 /** The request of a client that has been looked up. */
 const validRequest = async (
@@ -115,7 +114,9 @@ const validRequest = async (
   const verified = parseAuthorizationTarget(parameters, named, resources)
   const { client, target } = verified
   try {
-    if (!isPushed && requiresPushing(server, client)) throw mustBePushed()
+    if (!isPushed && requiresPushing(server, client)) {
+      throw new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')
+    }
     const methods = challengeMethods(server, client)
     const types = supportedResponseTypes(server)
     const request = parseAuthorizationRequest(parameters, verified, methods, types, resources)
@@ -160,7 +161,6 @@ export const readPushedRequest = async (
   sent: Parameters,
   authenticated: Client,
 ): Promise<ClientRequest> => {
-  assertPushable(sent)
   // With Basic or an assertion, the form need not repeat it.
   const named = Parameters.from([
     ...sent.pairs(),
@@ -170,18 +170,18 @@ export const readPushedRequest = async (
 }
 
 /**
- * Parses the request of a device (RFC 8628 §3.1).
+ * Parses a request that its client makes without a browser, and whose answer it gets elsewhere.
  *
  * @param client authenticated
  * @throws OAuthError
  */
-export const readDeviceRequest = async (
+export const readDirectRequest = async (
   server: AuthorizationServer,
   parameters: Parameters,
   client: Client,
 ): Promise<AuthorizationRequest> => {
   const current = await withCurrentScope(server, client)
-  const request = parseDeviceRequest(parameters, current, server.resources)
+  const request = parseDirectRequest(parameters, current, server.resources)
   return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }
 

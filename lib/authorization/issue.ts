@@ -16,7 +16,6 @@ import {
   consumePendingRequest,
   createAuthorization,
   createConsentReceipt,
-  decideDevice,
   keepConsent,
   lockConsent,
   lockLogin,
@@ -40,6 +39,17 @@ export interface AuthorizationGrant {
   readonly organization?: string
   /** Hash of the pending request's id; undefined if the user did not have to be asked. */
   readonly pendingId: string | undefined
+  /** The code that the client has already; by default it gets a new one. */
+  readonly given?: GivenCode
+}
+
+/** A code that a client polls with. What is granted is redeemed by it. */
+export interface GivenCode {
+  readonly hash: string
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  /** Approves it, once and until it expires. */
+  readonly approve: Write
 }
 
 /** A stored authorization, with the parameters of the response. */
@@ -54,14 +64,17 @@ type Obstacle = 'used' | 'gone' | 'signed-out' | 'withdrawn'
 /** `signed-out` if the login has just ended, `withdrawn` if the consent was just removed. */
 export type AuthorizationOutcome = IssuedAuthorization | 'signed-out' | 'withdrawn'
 
+/** Seconds that a code lives with a security profile (FAPI 2.0 Security Profile §5.3.2.1). */
+const longestCode = 60
+
 const newAuthorization = (
   server: AuthorizationServer,
-  { context: { request, client }, login, scopes, claims, organization }: AuthorizationGrant,
+  { context: { request, client }, login, scopes, claims, organization, given }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
   const now = server.now()
-  const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, device, binding } = request
+  const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, binding } = request
   const { authTime, amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
@@ -84,11 +97,11 @@ const newAuthorization = (
     sid: login.sid,
     scopes,
     offline: returnsCode && scopes.includes('offline_access'),
-    codeHash: device?.hash ?? hashSecret(code),
+    codeHash: given?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
     codeExpiresAt: Math.max(
-      returnsCode ? now + profileLifetime(client.metadata, 'code', lifetimes.code) : now,
-      device?.expiresAt ?? 0,
+      returnsCode ? now + profileLifetime(client.metadata, lifetimes.code, longestCode) : now,
+      given?.expiresAt ?? 0,
     ),
     now,
     expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
@@ -163,9 +176,8 @@ const conditionsOf = (
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now }: NewAuthorization,
 ): Condition<Obstacle>[] => {
-  const { context, pendingId, organization = noOrganization } = grant
+  const { context, given, pendingId, organization = noOrganization } = grant
   const { client } = context
-  const { device } = context.request
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
   const isConsentLocked = !isConsentNew && !client.metadata.first_party
@@ -178,17 +190,15 @@ const conditionsOf = (
       return condition !== undefined && ['gone', condition]
     }),
     isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
-    // Of any number of browsers with the same user code, one approves the device.
-    device !== undefined && ['used', decideDevice({ hash: device.hash, decision: 'approved', now })],
-    device === undefined &&
-      pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],
+    given !== undefined && ['used', given.approve],
+    given === undefined && pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],
   ]
   return conditions.filter((condition) => condition !== false)
 }
 
 /**
  * Issues what the response type asks for: a code (RFC 6749 §4.1.2), and tokens if the host has enabled them. What a
- * device polls for is redeemed by its device code instead. Signatures come first. Then one act locks the consent or stores
+ * client polls for is redeemed by the code that it has. Signatures come first. Then one act locks the consent or stores
  * it, consumes the pending request, and creates the authorization. If a condition does not hold, nothing is issued.
  *
  * @throws EndedRequestError if the request was answered meanwhile, or its client was removed
@@ -205,11 +215,10 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const { device } = grant.context.request
-  const { pendingId } = grant
+  const { given, pendingId } = grant
   const obstacle = await writeIf(server.database, conditionsOf(server, grant, authorization), [
-    // The decision about the device decides about its pending request too.
-    ...(device && pendingId !== undefined
+    // Who approves the given code answers the pending request too.
+    ...(given && pendingId !== undefined
       ? [consumePendingRequest({ id: pendingId, now: authorization.now })]
       : []),
     ...rememberConsent(grant, authorization),

@@ -2,14 +2,12 @@ import { continueRequest, toDecide } from '../authorization/continue.ts'
 import { readIncomingRequest } from '../authorization/incoming-request.ts'
 import { returnedParameter } from '../authorization/login-location.ts'
 import { inItsLanguage, requestParameter, withPending } from '../authorization/pending-request.ts'
-import { openPushed } from '../authorization/pushed-request.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { pushedSecret } from '../protocol/pushed-request.ts'
 
 /** Our own pages name a pending request; a request with a client_id is a new one. */
 const isResumed = (parameters: Parameters): boolean =>
@@ -18,8 +16,10 @@ const isResumed = (parameters: Parameters): boolean =>
 const authorize = async (context: PageContext): Promise<void> => {
   const { server, req, session, info } = context
   const parameters = queryParameters(req)
-  if (server.options.features.pushedRequests && pushedSecret(parameters) !== undefined) {
-    const { asked, changes } = await openPushed(context, parameters)
+  for (const { openRequest } of server.features) {
+    const opened = await openRequest?.(context, parameters)
+    if (opened === undefined) continue
+    const { asked, changes } = opened
     return inItsLanguage(context, asked.request, (about) => continueRequest(about, asked, changes))
   }
   if (!isResumed(parameters)) {

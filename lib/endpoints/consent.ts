@@ -75,7 +75,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     scopes: consentRows(server, filledIn, claims, shown.locale),
     ...(asked.details.length > 0 && { details: asked.details }),
     redirectTo: asked.shown.client.host || undefined,
-    ...(request.device && { device: true }),
+    ...(request.redirectUri === undefined && { device: true }),
     accountUrl: ownPath(server, '/account'),
     notice: noticeFor(context, pending),
   }

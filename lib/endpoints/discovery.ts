@@ -102,7 +102,6 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(requestObjects && {
       request_object_signing_alg_values_supported: profileAlgorithms(profile, requestObjectAlgorithms),
     }),
-    ...(options.features.pushedRequests === 'required' && { require_pushed_authorization_requests: true }),
     ...mutualTlsMetadata(server),
     ...(options.features.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),

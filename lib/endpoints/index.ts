@@ -5,8 +5,6 @@ import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
-import { deviceEndpoint } from './device.ts'
-import { deviceAuthorizationEndpoint } from './device-authorization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
@@ -14,7 +12,6 @@ import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import type { OperatorPage } from './operator-page.ts'
-import { parEndpoint } from './par.ts'
 import { passkeysEndpoint } from './passkeys.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { secondFactorEndpoint } from './second-factor.ts'
@@ -49,13 +46,11 @@ interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
  * @param added what the features add
  */
 export const createEndpoints = (
-  { features, login, passkeys }: Pick<Options, 'features' | 'login' | 'passkeys'>,
+  { login, passkeys }: Pick<Options, 'login' | 'passkeys'>,
   added: readonly Added[],
 ): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
-    ...(features.pushedRequests ? [parEndpoint] : []),
-    ...(features.deviceAuthorization ? [deviceAuthorizationEndpoint] : []),
     ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [
@@ -68,7 +63,6 @@ export const createEndpoints = (
     accountEndpoint,
     ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
-    ...(features.deviceAuthorization ? [deviceEndpoint] : []),
     ...added.flatMap(({ pages = [] }) => pages),
     ...added.flatMap(
       ({ operatorArea }) => operatorArea?.(added.flatMap(({ operatorPages = [] }) => operatorPages)) ?? [],

@@ -1,11 +1,16 @@
 import type { Explanation } from '../protocol/explanation.ts'
 import type { PasskeyFailure } from '../protocol/passkey.ts'
 
+/** Parameters whose values work once. */
+export interface SingleUseParameters {
+  readonly code: true
+  readonly refresh_token: true
+}
+
 /** Why all tokens of an authorization were revoked. */
 export type RevocationReason =
-  | 'code_replayed'
-  | 'device_code_replayed'
-  | 'refresh_token_replayed'
+  /** A code or refresh token was used twice. */
+  | `${keyof SingleUseParameters}_replayed`
   | 'revoked_by_client'
   /** By an operator, on our pages. */
   | 'revoked_by_admin'
@@ -13,7 +18,7 @@ export type RevocationReason =
   | 'too_many'
 
 /** Set when the option `organizations` is used. */
-interface OrganizationFields {
+export interface OrganizationFields {
   readonly organization?: string
 }
 
@@ -23,7 +28,7 @@ interface ActorFields {
   readonly actor?: string
 }
 
-interface AuthorizationFields {
+export interface AuthorizationFields {
   readonly clientId: string
   readonly subject: string
   readonly authorizationId: string
@@ -91,15 +96,6 @@ export interface EventDetails {
     ActorFields & { readonly subject: string; readonly clientId: string }
   'authorization.issued': AuthorizationFields &
     OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
-  /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
-  'device.requested': { readonly clientId: string; readonly scopes: readonly string[] }
-  /** A user typed a code that no device waits with. `subject` is undefined if no user is signed in. */
-  'device.code_refused': { readonly subject?: string }
-  /** A user allowed a device, at `deviceAddress`, to poll for its tokens. */
-  'device.authorized': AuthorizationFields &
-    OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
-  /** A user did not allow a device, or could not. */
-  'device.denied': { readonly clientId: string; readonly deviceAddress: string }
   'authorization.revoked': AuthorizationFields & ActorFields & { readonly reason: RevocationReason }
   'tokens.issued': OrganizationFields & {
     readonly grantType: string

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeIf } from '../database/transaction.ts'
+import type { SingleUseParameters } from '../events/event.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
 import { assertRedeemable, type Redemption } from '../protocol/authorization.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
@@ -36,24 +37,31 @@ export const authorizationCode: Grant = {
     if (redemption.outcome === 'redeem' && !isRegistered) {
       throw new OAuthError('invalid_grant', 'redirect_uri is no longer registered for this client')
     }
-    return redeem(server, client, request, { ...redemption, grantType: 'authorization_code' })
+    return redeem(server, client, request, {
+      ...redemption,
+      grantType: 'authorization_code',
+      parameter: 'code',
+    })
   },
 }
 
 /**
- * Exchanges what a user granted for tokens, once: an authorization code, or the code of a device. A second use revokes
- * every token of the first.
+ * Exchanges what a user granted for tokens, once. A second use revokes every token of the first.
  *
+ * @param redemption.parameter the one that carried the code
  * @throws OAuthError `invalid_grant` for a second use, or if the user may no longer have tokens
  */
 export const redeem = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { outcome, authorization, grantType }: Redemption & { readonly grantType: GrantType },
+  redemption: Redemption & {
+    readonly grantType: GrantType
+    readonly parameter: keyof SingleUseParameters
+  },
 ): Promise<TokenResponse> => {
-  const reason = grantType === 'authorization_code' ? 'code_replayed' : 'device_code_replayed'
-  if (outcome === 'replay') return revokeReplayed(server, authorization, request, reason)
+  const { outcome, authorization, grantType, parameter } = redemption
+  if (outcome === 'replay') return revokeReplayed(server, authorization, request, parameter)
   const { binding } = request
   const { id, details } = authorization
   const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
@@ -69,7 +77,7 @@ export const redeem = async (
     storeTokens(tokens),
   )
   // Another request redeemed it meanwhile, which is a replay too.
-  if (obstacle) return revokeReplayed(server, authorization, request, reason)
+  if (obstacle) return revokeReplayed(server, authorization, request, parameter)
   announceTokens(server, request, grantType, grant)
   return tokens.response
 }

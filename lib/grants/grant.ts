@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Database } from '../database/types.ts'
+import type { SingleUseParameters } from '../events/event.ts'
 import type { Options } from '../options/resolve.ts'
 import type { Authorization } from '../protocol/authorization.ts'
 import { narrowedDetails, parseAuthorizationDetails } from '../protocol/authorization-details.ts'
@@ -128,12 +129,6 @@ export const activeUser = async (
   return user
 }
 
-const replays = {
-  code_replayed: 'code was redeemed before',
-  device_code_replayed: 'device_code was redeemed before',
-  refresh_token_replayed: 'refresh_token was used before',
-} as const
-
 /**
  * Revokes every token of an authorization because its code or refresh token was used twice.
  *
@@ -143,14 +138,16 @@ export const revokeReplayed = async (
   server: AuthorizationServer,
   { id, clientId, subject, consumedAt }: Authorization,
   { info }: TokenRequest,
-  reason: keyof typeof replays,
+  parameter: keyof SingleUseParameters,
 ): Promise<never> => {
   await revokeAuthorization(server.database, { id, now: server.now() })
-  server.options.logger.warn(`latchkey: ${replays[reason]}; all tokens of authorization ${id} are revoked`)
+  const what = `${parameter} was ${parameter === 'refresh_token' ? 'used' : 'redeemed'} before`
+  const reason = `${parameter}_replayed` as const
+  server.options.logger.warn(`latchkey: ${what}; all tokens of authorization ${id} are revoked`)
   server.events.announce('authorization.revoked', info, { authorizationId: id, clientId, subject, reason })
   const used =
     consumedAt === null ? 'one that another request has just used' : `one used ${timeOf(consumedAt)}`
-  throw new OAuthError('invalid_grant', `${replays[reason]}; every token issued for it is revoked`, {
+  throw new OAuthError('invalid_grant', `${what}; every token issued for it is revoked`, {
     explanation: { expected: 'a value that was not used', received: used },
   })
 }

@@ -56,7 +56,7 @@ const exchange = async (
   const refresh = assertRefreshable(found, rules, server.now())
   const { authorization } = refresh.token
   if (refresh.outcome === 'reuse') {
-    return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
+    return revokeReplayed(server, authorization, request, 'refresh_token')
   }
 
   const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
@@ -80,7 +80,7 @@ const exchange = async (
       found: await findRefreshToken(server.database, { hash }),
       mayRetry: false,
     })
-  return revokeReplayed(server, authorization, request, 'refresh_token_replayed')
+  return revokeReplayed(server, authorization, request, 'refresh_token')
 }
 
 /** Returns undefined if another request used the token meanwhile. */

@@ -4,8 +4,8 @@ import type { Limit, Limits, RedisClient, ThrottleOptions } from './options.ts'
 /** Checked limits with every default filled in. */
 export interface Throttling {
   readonly store: 'database' | 'memory' | RedisClient
-  /** Limits of endpoints are those that the host chose; the endpoints have their own defaults. */
-  readonly limits: Readonly<LoginLimits & UserCodeLimits & Quotas & Partial<Limits>>
+  /** Of endpoints and features only those that the host chose: they have their own defaults. */
+  readonly limits: Readonly<LoginLimits & Quotas & Partial<Limits>>
 }
 
 /** The limits on wrong passwords. */
@@ -27,29 +27,10 @@ export const defaultLoginLimits: LoginLimits = {
   loginAccount: { failures: 50, seconds: day },
 }
 
-/** The limits on wrong user codes of devices. */
-export type UserCodeLimits = Pick<
-  Limits,
-  'userCodeAddress' | 'userCodeNetwork' | 'userCodeTotal' | 'userCodeUser'
->
-
-export const defaultUserCodeLimits: UserCodeLimits = {
-  userCodeAddress: { failures: 20, seconds: quarterHour },
-  userCodeNetwork: { failures: 200, seconds: quarterHour },
-  userCodeTotal: { failures: 1000, seconds: 3600 },
-  userCodeUser: { failures: 10, seconds: quarterHour },
-}
-
 /** Limits that count every use, not only failures. */
 export type Quotas = Pick<
   Limits,
-  | 'registration'
-  | 'registrationDaily'
-  | 'document'
-  | 'documentHost'
-  | 'deviceCode'
-  | 'developerClient'
-  | 'secondFactorSend'
+  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'developerClient' | 'secondFactorSend'
 >
 
 export const defaultQuotas: Quotas = {
@@ -57,7 +38,6 @@ export const defaultQuotas: Quotas = {
   registrationDaily: { failures: 300, seconds: day },
   document: { failures: 60, seconds: 3600 },
   documentHost: { failures: 600, seconds: 3600 },
-  deviceCode: { failures: 100, seconds: 3600 },
   developerClient: { failures: 30, seconds: day },
   secondFactorSend: { failures: 10, seconds: 3600 },
 }
@@ -98,7 +78,6 @@ export const checkedThrottle = (throttle: ThrottleOptions | false): Throttling |
     store,
     limits: {
       ...defaultLoginLimits,
-      ...defaultUserCodeLimits,
       ...defaultQuotas,
       ...Object.fromEntries(checked),
     },

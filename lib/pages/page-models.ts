@@ -226,42 +226,6 @@ export interface PageModels {
     /** Why the user is asked once more: another user has signed in, or the page says something else now. */
     notice?: 'account' | 'changed'
   }
-  /** Asks for the code that a device shows (RFC 8628 §3.3). */
-  device: {
-    /** Path the form posts to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    /** As a link said it, or as it was typed before. */
-    userCode: string
-    /** Why the last code was rejected. */
-    error?: 'wrong' | 'throttled'
-    /** With `throttled`: seconds until the next code is looked up. */
-    retryAfter?: number
-  }
-  /** Asks whether the device is the user's own. */
-  'device-confirm': {
-    /** Path the form posts to. The decision is `allow`, `deny` or `switch`. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    client: ClientCard
-    /** The user who is signed in. */
-    username: string
-    /** As the device shows it, such as `WDJB-MJHT`. */
-    userCode: string
-    /** Seconds since the device asked. */
-    requestedAgo: number
-    /** The IP address of the device. */
-    address: string
-    /** Whether that is the network of this browser. */
-    sameNetwork: boolean
-  }
-  /** The last page: the user goes back to the device. */
-  'device-done': {
-    outcome: 'connected' | 'denied'
-    client: ClientCard
-    /** The page where the user can remove the client later. */
-    accountUrl: string
-  }
   /** The user's connected apps. */
   account: {
     /** The user who is signed in. */

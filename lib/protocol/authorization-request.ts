@@ -3,7 +3,6 @@ import { claimNames, type ScopeClaims } from './claims.ts'
 import { type ClaimsRequest, narrowedClaims } from './claims-request.ts'
 import { allowedScopes, type Client, isPublic, requiresPkce } from './client.ts'
 import { responseTypes } from './client-metadata.ts'
-import type { OpenedDevice } from './device.ts'
 import {
   type AuthorizationTarget,
   asAuthorizationError,
@@ -42,10 +41,10 @@ export type Prompt = (typeof promptValues)[number]
 /** A validated authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1), as it is stored while it is pending. */
 export interface AuthorizationRequest {
   readonly clientId: string
-  /** Absent for a device, which polls for the answer (RFC 8628 §3.4). */
+  /** Absent if the client waits for the answer elsewhere: it polls for it. */
   readonly redirectUri?: string
   readonly state?: string
-  /** `code` for a device: like a code, what it is granted is redeemed at the token endpoint. */
+  /** `code` also for a client that polls: like a code, what it is granted is redeemed at the token endpoint. */
   readonly responseType: string
   /** Absent together with the redirect URI. */
   readonly responseMode?: ResponseDelivery
@@ -68,8 +67,8 @@ export interface AuthorizationRequest {
   readonly hintedSubject?: string
   /** The requested organization, if the host has organizations; an extension parameter. */
   readonly organization?: string
-  /** The device that asks, in the browser in which its code was typed (RFC 8628 §3.3). */
-  readonly device?: OpenedDevice
+  /** Each login must confirm the request on the page of its kind, where the user can also change the account. */
+  readonly needsConfirmation?: true
   /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
   readonly resources?: ResourceScopes
   /**
@@ -262,20 +261,20 @@ const askedFor = (
 }
 
 /**
- * Parses the request of a device (RFC 8628 §3.1), which may ask for everything that an authorization request may ask
- * for, but has no browser.
+ * Parses a request that comes without a browser, such as that of a device. It may ask for everything that an authorization
+ * request may ask for.
  *
  * @param known the resources of the host; if there are none, the parameter `resource` is ignored
  * @throws OAuthError
  */
-export const parseDeviceRequest = (
+export const parseDirectRequest = (
   parameters: Parameters,
   client: Client,
   known: readonly KnownResource[] = [],
 ): AuthorizationRequest => {
   const asked = askedFor(parameters, client, allowedScopes(client), known)
   if (asked.prompt.includes('none')) {
-    throw new OAuthError('invalid_request', 'prompt must not be none: a device has no browser')
+    throw new OAuthError('invalid_request', 'prompt must not be none: the request has no browser')
   }
   return withoutUndefined({ ...asked, clientId: client.clientId, responseType: 'code' })
 }

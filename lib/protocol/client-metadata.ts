@@ -21,7 +21,6 @@ import {
 } from './client-metadata-checks.ts'
 import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
-import { deviceCodeGrantType } from './device.ts'
 import { type ResponseMode, responseModes } from './errors.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -42,7 +41,7 @@ export const grantTypes = [
   'client_credentials',
   'implicit',
   jwtBearerGrantType,
-  deviceCodeGrantType,
+  'urn:ietf:params:oauth:grant-type:device_code',
   tokenExchangeGrantType,
 ] as const
 export const responseTypes = ['code'] as const

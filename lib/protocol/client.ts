@@ -104,16 +104,14 @@ export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'meta
   return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
 }
 
-/** Seconds: codes live for at most 60, and pushed requests for less than 600 (FAPI 2.0 Security Profile §5.3.2.1, §5.3.2.2). */
-const longest = { code: 60, pushedRequest: 599 } as const
-
 /**
  * A lifetime as the profile of the client allows it.
  *
  * @param seconds of the option `lifetimes`
+ * @param longest seconds that a profile allows
  */
 export const profileLifetime = (
   { security_profile: profile }: Pick<ClientMetadata, 'security_profile'>,
-  name: keyof typeof longest,
   seconds: number,
-): number => (profile === undefined ? seconds : Math.min(seconds, longest[name]))
+  longest: number,
+): number => (profile === undefined ? seconds : Math.min(seconds, longest))

@@ -45,7 +45,7 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly decision: Decision | undefined
   /** The login at the start of the request; a different one now means that the user has signed in again. */
   readonly sidAtStart: string | undefined
-  /** The login that the user selected on the account selection page, or confirmed a device with. */
+  /** The login that the user selected on the account selection page, or confirmed the request with. */
   readonly selectedSid?: string
   /** When the request arrived, in epoch seconds. */
   readonly requestedAt: number
@@ -56,8 +56,8 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
 export type NextStep<UserLogin extends Login = Login> =
   | { readonly step: 'login' }
   | { readonly step: 'select-account' }
-  /** The user must confirm that the device is theirs (RFC 8628 §3.3.1). */
-  | { readonly step: 'confirm-device' }
+  /** The user must confirm the request, on the page of its kind. */
+  | { readonly step: 'confirm' }
   | { readonly step: 'consent'; readonly login: UserLogin }
   | {
       readonly step: 'issue'
@@ -92,7 +92,7 @@ export const nextStep = <UserLogin extends Login>(
   // A decision counts only under the login that made it: otherwise one user could consent for another.
   const ownDecision = decision?.sid === login.sid ? decision : undefined
   if (ownDecision?.allowed === false) return failure('access_denied', 'the user denied the request')
-  if (mustConfirmDevice(context, login)) return { step: 'confirm-device' }
+  if (mustConfirm(context, login)) return { step: 'confirm' }
   if (choice.outcome === 'denied') return failure('access_denied', choice.description)
   if (choice.outcome === 'open') {
     return silent
@@ -139,14 +139,14 @@ const mustSelectAccount = (
   { request, sidAtStart, selectedSid }: AuthorizationContext,
   login: Login,
 ): boolean =>
-  request.device === undefined &&
+  request.needsConfirmation !== true &&
   request.prompt.includes('select_account') &&
   login.sid === sidAtStart &&
   login.sid !== selectedSid
 
-/** Each login confirms for itself, on a page that also lets the user change the account. */
-const mustConfirmDevice = ({ request, selectedSid }: AuthorizationContext, login: Login): boolean =>
-  request.device !== undefined && login.sid !== selectedSid
+/** Each login confirms for itself. */
+const mustConfirm = ({ request, selectedSid }: AuthorizationContext, login: Login): boolean =>
+  request.needsConfirmation === true && login.sid !== selectedSid
 
 /** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
 const isUnexpectedUser = ({ request, subject }: AuthorizationContext, login: Login): boolean =>

@@ -14,7 +14,6 @@ import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
 import type { Decision } from '../protocol/next-step.ts'
 import { shownClientOf } from './clients.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
-import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 
 /** A validated request that waits for the user's login or consent. */
 export interface PendingRequestRecord {
@@ -22,7 +21,7 @@ export interface PendingRequestRecord {
   readonly id: string
   /** How it continues once it is decided: the name of a kind. */
   readonly kind: string
-  /** Hash of the cookie of the only browser that may continue; a pushed request that no browser has opened has another hash. */
+  /** Hash of the cookie of the only browser that may continue; a request that no browser has opened has another hash. */
   readonly browserHash: string
   /** The login of the browser when the request arrived. */
   readonly sid: string | undefined
@@ -143,59 +142,6 @@ export const removeOldestPendingRequests = async (
   const surplus = [...rows.filter((row) => !isUsed(row)).slice(keep), ...rows.filter(isUsed).slice(keepUsed)]
   for (const row of surplus) await remove(db, { id: text(row, 'id') })
 }
-
-const unopened = query<{ browserHash: string }>((table, v) =>
-  table('pending_requests')
-    .select(['id', 'expires_at'])
-    .where({ browser_hash: v.browserHash })
-    .orderBy('created_at', 'desc'),
-)
-const removeBatch = command<BatchParams>((table, v) =>
-  table('pending_requests')
-    .whereIn('id', keysIn(v))
-    .where({ browser_hash: v.browserHash ?? null })
-    .delete(),
-)
-
-/**
- * Removes pushed requests that no browser has opened: those that have expired, and the oldest beyond a number.
- *
- * @param values.browserHash stands for the browser until one opens them
- */
-export const removeUnopenedRequests = async (
-  db: Database,
-  { browserHash, keep, now }: { browserHash: string; keep: number; now: number },
-): Promise<void> => {
-  const rows = await unopened(db, { browserHash })
-  const surplus = rows.filter((row, place) => place >= keep || number(row, 'expires_at') <= now)
-  if (surplus.length === 0) return
-  const oldest = surplus.slice(-batchSize).map((row) => text(row, 'id'))
-  await removeBatch(db, batchParams(oldest, { browserHash }))
-}
-
-interface Binding {
-  readonly id: string
-  /** What stood for the browser so far. */
-  readonly from: string
-  readonly browserHash: string
-  readonly sid: string | undefined
-  readonly expiresAt: number
-}
-
-const bind = command<Omit<Binding, 'sid'> & { sid: string | null }>((table, v) =>
-  table('pending_requests')
-    .where({ id: v.id, browser_hash: v.from })
-    .update({ browser_hash: v.browserHash, sid: v.sid, expires_at: v.expiresAt }),
-)
-
-/**
- * Binds a pushed request to the browser that opens it.
- *
- * @param values.sid the login of the browser now
- * @returns whether this call bound it: of browsers that open it at the same time, one gets it
- */
-export const bindPendingRequest = async (db: Database, { sid, ...values }: Binding): Promise<boolean> =>
-  (await bind(db, { ...values, sid: sid ?? null })) === 1
 
 const decide = command<{ id: string; decision: string }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ decision: v.decision }),

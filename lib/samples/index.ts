@@ -1,6 +1,5 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
-import { deviceSamples } from './device.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
 import { passkeySamples } from './passkey.ts'
@@ -13,7 +12,6 @@ export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
   ...secondFactorSamples,
-  ...deviceSamples,
   ...accountSamples,
   ...passkeySamples,
   ...errorSamples,

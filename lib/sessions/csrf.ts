@@ -8,15 +8,8 @@ import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
 
 /** What a form is for. The token of one form is invalid on every other. */
 export interface FormPurpose {
-  readonly action:
-    | 'operator'
-    | 'login'
-    | 'second-factor'
-    | 'select-account'
-    | 'consent'
-    | 'logout'
-    | 'account'
-    | 'device'
+  /** Names the form, or the page that it is on. */
+  readonly action: string
   /** What the form is about: the id of a pending request, a logout request, the client to remove. */
   readonly about: string
   readonly browser: Pick<Browser, 'secret'>

@@ -1,12 +1,13 @@
 import { hashSecret } from '../keys/secrets.ts'
-import type { Quotas } from '../options/throttle.ts'
+import type { Limit } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Counter, Counters } from './counters.ts'
 import { networkOf } from './network.ts'
 
 /** Whose use counts: the address of the request, the host that a document is read from, or the user. */
 export interface QuotaUse {
-  readonly name: keyof Quotas
+  /** The name of the limit. */
+  readonly name: string
   readonly address?: string
   readonly host?: string
   readonly subject?: string
@@ -19,12 +20,15 @@ export interface QuotaUse {
  */
 export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 
-/** @param counters in a store that all processes share */
+/**
+ * @param limitOf the limit of a name; false if it is off
+ * @param counters in a store that all processes share
+ */
 export const createTakeQuota =
-  (limits: Quotas, counters: Counters): TakeQuota =>
+  (limitOf: (name: string) => Limit | false, counters: Counters): TakeQuota =>
   async (uses) => {
     const counted = uses.flatMap(({ name, address, host, subject }): Counter[] => {
-      const limit = limits[name]
+      const limit = limitOf(name)
       // A host name or an id can be longer than a key.
       const key = address === undefined ? hashSecret(host ?? subject ?? '') : networkOf(address)
       return limit ? [{ name, limit, key }] : []

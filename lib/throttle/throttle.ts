@@ -1,21 +1,13 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { assertNames } from '../options/check.ts'
 import type { Limit } from '../options/options.ts'
-import {
-  defaultLoginLimits,
-  defaultQuotas,
-  defaultUserCodeLimits,
-  type LoginLimits,
-  type Quotas,
-  type Throttling,
-  type UserCodeLimits,
-} from '../options/throttle.ts'
+import { defaultLoginLimits, defaultQuotas, type LoginLimits, type Throttling } from '../options/throttle.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type CountersContext, countersIn, memoryLimiter } from './counters.ts'
+import { createGuessThrottle, type GuessThrottle } from './guess.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 import { networkOf } from './network.ts'
 import { createTakeQuota, type TakeQuota } from './quota.ts'
-import { createUserCodeThrottle, type UserCodeThrottle } from './user-code-throttle.ts'
 
 /** An endpoint at which programs can fail. */
 export interface LimitedEndpoint {
@@ -28,8 +20,8 @@ export interface LimitedEndpoint {
 /** Every limit on failures. */
 export interface Throttle {
   readonly login: LoginThrottle
-  /** Limits on wrong user codes of devices. */
-  readonly userCode: UserCodeThrottle
+  /** Limits on what people type and others could guess. */
+  readonly guess: GuessThrottle
   /** The limit of an endpoint. */
   of(endpoint: LimitedEndpoint): FailureThrottle
   /** Counts uses that cost the server something although nothing has failed. */
@@ -38,52 +30,51 @@ export interface Throttle {
 
 const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
 
-const noLimits: LoginLimits & UserCodeLimits & Quotas = {
+const noLimits: LoginLimits = {
   loginAccountAddress: false,
   loginAddress: false,
   loginNetwork: false,
   loginAccount: false,
-  userCodeAddress: false,
-  userCodeNetwork: false,
-  userCodeTotal: false,
-  userCodeUser: false,
-  registration: false,
-  registrationDaily: false,
-  document: false,
-  documentHost: false,
-  deviceCode: false,
-  developerClient: false,
-  secondFactorSend: false,
 }
 
 /**
  * @param throttling undefined turns every limit off
- * @throws OptionsError when the option `throttle.limits` has a name that no endpoint has
+ * @param added the limits of features, with their defaults
+ * @throws OptionsError when the option `throttle.limits` has a name that no limit has
  */
 export const createThrottle = (
   throttling: Throttling | undefined,
   endpoints: readonly LimitedEndpoint[],
   context: CountersContext,
+  added: Readonly<Record<string, Limit>> = {},
 ): Throttle => {
   const limited = endpoints.filter(({ limit }) => limit !== undefined)
   const { limits } = throttling ?? { limits: noLimits }
-  const own = [defaultLoginLimits, defaultUserCodeLimits, defaultQuotas].flatMap(Object.keys)
-  assertNames('throttle.limits.', limits, [...own, ...limited.map(nameOf)])
-  const limitOf = (endpoint: LimitedEndpoint): Limit | false => {
-    if (throttling === undefined) return false
-    const chosen = new Map(Object.entries(limits)).get(nameOf(endpoint))
-    return chosen ?? endpoint.limit ?? false
-  }
+  const defaults = new Map(
+    Object.entries({
+      ...defaultLoginLimits,
+      ...defaultQuotas,
+      ...added,
+      ...Object.fromEntries(limited.map((endpoint) => [nameOf(endpoint), endpoint.limit])),
+    }),
+  )
+  assertNames('throttle.limits.', limits, [...defaults.keys()])
+  const chosen = new Map<string, Limit | false>(Object.entries(limits))
+  const limitOf = (name: string): Limit | false =>
+    throttling !== undefined && (chosen.get(name) ?? defaults.get(name) ?? false)
   const throttles = new Map(
-    limited.map((endpoint) => [endpoint.path, createFailureThrottle(nameOf(endpoint), limitOf(endpoint))]),
+    limited.map((endpoint) => {
+      const name = nameOf(endpoint)
+      return [endpoint.path, createFailureThrottle(name, limitOf(name))]
+    }),
   )
   const counters = countersIn(throttling?.store ?? 'memory', context)
   const unlimited = createFailureThrottle('', false)
   return {
     login: createLoginThrottle(limits, counters, context.now),
-    userCode: createUserCodeThrottle(limits, counters, context.now),
+    guess: createGuessThrottle(limitOf, counters, context.now),
     of: ({ path }) => throttles.get(path) ?? unlimited,
-    takeQuota: createTakeQuota(limits, counters),
+    takeQuota: createTakeQuota(limitOf, counters),
   }
 }
 

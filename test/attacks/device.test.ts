@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose'
-import { userCodeAlphabet } from '../../lib/protocol/device.ts'
+import { userCodeAlphabet } from '../../lib/features/device/rules.ts'
 import { askForCodes, codesFor, connect, deviceClients, openCode, poll, typeCode } from '../support/device.ts'
 import { rounds } from '../support/fault-databases.ts'
 import { authorizeUrl, clients, type Host, startHost } from '../support/host.ts'

@@ -1,11 +1,14 @@
-import type { Authorization } from '../../lib/protocol/authorization.ts'
-import { formatUserCode, parseUserCode, userCodeAlphabet, userCodeLength } from '../../lib/protocol/device.ts'
 import {
   assertDeviceRedeemable,
   type DeviceCode,
   devicePollState,
+  formatUserCode,
+  parseUserCode,
   stillPending,
-} from '../../lib/protocol/device-code.ts'
+  userCodeAlphabet,
+  userCodeLength,
+} from '../../lib/features/device/rules.ts'
+import type { Authorization } from '../../lib/protocol/authorization.ts'
 
 const now = 1_000_000
 

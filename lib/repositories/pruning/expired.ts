@@ -51,8 +51,6 @@ export const removeFrom = (name: string, key: string, retention = 0): RemoveExpi
 const day = 86_400
 /** A day later, so that a page can say whether its request has expired or was used. */
 export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id', day)
-/** A day later, so that a device learns that its code has expired. */
-export const removeExpiredDeviceCodes = removeFrom('device_codes', 'hash', day)
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
@@ -78,7 +76,6 @@ export const removeExpiredLogins: RemoveExpired = async function* (db, { before 
 /** How the expired rows of each table are removed. Signing keys are removed by their rotation. */
 export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingRequests,
-  removeExpiredDeviceCodes,
   removeExpiredAccessTokens,
   removeEndedFamilies,
   removeExpiredLogins,

@@ -154,32 +154,6 @@ export const de: Translation = {
     'consent.remove': 'Sie können den Zugriff jederzeit unter {account} entfernen.',
     'consent.remove.account': '„Verbundene Apps“',
 
-    'device.title': 'Gerät verbinden',
-    'device.text': 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
-    'device.code': 'Code',
-    'device.submit': 'Weiter',
-    'device.wrong.title': 'Dieser Code ist falsch oder abgelaufen',
-    'device.wrong.text': 'Prüfen Sie den Code auf Ihrem Gerät und geben Sie ihn noch einmal ein.',
-    'device.throttled.title': 'Zu viele falsche Codes',
-    'device.throttled.text': 'Versuchen Sie es in {wait} noch einmal.',
-    'device-confirm.title': 'Ist das Ihr Gerät?',
-    'device-confirm.text': '{client} möchte Ihr {product}-Konto auf einem Gerät nutzen.',
-    'device-confirm.code': 'Zeigt Ihr Gerät diesen Code?',
-    'device-confirm.time': 'Angefordert',
-    'device-confirm.place': 'Von',
-    'device-confirm.place.same': 'Ihrem Netzwerk ({address})',
-    'device-confirm.place.other': 'einem anderen Netzwerk ({address})',
-    'device-confirm.caution':
-      'Fahren Sie nur fort, wenn Sie diesen Code auf einem Gerät vor sich sehen. Hat Ihnen jemand den Code oder einen Link geschickt, wählen Sie Nein.',
-    'device-confirm.allow': 'Ja, weiter',
-    'device-confirm.deny': 'Nein',
-    'device-done.connected.title': 'Ihr Gerät ist verbunden',
-    'device-done.connected.text':
-      'Sie können zu Ihrem Gerät zurückkehren. {client} macht dort gleich weiter.',
-    'device-done.denied.title': 'Ihr Gerät ist nicht verbunden',
-    'device-done.denied.text':
-      '{client} auf diesem Gerät kann Ihr Konto nicht nutzen. Sie können diese Seite schließen.',
-
     'account.title': 'Verbundene Apps',
     'account.text': 'Diese Apps und Websites können Ihr Konto bei {product} verwenden.',
     'account.pages': 'Ihr Konto',

@@ -150,32 +150,6 @@ export const fr: Translation = {
     'consent.remove': 'Vous pouvez retirer l’accès à tout moment dans {account}.',
     'consent.remove.account': '«\u00a0Applications connectées\u00a0»',
 
-    'device.title': 'Connecter un appareil',
-    'device.text': 'Saisissez le code affiché sur votre appareil.',
-    'device.code': 'Code',
-    'device.submit': 'Continuer',
-    'device.wrong.title': 'Ce code est incorrect ou a expiré',
-    'device.wrong.text': 'Vérifiez le code sur votre appareil et saisissez-le à nouveau.',
-    'device.throttled.title': 'Trop de codes incorrects',
-    'device.throttled.text': 'Réessayez dans {wait}.',
-    'device-confirm.title': 'Est-ce votre appareil\u202f?',
-    'device-confirm.text': '{client} souhaite utiliser votre compte {product} sur un appareil.',
-    'device-confirm.code': 'Votre appareil affiche-t-il ce code\u202f?',
-    'device-confirm.time': 'Demandé',
-    'device-confirm.place': 'Depuis',
-    'device-confirm.place.same': 'Votre réseau ({address})',
-    'device-confirm.place.other': 'Un autre réseau ({address})',
-    'device-confirm.caution':
-      'Continuez uniquement si ce code s’affiche sur un appareil devant vous. Si quelqu’un vous a envoyé le code ou un lien, choisissez Non.',
-    'device-confirm.allow': 'Oui, continuer',
-    'device-confirm.deny': 'Non',
-    'device-done.connected.title': 'Votre appareil est connecté',
-    'device-done.connected.text':
-      'Vous pouvez revenir à votre appareil. {client} y continue dans un instant.',
-    'device-done.denied.title': 'Votre appareil n’est pas connecté',
-    'device-done.denied.text':
-      '{client} ne peut pas utiliser votre compte sur cet appareil. Vous pouvez fermer cette page.',
-
     'account.title': 'Applications connectées',
     'account.text': 'Ces applications et sites peuvent utiliser votre compte {product}.',
     'account.pages': 'Votre compte',

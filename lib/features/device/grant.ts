@@ -1,18 +1,19 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { hashSecret, isSecretOf } from '../keys/secrets.ts'
-import type { Redemption } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
-import { deviceCodeGrantType } from '../protocol/device.ts'
-import { assertDeviceRedeemable, devicePollState, stillPending } from '../protocol/device-code.ts'
-import type { TokenRequest } from '../protocol/token-request.ts'
-import {
-  findAuthorizationByCode,
-  findDeviceCode,
-  pollDeviceCode,
-  slowDownDevice,
-} from '../repositories/index.ts'
-import { redeem } from './authorization-code.ts'
-import type { Grant } from './grant.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { redeem } from '../../grants/authorization-code.ts'
+import type { Grant } from '../../grants/grant.ts'
+import { hashSecret, isSecretOf } from '../../keys/secrets.ts'
+import type { Redemption } from '../../protocol/authorization.ts'
+import type { Client } from '../../protocol/client.ts'
+import type { TokenRequest } from '../../protocol/token-request.ts'
+import { findAuthorizationByCode } from '../../repositories/index.ts'
+import { assertDeviceRedeemable, deviceCodeGrantType, devicePollState, stillPending } from './rules.ts'
+import { findDeviceCode, pollDeviceCode, slowDownDevice } from './table.ts'
+
+declare module '../../events/event.ts' {
+  interface SingleUseParameters {
+    readonly device_code: true
+  }
+}
 
 /**
  * What the user granted to a device that polls.
@@ -40,9 +41,12 @@ const grantedTo = async (
 export const deviceCode: Grant = {
   grantType: deviceCodeGrantType,
   readsDetails: true,
-  isOn: ({ features }) => features.deviceAuthorization !== undefined,
   async exchange(server, client, request) {
     const redemption = await grantedTo(server, client, request)
-    return redeem(server, client, request, { ...redemption, grantType: deviceCodeGrantType })
+    return redeem(server, client, request, {
+      ...redemption,
+      grantType: deviceCodeGrantType,
+      parameter: 'device_code',
+    })
   },
 }

@@ -1,4 +1,4 @@
-import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** Requests of devices that poll for their tokens (RFC 8628). Both codes are stored as hashes. */
 export const deviceCodes: SchemaChange = {

@@ -1,24 +1,24 @@
-import { clientCard } from '../authorization/consent.ts'
-import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
-import { waitingDevice } from '../authorization/device-kind.ts'
-import { formTarget } from '../authorization/login-location.ts'
-import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
-import { findWaitingDevice, type WaitingDevice } from '../authorization/user-code.ts'
-import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import { openUnder, sealUnder } from '../keys/secrets.ts'
-import type { PageModels } from '../pages/page-models.ts'
-import { formatUserCode, parseUserCode } from '../protocol/device.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { activeLogin } from '../sessions/login.ts'
-import { networkOf } from '../throttle/network.ts'
-import { switchUser } from './consent.ts'
+import { clientCard } from '../../authorization/consent.ts'
+import { continueRequest, signInAgain, toDecide } from '../../authorization/continue.ts'
+import { formTarget } from '../../authorization/login-location.ts'
+import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
+import { switchUser } from '../../endpoints/consent.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters, queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { openUnder, sealUnder } from '../../keys/secrets.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type Browser, bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { activeLogin } from '../../sessions/login.ts'
+import { networkOf } from '../../throttle/network.ts'
+import { waitingDevice } from './kind.ts'
+import type { UserCodeError } from './models.ts'
+import { formatUserCode, parseUserCode } from './rules.ts'
+import { findWaitingDevice, guesserOf, type WaitingDevice } from './waiting.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
@@ -30,7 +30,10 @@ const confirmPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
   browser,
 })
 
-type Refused = Pick<PageModels['device'], 'error' | 'retryAfter'>
+interface Refused {
+  readonly error?: UserCodeError
+  readonly retryAfter?: number
+}
 
 /** The form for the user code, filled in as the URL or the user says. */
 const showForm = (context: PageContext, userCode: string, refused: Refused = {}): void => {
@@ -59,7 +62,11 @@ const openDevice = async (
 ): Promise<void> => {
   const { hash, address, createdAt, expiresAt } = device
   const sealedUserCode = sealUnder(browser.secret, userCode)
-  const request = { ...device.request, device: { hash, address, createdAt, expiresAt, sealedUserCode } }
+  const request = {
+    ...device.request,
+    needsConfirmation: true,
+    device: { hash, address, createdAt, expiresAt, sealedUserCode },
+  } as const
   await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
 }
 
@@ -73,8 +80,8 @@ const submitCode = async (context: PageContext, form: Parameters): Promise<void>
   if (browser === undefined || userCode === undefined) return showForm(context, typed, { error: 'wrong' })
   const active = await activeLogin(context)
   const subject = active?.login.subject
-  const attempt = { address: info.address, subject }
-  const result = await server.throttle.userCode(attempt, () => findWaitingDevice(server, userCode))
+  const guesser = guesserOf(info.address, subject)
+  const result = await server.throttle.guess(guesser, () => findWaitingDevice(server, userCode))
   if (result.outcome === 'found') return openDevice(context, result.found, userCode, browser, active)
   server.events.announce('device.code_refused', info, subject === undefined ? {} : { subject })
   if (result.outcome === 'wrong') showForm(context, typed, { error: 'wrong' })
@@ -131,7 +138,7 @@ const submitConfirm = async (
 }
 
 /** RFC 8628 §3.3: the page for the user code, and the question whether the device is the user's own. */
-export const deviceEndpoint: Endpoint<PageContext> = {
+export const devicePage: Endpoint<PageContext> = {
   path: '/device',
   methods: {
     GET: (context) => {

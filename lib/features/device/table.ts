@@ -1,7 +1,7 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import { command, json, number, query, text, textOrNull, type Write } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
-import { type DeviceCode, slowDownSeconds } from '../protocol/device-code.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { command, json, number, query, text, textOrNull, type Write } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
+import { type DeviceCode, slowDownSeconds } from './rules.ts'
 
 const columns = ['hash', 'client_id', 'request', 'address', 'decision', 'created_at', 'expires_at']
 

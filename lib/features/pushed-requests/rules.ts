@@ -1,5 +1,5 @@
-import { OAuthError } from './errors.ts'
-import type { Parameters } from './parameters.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 
 /** What every `request_uri` of a pushed request begins with (RFC 9126 §2.2). */
 const prefix = 'urn:ietf:params:oauth:request_uri:'
@@ -21,7 +21,3 @@ export const pushedSecret = (parameters: Parameters): string | undefined => {
 export const assertPushable = (parameters: Parameters): void => {
   if (parameters.has('request_uri')) throw new OAuthError('invalid_request', 'request_uri must not be pushed')
 }
-
-/** The error for a request that was not pushed, if this server or its client requires that (RFC 9126 §5, §6). */
-export const mustBePushed = (): OAuthError =>
-  new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')

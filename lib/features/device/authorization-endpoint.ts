@@ -1,15 +1,16 @@
-import { readDeviceRequest } from '../authorization/incoming-request.ts'
-import { userCodeHash } from '../authorization/user-code.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { authenticateClient } from '../client-auth/index.ts'
-import { assertGrantAllowed, grantFor } from '../grants/index.ts'
-import type { Context } from '../http/context.ts'
-import { tokenRequest } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { sendJson } from '../http/send.ts'
-import { createSecret, hashSecret, randomString } from '../keys/secrets.ts'
-import { deviceCodeGrantType, formatUserCode, userCodeAlphabet, userCodeLength } from '../protocol/device.ts'
-import { createDeviceCode, type NewDeviceCode } from '../repositories/index.ts'
+import { readDirectRequest } from '../../authorization/incoming-request.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { authenticateClient } from '../../client-auth/index.ts'
+import { assertGrantAllowed, grantFor } from '../../grants/index.ts'
+import type { Context } from '../../http/context.ts'
+import { tokenRequest } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { sendJson } from '../../http/send.ts'
+import { createSecret, hashSecret, randomString } from '../../keys/secrets.ts'
+import type { DeviceAuthorization } from '../../options/device-options.ts'
+import { deviceCodeGrantType, formatUserCode, userCodeAlphabet, userCodeLength } from './rules.ts'
+import { createDeviceCode, type NewDeviceCode } from './table.ts'
+import { userCodeHash } from './waiting.ts'
 
 /** Stores the request under a user code that no other device has. */
 const storeUnderUserCode = async (
@@ -24,7 +25,11 @@ const storeUnderUserCode = async (
 }
 
 /** RFC 8628 §3.1, §3.2: a device asks for a code that its user types in a browser. */
-export const deviceAuthorizationEndpoint: Endpoint<Context> = {
+export const deviceAuthorizationEndpoint = ({
+  lifetime,
+  interval,
+  verificationUri,
+}: DeviceAuthorization): Endpoint<Context> => ({
   path: '/device_authorization',
   metadataName: 'device_authorization_endpoint',
   authenticatesClient: true,
@@ -36,28 +41,30 @@ export const deviceAuthorizationEndpoint: Endpoint<Context> = {
       const tokens = tokenRequest(context)
       const client = await authenticateClient(server, tokens, endpoint)
       assertGrantAllowed(client, grantFor(server, deviceCodeGrantType))
-      const request = await readDeviceRequest(server, tokens.parameters, client)
+      const request = await readDirectRequest(server, tokens.parameters, client)
       await server.throttle.takeQuota([{ name: 'deviceCode', address: info.address }])
-      const {
-        lifetime = 0,
-        interval = 0,
-        verificationUri,
-      } = server.options.features.deviceAuthorization ?? {}
       const deviceCode = createSecret('deviceCode')
       const now = server.now()
       const userCode = await storeUnderUserCode(server, {
-        ...{ hash: hashSecret(deviceCode), request, address: info.address, interval },
-        ...{ now, expiresAt: now + lifetime },
+        hash: hashSecret(deviceCode),
+        request,
+        address: info.address,
+        interval,
+        now,
+        expiresAt: now + lifetime,
       })
       const { clientId, scopes } = request
       server.events.announce('device.requested', info, { clientId, scopes })
       const uri = verificationUri ?? `${server.issuer}/device`
       const answer = {
-        ...{ device_code: deviceCode, user_code: userCode, verification_uri: uri },
+        device_code: deviceCode,
+        user_code: userCode,
+        verification_uri: uri,
         verification_uri_complete: `${uri}?${new URLSearchParams({ user_code: userCode })}`,
-        ...{ expires_in: lifetime, interval },
+        expires_in: lifetime,
+        interval,
       }
       sendJson(res, answer, { headers: { Pragma: 'no-cache' } })
     },
   },
-}
+})

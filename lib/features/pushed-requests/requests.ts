@@ -1,21 +1,18 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { PageContext } from '../http/context.ts'
-import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import { type Client, profileLifetime } from '../protocol/client.ts'
-import { EndedRequestError } from '../protocol/ended-request.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { pushedRequestUri, pushedSecret } from '../protocol/pushed-request.ts'
-import {
-  bindPendingRequest,
-  createPendingRequest,
-  findPendingRequest,
-  removeUnopenedRequests,
-} from '../repositories/index.ts'
-import { boundBrowser } from '../sessions/browser-binding.ts'
-import { activeLogin } from '../sessions/login.ts'
-import type { Changes, RequestToDecide } from './context.ts'
-import { assertPending, pendingLifetime, readyBrowser } from './pending-request.ts'
+import type { OpenedRequest } from '../../authorization/context.ts'
+import { assertPending, pendingLifetime, readyBrowser } from '../../authorization/pending-request.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { PageContext } from '../../http/context.ts'
+import { createSecret, hashSecret, isSecretOf } from '../../keys/secrets.ts'
+import type { AuthorizationRequest } from '../../protocol/authorization-request.ts'
+import { type Client, profileLifetime } from '../../protocol/client.ts'
+import { EndedRequestError } from '../../protocol/ended-request.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { createPendingRequest, findPendingRequest } from '../../repositories/index.ts'
+import { boundBrowser } from '../../sessions/browser-binding.ts'
+import { activeLogin } from '../../sessions/login.ts'
+import type { PushedRequestOption } from './option.ts'
+import { pushedRequestUri, pushedSecret } from './rules.ts'
+import { bindPendingRequest, removeUnopenedRequests } from './table.ts'
 
 /** Pushed requests of one client that no browser has opened. The oldest make room, so that no client fills the table. */
 const maxUnopened = 1000
@@ -30,18 +27,22 @@ export interface PushedRequest {
   readonly expires_in: number
 }
 
+/** Seconds that a pushed request waits with a security profile (FAPI 2.0 Security Profile §5.3.2.2). */
+const longest = 599
+
 /** Seconds for which a browser can open a request that the client pushes. */
-const lifetimeOf = ({ options }: AuthorizationServer, { metadata }: Client): number =>
-  profileLifetime(metadata, 'pushedRequest', options.lifetimes.pushedRequest)
+const lifetimeOf = ({ lifetime }: PushedRequestOption, { metadata }: Client): number =>
+  profileLifetime(metadata, lifetime, longest)
 
 /** Stores a validated request until a browser opens it. */
 export const keepPushed = async (
   server: AuthorizationServer,
+  option: PushedRequestOption,
   client: Client,
   request: AuthorizationRequest,
 ): Promise<PushedRequest> => {
   const { database } = server
-  const expires_in = lifetimeOf(server, client)
+  const expires_in = lifetimeOf(option, client)
   const secret = createSecret('authorizationRequest')
   const browserHash = unopenedHash(request.clientId)
   const now = server.now()
@@ -54,32 +55,33 @@ export const keepPushed = async (
 const ended = (reason: 'unknown' | 'expired', client?: Client): EndedRequestError =>
   new EndedRequestError(reason, client, 'request_uri')
 
-/** A pushed request in its browser, with the login that is there when the browser first opens it. */
-export interface OpenedRequest {
-  readonly asked: RequestToDecide
-  readonly changes: Changes
-}
-
 /**
  * Opens the pushed request that `request_uri` names. It belongs to the first browser that opens it, which may open it again
  * until it is used or `expires_in` is over (RFC 9126 §4).
  *
+ * @returns undefined if `request_uri` does not name a pushed request
  * @throws EndedRequestError if it is unknown, expired, used, or another browser's or client's, and if its client is gone
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
-export const openPushed = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
+export const openPushed = async (
+  context: PageContext,
+  option: PushedRequestOption,
+  parameters: Parameters,
+): Promise<OpenedRequest | undefined> => {
+  const secret = pushedSecret(parameters)
+  if (secret === undefined) return undefined
   const { server, session } = context
   const { database } = server
+  // Sent twice, it is refused.
   parameters.required('request_uri')
   const clientId = parameters.required('client_id')
-  const secret = pushedSecret(parameters) ?? ''
   if (!isSecretOf('authorizationRequest', secret)) throw ended('unknown')
   const now = server.now()
   const id = hashSecret(secret)
   const found = await findPendingRequest(database, { id, sessionHash: session.secretHash(), now })
   if (found?.client.clientId !== clientId) throw ended('unknown')
   const { pending, client, known } = found
-  if (pending.createdAt + lifetimeOf(server, client) <= now) throw ended('expired', client)
+  if (pending.createdAt + lifetimeOf(option, client) <= now) throw ended('expired', client)
   const unopened = unopenedHash(clientId)
   const bound = boundBrowser(context)
   if (![unopened, bound?.hash].includes(pending.browserHash)) throw ended('unknown')

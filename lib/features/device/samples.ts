@@ -1,5 +1,5 @@
-import type { PageModels } from '../pages/page-models.ts'
-import { client, hidden, long, type Sample } from './sample.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { client, hidden, long, type Sample } from '../../samples/sample.ts'
 
 const device: PageModels['device'] = { action: '/device', hidden: { csrf_token: 'sample' }, userCode: '' }
 const deviceConfirm: PageModels['device-confirm'] = {
@@ -18,8 +18,8 @@ const deviceDone: PageModels['device-done'] = {
   accountUrl: '/account',
 }
 
-/** The pages of the device grant. */
-export const deviceSamples: readonly Sample[] = [
+/** Every state of the pages of devices. */
+export const samples: readonly Sample[] = [
   { name: 'device', page: 'device', model: device },
   { name: 'device-filled', page: 'device', model: { ...device, userCode: 'WDJB-MJHT' } },
   { name: 'device-wrong', page: 'device', model: { ...device, userCode: 'wdjb mjhx', error: 'wrong' } },

@@ -1,13 +1,47 @@
-import type { PageContext } from '../http/context.ts'
-import { ownPath } from '../http/urls.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { OpenedDevice } from '../protocol/device.ts'
-import { EndedRequestError } from '../protocol/ended-request.ts'
-import { consumePendingRequest, decideDevice } from '../repositories/index.ts'
-import { endSurplus } from '../tokens/surplus.ts'
-import { clientCard } from './consent.ts'
-import type { PendingRequestKind, RequestToDecide } from './context.ts'
-import { issueAuthorizationResponse } from './issue.ts'
+import { clientCard } from '../../authorization/consent.ts'
+import type { PendingRequestKind, RequestToDecide } from '../../authorization/context.ts'
+import { issueAuthorizationResponse } from '../../authorization/issue.ts'
+import type { PageContext } from '../../http/context.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { AuthorizationRequest } from '../../protocol/authorization-request.ts'
+import { EndedRequestError } from '../../protocol/ended-request.ts'
+import { consumePendingRequest } from '../../repositories/index.ts'
+import { endSurplus } from '../../tokens/surplus.ts'
+import { decideDevice } from './table.ts'
+
+/** What a pending request knows about the device that it is for. */
+export interface OpenedDevice {
+  /** Hash of the device code. */
+  readonly hash: string
+  /** The user code, encrypted for the browser in which it was typed. */
+  readonly sealedUserCode: string
+  /** The IP address of the device. */
+  readonly address: string
+  /** When the device asked, in epoch seconds. */
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+declare module '../../protocol/authorization-request.ts' {
+  interface AuthorizationRequest {
+    /** The device that asks, in the browser in which its code was typed (RFC 8628 §3.3). */
+    readonly device?: OpenedDevice
+  }
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
+    'device.requested': { readonly clientId: string; readonly scopes: readonly string[] }
+    /** A user typed a code that no device waits with. `subject` is undefined if no user is signed in. */
+    'device.code_refused': { readonly subject?: string }
+    /** A user allowed a device, at `deviceAddress`, to poll for its tokens. */
+    'device.authorized': AuthorizationFields &
+      OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
+    /** A user did not allow a device, or could not. */
+    'device.denied': { readonly clientId: string; readonly deviceAddress: string }
+  }
+}
 
 /**
  * The device of a request that still waits for a decision.
@@ -40,8 +74,19 @@ export const deviceKind: PendingRequestKind = {
     const { login, scopes, claims, organization } = step
     const device = waitingDevice(request, server.now())
     const issued = await issueAuthorizationResponse(server, {
-      ...{ context: authorization, login, user: login.user, scopes, claims, organization },
+      context: authorization,
+      login,
+      user: login.user,
+      scopes,
+      claims,
+      organization,
       pendingId: pending?.id,
+      given: {
+        hash: device.hash,
+        expiresAt: device.expiresAt,
+        // Of any number of browsers with the same user code, one approves the device.
+        approve: decideDevice({ hash: device.hash, decision: 'approved', now: server.now() }),
+      },
     })
     if (issued === 'signed-out' || issued === 'withdrawn') return issued
     const { clientId } = request

@@ -1,8 +1,36 @@
-import { type Authorization, isLive, issuedToAnother, type Redemption } from './authorization.ts'
-import type { AuthorizationRequest } from './authorization-request.ts'
-import { OAuthError } from './errors.ts'
-import { lateExplanation } from './explanation.ts'
-import { isSameBinding, type TokenBinding } from './token-binding.ts'
+import { type Authorization, isLive, issuedToAnother, type Redemption } from '../../protocol/authorization.ts'
+import type { AuthorizationRequest } from '../../protocol/authorization-request.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { lateExplanation } from '../../protocol/explanation.ts'
+import { isSameBinding, type TokenBinding } from '../../protocol/token-binding.ts'
+
+export const deviceCodeGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** The characters of a user code (RFC 8628 §6.1): no vowels, so that no code is a word, and none that look alike. */
+export const userCodeAlphabet = 'BCDFGHJKLMNPQRSTVWXZ'
+
+/** Of twenty characters: 34.5 bits. */
+export const userCodeLength = 8
+
+/** @example formatUserCode('WDJBMJHT') // 'WDJB-MJHT' */
+export const formatUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`
+
+const wellFormed = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/
+
+/**
+ * Reads a user code as people type it: in any case, with or without the hyphen, with spaces, or in the wide characters
+ * of an East Asian keyboard (RFC 8628 §6.1).
+ *
+ * @returns the eight letters; undefined if it cannot be a code
+ * @example parseUserCode(' wdjb mjht') // 'WDJBMJHT'
+ */
+export const parseUserCode = (typed: string): string | undefined => {
+  const letters = typed
+    .normalize('NFKC')
+    .toUpperCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+  return wellFormed.test(letters) ? letters : undefined
+}
 
 /** A device's request for tokens. */
 export interface DeviceCode {

@@ -1,0 +1,26 @@
+export const ja = {
+  'device.title': '端末を接続',
+  'device.text': '端末に表示されているコードを入力してください。',
+  'device.code': 'コード',
+  'device.submit': '続ける',
+  'device.wrong.title': 'コードが正しくないか、有効期限が切れています',
+  'device.wrong.text': '端末のコードを確認して、もう一度入力してください。',
+  'device.throttled.title': '間違ったコードの入力が多すぎます',
+  'device.throttled.text': '{wait}後にもう一度お試しください。',
+  'device-confirm.title': 'お使いの端末ですか？',
+  'device-confirm.text': '{client} が端末で {product} アカウントを使用しようとしています。',
+  'device-confirm.code': '端末にこのコードが表示されていますか？',
+  'device-confirm.time': 'リクエスト日時',
+  'device-confirm.place': 'リクエスト元',
+  'device-confirm.place.same': 'お使いのネットワーク（{address}）',
+  'device-confirm.place.other': '別のネットワーク（{address}）',
+  'device-confirm.caution':
+    '目の前の端末にこのコードが表示されている場合にのみ続けてください。誰かからコードやリンクが送られてきた場合は「いいえ」を選んでください。',
+  'device-confirm.allow': 'はい、続ける',
+  'device-confirm.deny': 'いいえ',
+  'device-done.connected.title': '端末が接続されました',
+  'device-done.connected.text': '端末に戻ってください。まもなく {client} の続きが表示されます。',
+  'device-done.denied.title': '端末は接続されていません',
+  'device-done.denied.text':
+    'この端末の {client} はアカウントを使用できません。このページを閉じてかまいません。',
+}

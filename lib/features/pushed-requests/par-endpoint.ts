@@ -1,0 +1,31 @@
+import { readPushedRequest } from '../../authorization/incoming-request.ts'
+import { authenticateClient } from '../../client-auth/index.ts'
+import type { Context } from '../../http/context.ts'
+import { provedKey } from '../../http/dpop.ts'
+import { tokenRequest } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { sendJson } from '../../http/send.ts'
+import { withProvedKey } from '../../protocol/authorization-request.ts'
+import type { PushedRequestOption } from './option.ts'
+import { keepPushed } from './requests.ts'
+import { assertPushable } from './rules.ts'
+
+/** RFC 9126 §2: a client sends its authorization request here, and the browser only carries a reference to it. */
+export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> => ({
+  path: '/par',
+  metadataName: 'pushed_authorization_request_endpoint',
+  authenticatesClient: true,
+  cors: true,
+  limit: { failures: 30, seconds: 60 },
+  methods: {
+    async POST(context) {
+      const { server, endpoint, res } = context
+      const sent = tokenRequest(context)
+      const client = await authenticateClient(server, sent, endpoint)
+      assertPushable(sent.parameters)
+      const { request } = await readPushedRequest(server, sent.parameters, client)
+      const bound = withProvedKey(request, await provedKey(context, client))
+      sendJson(res, await keepPushed(server, option, client, bound), { status: 201 })
+    },
+  },
+})
