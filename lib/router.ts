@@ -108,7 +108,7 @@ export const serverBehind = (oauth: AuthRouter): ServerSetup | undefined =>
   Reflect.get(Object(oauth), serverOf)
 
 /** The features that are on. */
-const activeFeatures = (options: Options): ActiveFeature[] =>
+export const activeFeatures = (options: Options): ActiveFeature[] =>
   features.flatMap((feature) => {
     const option = feature.option(options)
     return option === undefined ? [] : [feature.activate(option)]
