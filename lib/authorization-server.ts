@@ -10,7 +10,6 @@ import { createEvents, type Events } from './events/events.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
-import { openPasskeyVerifier, type PasskeyVerifier } from './keys/passkey-verifier.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/branding.ts'
 import type { Limit } from './options/options.ts'
@@ -108,8 +107,6 @@ export interface AuthorizationServer extends ServerSetup {
   readonly keys: KeyRing
   /** The secret in pairwise subject identifiers (OIDC Core §8.1). */
   readonly pairwiseSalt: KeyObject
-  /** Verifies passkeys, if the option `login.passkeys` is on. */
-  readonly passkeys: PasskeyVerifier | undefined
 }
 
 /**
@@ -214,10 +211,10 @@ export const createAuthorizationServer = (
     await setup.users.assertTable?.()
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
-    const passkeys = options.passkeys && (await openPasskeyVerifier())
+    for (const feature of features) await feature.start?.()
     const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
     const keys = await openKeyRing(database, { ...options, keyPublished }, now)
-    ready = { ...setup, keys, pairwiseSalt, passkeys }
+    ready = { ...setup, keys, pairwiseSalt }
     return ready
   }
 

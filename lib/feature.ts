@@ -1,11 +1,11 @@
 import type { SchemaChange } from '../migrations/migration.ts'
 import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
-import type { Check, MountedSubject } from './check.ts'
+import type { Check, MountedSubject, StoredSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
-import type { LoginPage } from './endpoints/login-form.ts'
+import type { LoginPage, ProvenUser } from './endpoints/login-form.ts'
 import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
@@ -15,7 +15,6 @@ import type { Options } from './options/resolve.ts'
 import type { Sample } from './pages/page-models.ts'
 import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
-import type { ActiveLogin } from './sessions/login.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
 import type { User } from './users/users.ts'
@@ -60,16 +59,20 @@ export interface AccountPage {
 
 /** A way to sign in beside the password: a button on the login page. */
 export interface SignInMethod {
-  /** The field of the login form that it fills in, and the name of its partial template. */
+  /** Its name: the field of the login form that it fills in, its partial template, and `login.<name>` in its texts. */
   readonly field: string
-  /** What the template shows; undefined if this account cannot use it. */
+  /** What it adds to the `autocomplete` of the field before it, such as `webauthn`. */
+  readonly autocomplete?: string
+  /** What the script of the template needs; undefined if this account cannot use it. */
   prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
-  /** Signs the user in with the value of the field, or says why not. */
-  attempt(context: PageContext, page: LoginPage, value: string): Promise<ActiveLogin | Notice>
+  /** Finds the user whom the value of the field proves, or says why there is none. */
+  attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
 }
 
 /** A step between the right password and the login. */
 export interface SignInStep {
+  /** Whether a user needs the step for a login that should have one of these levels. */
+  isNeeded(context: PageContext, user: User, acrValues: readonly string[]): Promise<boolean>
   /**
    * Begins the step if this user needs it.
    *
@@ -85,6 +88,8 @@ export interface SignInStep {
 
 /** What a feature that is on adds to the server. */
 export interface ActiveFeature {
+  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
+  start?(): Promise<void>
   /** Endpoints that programs call. */
   readonly api?: readonly Endpoint<Context>[]
   /** Endpoints that browsers open. */
@@ -150,7 +155,7 @@ export interface FeatureTools {
   readonly commands?: readonly Command[]
   readonly tokens?: TokenCommands
   /** What `latchkey doctor` asks the running server. */
-  readonly checks?: readonly Check<MountedSubject>[]
+  readonly mountChecks?: readonly Check<MountedSubject>[]
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }
@@ -174,6 +179,8 @@ export interface Feature<Option = unknown> {
   readonly expired: readonly RemoveExpired[]
   /** Loads its tools. */
   readonly tools: (() => Promise<FeatureTools>) | undefined
+  /** Loads what the start and `latchkey doctor` check in the database, whether the feature is on or off. */
+  checks?(): Promise<readonly Check<StoredSubject>[]>
   /** Called once per server if the option is on. */
   activate(option: Option): ActiveFeature
 }

@@ -97,7 +97,6 @@ export { type ErrorCode, OAuthError, type OAuthErrorOptions } from './protocol/e
 export type { Explanation } from './protocol/explanation.ts'
 export type { PublicJwk, PublicJwks } from './protocol/jwks.ts'
 export type { Organization } from './protocol/organization.ts'
-export type { PasskeyFailure } from './protocol/passkey.ts'
 export type { RequestObjectAlgorithm } from './protocol/request-object.ts'
 export type { SecurityProfile } from './protocol/security-profile.ts'
 export type { KeyBinding } from './protocol/token-binding.ts'

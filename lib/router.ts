@@ -119,7 +119,7 @@ export const compose = (
   options: Options,
 ): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
   const active = activeFeatures(options)
-  const endpoints = createEndpoints(options, active)
+  const endpoints = createEndpoints(active)
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
     installed: features,

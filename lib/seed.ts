@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
+import { revokeInFeatures } from './account/user-records.ts'
 import { applyClients, type ClientSeed, checkedClient } from './clients/plan.ts'
 import type { CheckedRegistration, ClientCredentials } from './clients/register.ts'
 import { openDatabase } from './database/open.ts'
@@ -9,12 +10,7 @@ import type { AuthRouterOptions, Logger } from './options/options.ts'
 import { registrableOf } from './options/registrable.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
-import {
-  endLogin,
-  listLogins,
-  removePendingLoginsOfSubject,
-  revokeAuthorizationsOfSubject,
-} from './repositories/index.ts'
+import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
 import { createUser, findUserByUsername, type UserAccount, updateUser } from './repositories/users.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -99,10 +95,11 @@ const assertUsername = (username: string): void => {
 
 /** Ends everything that a user has: their password was changed, so another person may have known it. */
 const endAccess = async (database: Database, subject: string): Promise<void> => {
-  await removePendingLoginsOfSubject(database, { subject })
+  await revokeInFeatures({ installed: features, database }, subject)
   for (const sid of await listLogins(database, { subject, now: now() }))
     await endLogin(database, { sid, now: now() })
   await revokeAuthorizationsOfSubject(database, { subject, now: now() })
+  await revokeInFeatures({ installed: features, database }, subject)
 }
 
 /** Whether this is the password that the account has already. */

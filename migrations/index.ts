@@ -8,12 +8,10 @@ import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
 import type { SchemaChange } from './migration.ts'
-import { passkeys } from './passkeys.ts'
 import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
 import { salts } from './salts.ts'
-import { secondFactors } from './second-factors.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
 import { users } from './users.ts'
@@ -38,7 +36,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['013_consent_receipts', consentReceipts],
   ['014_client_logos', clientLogos],
   ['015_events', events],
-  ['016_second_factors', secondFactors],
-  ['017_passkeys', passkeys],
-  ['018_imported_secrets', importedSecrets],
+  ['016_imported_secrets', importedSecrets],
 ])

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
 import { loadTools } from '../lib/cli/tools.ts'
-import { checks as checksOfCore } from '../lib/doctor/index.ts'
+import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
@@ -133,7 +133,7 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints(options, active))
+  const ofEndpoints = Object.values(createEndpoints(active))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
   const ofFeatures = active.flatMap(({ limits = {} }) => Object.entries(limits))
@@ -183,7 +183,10 @@ const checkTitles = (page: string): number => {
 }
 
 /** A database that does not answer is found before any check. */
-const doctorChecks = [...checksOfCore, ...(await loadTools()).flatMap(({ checks = [] }) => checks)]
+const doctorChecks = [
+  ...(await allChecks()),
+  ...(await loadTools()).flatMap(({ mountChecks = [] }) => mountChecks),
+]
 
 const checkDoctor = (): void => {
   const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
@@ -254,7 +257,7 @@ const checkSymptoms = (): void => {
 /** A page below another one needs no row of its own. */
 const checkEndpoints = (): void => {
   const options = everyFeature()
-  const paths = Object.values(createEndpoints(options, activeFeatures(options)))
+  const paths = Object.values(createEndpoints(activeFeatures(options)))
     .flat()
     .flatMap(({ path }) => all(path, /^(\/[\w.-]+)/g))
   ok(paths.length > 30)
@@ -285,15 +288,12 @@ const membersOfFeatures = (): string[] =>
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {
   const parts = [
-    ['authRouter', 'lib/router.ts', 'AuthRouter'],
-    ['users', 'lib/account/user-lifecycle.ts', 'UserLifecycle'],
-    ['clients', 'lib/clients/administration.ts', 'ClientAdministration'],
+    ['authRouter', [...membersOf('lib/router.ts', 'AuthRouter'), ...membersOfFeatures()]],
+    ['users', membersOf('lib/account/user-lifecycle.ts', 'UserLifecycle')],
+    ['clients', membersOf('lib/clients/administration.ts', 'ClientAdministration')],
   ] as const
-  for (const [heading, file, name] of parts) {
-    const text = section('docs/api.md', heading)
-    const added = name === 'AuthRouter' ? membersOfFeatures() : []
-    sameSet(all(text, /^\| `(\w+)/gm), [...membersOf(file, name), ...added])
-  }
+  for (const [heading, members] of parts)
+    sameSet(all(section('docs/api.md', heading), /^\| `(\w+)/gm), members)
 }
 
 /** Every page is in the index, except the recipes, which have their own. */

@@ -1,21 +1,16 @@
 import type { Request } from 'express'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
 import type { RequestInfo } from '../protocol/request-info.ts'
-import {
-  removePendingLoginsOfSubject,
-  removeSecondFactor,
-  revokeAuthorizationsOfSubject,
-} from '../repositories/index.ts'
+import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/users.ts'
-import { removePasskeysOf } from './passkeys.ts'
-import { eraseUser, exportUser, type UserExport } from './user-records.ts'
+import { eraseUser, exportUser, revokeInFeatures, type UserExport } from './user-records.ts'
 
 /** What you report about your users. */
 export interface UserLifecycle {
   /**
-   * Ends all logins, codes and tokens of a user, also personal access tokens and sign-ins that wait for a second factor, and
+   * Ends all logins, codes and tokens of a user, also personal access tokens and sign-ins that are not complete, and
    * notifies clients by back-channel logout. Call it after a password change, or when you disable or delete a user.
    *
    * @param id the user's id, as `users` finds it
@@ -23,13 +18,6 @@ export interface UserLifecycle {
    * @example await oauth.users.revokeAll(user.id, 'password changed')
    */
   revokeAll(id: string | number, reason?: string): Promise<void>
-  /**
-   * Removes every passkey of a user. Changing the password keeps passkeys, so call this as well as `revokeAll()` if someone
-   * else may have added one.
-   *
-   * @example await oauth.users.removePasskeys(user.id)
-   */
-  removePasskeys(id: string | number): Promise<void>
   /**
    * Ends the login of this browser and notifies clients. Call it before you destroy your own session.
    *
@@ -52,14 +40,6 @@ export interface UserLifecycle {
    * @example await oauth.users.erase(user.id)
    */
   erase(id: string | number): Promise<void>
-  /**
-   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Verify
-   * the identity of the person first. It does not end logins.
-   *
-   * @returns whether the user had one
-   * @example await oauth.users.removeSecondFactor(user.id)
-   */
-  removeSecondFactor(id: string | number): Promise<boolean>
   /**
    * Returns what events have as `account` for a login name, however it is spelt. It is a hash with a key of your database.
    *
@@ -86,15 +66,11 @@ export const revokeAllOf = async (
   subject: string,
   { reason, actor, info }: Revocation = {},
 ): Promise<void> => {
-  const revokeFeatures = async (): Promise<void> => {
-    for (const { userData } of server.installed) await userData?.revoke(server.database, subject)
-  }
   // First what could still become a login, and last what an active login could still have created.
-  await revokeFeatures()
-  await removePendingLoginsOfSubject(server.database, { subject })
+  await revokeInFeatures(server, subject)
   await endLoginsOf(server, subject, { actor, info })
   await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-  await revokeFeatures()
+  await revokeInFeatures(server, subject)
   const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
   server.events.announce('user.revoked', info, { subject, ...why })
   const because = reason === undefined ? '' : `: ${reason}`
@@ -107,10 +83,6 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     const subject = String(id)
     if (!isLookup(subject)) return
     await revokeAllOf(server, subject, { reason })
-  },
-  removePasskeys: async (id) => {
-    const server = await setup.ready()
-    if (isLookup(String(id))) await removePasskeysOf(server, String(id))
   },
   signedOut: async (req) => {
     const server = await setup.ready()
@@ -126,13 +98,6 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     if (!isLookup(subject)) return
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })
-  },
-  removeSecondFactor: async (id) => {
-    const server = await setup.ready()
-    const subject = String(id)
-    if (!isLookup(subject) || !(await removeSecondFactor(server.database, { subject }))) return false
-    setup.events.announce('second_factor.removed', undefined, { subject })
-    return true
   },
   accountOf: async (username) => accountOf(await setup.ready(), username),
 })

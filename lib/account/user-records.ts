@@ -1,24 +1,18 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
-  countRecoveryCodes,
   type EventRecord,
   findClientsOfLogin,
-  findSecondFactorRecord,
   listAuthorizations,
   listConsentReceipts,
   listConsents,
   listEventsOfSubject,
   listLoginHistory,
   listLogins,
-  listPasskeys,
   removeConsentReceipts,
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
-  removePasskeysOfSubject,
-  removePendingLoginsOfSubject,
-  removeSecondFactor,
   removeUser,
   revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
@@ -62,39 +56,26 @@ export interface UserExport {
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
-  /** The user's passkeys. */
-  readonly passkeys: readonly {
-    readonly name: string
-    readonly isBackedUp: boolean
-    readonly createdAt: number
-    readonly lastUsedAt: number | null
-  }[]
-  /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
-  readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   /** What happened, with the option `storeEvents`. */
   readonly events?: readonly EventRecord[]
 }
 
-const exportSecondFactor = async (
-  { database }: AuthorizationServer,
+/** Ends what features still let a user do without a login. */
+export const revokeInFeatures = async (
+  { installed, database }: Pick<AuthorizationServer, 'installed' | 'database'>,
   subject: string,
-): Promise<UserExport['secondFactor']> => {
-  const record = await findSecondFactorRecord(database, { subject })
-  if (record === undefined) return undefined
-  const recoveryCodesLeft = await countRecoveryCodes(database, { subject })
-  return { createdAt: record.createdAt, recoveryCodesLeft }
+): Promise<void> => {
+  for (const { userData } of installed) await userData?.revoke(database, subject)
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
 export const exportUser = async (server: AuthorizationServer, subject: string): Promise<UserExport> => {
-  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
+  if (!isLookup(subject)) return { consents: [], receipts: [], authorizations: [], logins: [] }
   const { database } = server
   const consents = await listConsents(database, { subject })
   const receipts = await listConsentReceipts(database, { subject })
   const authorizations = await listAuthorizations(database, { subject })
   const logins = await listLoginHistory(database, { subject })
-  const passkeys = await listPasskeys(database, { subject })
-  const secondFactor = await exportSecondFactor(server, subject)
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   let ofFeatures: object = {}
   for (const { userData } of server.installed)
@@ -102,7 +83,6 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   return {
     ...(events && { events }),
     ...ofFeatures,
-    ...(secondFactor && { secondFactor }),
     consents,
     receipts,
     authorizations: authorizations.map((authorization) => {
@@ -117,15 +97,12 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       ...{ authTime, amr, expiresAt, endedAt },
       ...(acr !== undefined && { acr }),
     })),
-    passkeys: passkeys.map(({ name, isBackedUp, createdAt, lastUsedAt }) => ({
-      ...{ name, isBackedUp, createdAt, lastUsedAt },
-    })),
   }
 }
 
 /**
- * Removes every row about a user: first the logins, so that nothing more can be issued, then the rest in batches. It can
- * stop anywhere and be called again.
+ * Removes every row about a user: first the logins and what could become one, so that nothing more can be issued, then the
+ * rest in batches. It can stop anywhere and be called again.
  */
 export const eraseUser = async (server: AuthorizationServer, subject: string): Promise<void> => {
   const { database } = server
@@ -135,15 +112,13 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   const notices: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
   for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
 
-  await removePendingLoginsOfSubject(database, { subject })
-  await removePasskeysOfSubject(database, { subject })
+  await revokeInFeatures(server, subject)
   await removeLoginsOfSubject(database, { subject })
   for (const { sid, clients } of notices)
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   await revokeAuthorizationsOfSubject(database, { subject, now })
   for (const { userData } of server.installed) await userData?.erase(server, subject)
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
-  await removeSecondFactor(database, { subject })
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })
   if (server.eventLog) {

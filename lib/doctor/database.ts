@@ -39,28 +39,6 @@ const userTableFindings = async (subject: StoredSubject): Promise<Finding[]> => 
   }
 }
 
-/** Usual names of columns for a second factor, in snake_case. */
-const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|webauthn|passkey)(?:_|$|s$)/
-
-const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
-
-/** Our own login page asks for a password only, unless the host says what else a user needs. */
-const secondFactorFindings = async (subject: StoredSubject): Promise<Finding[]> => {
-  const mapping = mappingOf(subject)
-  const { login } = subject.options
-  if (mapping === undefined || login.url !== undefined || login.secondFactor || login.totp) return []
-  const columns = await columnsOf(subject, mapping.table)
-  const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
-  return found.length === 0
-    ? []
-    : [
-        warning(
-          `${mapping.table} has ${found.join(', ')}, but the login page asks for a password only`,
-          "set login.secondFactor, or let your own login page sign users in: login: { url: '/sign-in', current: … }",
-        ),
-      ]
-}
-
 /** Seconds for which the rotation of keys may be late before it is reported. */
 const slack = 86_400
 
@@ -107,7 +85,6 @@ export const schemaChecks: readonly Check<StoredSubject>[] = [
 
 /** Checks of what is stored, on a schema that is up to date. */
 export const databaseChecks: readonly Check<StoredSubject>[] = [
-  { id: 'second-factor', title: 'no second factor is left out', run: secondFactorFindings },
   { id: 'keys', title: 'signing keys are replaced in time', run: keyFindings },
   { id: 'database-clock', title: 'the clock of the database is right', run: clockFindings },
 ]

@@ -1,4 +1,5 @@
 import type { Check, Finding, StoredSubject, Subject } from '../check.ts'
+import { features } from '../features/index.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'
@@ -24,6 +25,12 @@ export const runAll = async <S extends Subject>(
 export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
   runAll(configurationChecks, subject)
 
+/** The checks of what is stored, of the core and of the features. */
+export const storedChecks = async (): Promise<readonly Check<StoredSubject>[]> => {
+  const ofFeatures = await Promise.all(features.map((feature) => feature.checks?.() ?? []))
+  return [...databaseChecks, ...ofFeatures.flat(), ...clientChecks]
+}
+
 /** The checks of the database that a server does not make itself when it starts. */
-export const diagnoseStart = (subject: StoredSubject): Promise<Diagnosis[]> =>
-  runAll([...databaseChecks, ...clientChecks], subject)
+export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]> =>
+  runAll(await storedChecks(), subject)

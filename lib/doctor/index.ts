@@ -2,10 +2,9 @@ import type { Check, MountedSubject, StoredSubject } from '../check.ts'
 import { schemaVersion } from '../database/schema-version.ts'
 import type { FeatureTools } from '../feature.ts'
 import { migrations } from '../schema.ts'
-import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
-import { databaseChecks, schemaChecks } from './database.ts'
-import { type Diagnosis, diagnoseStart, runAll } from './diagnosis.ts'
+import { schemaChecks } from './database.ts'
+import { type Diagnosis, diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 
@@ -33,14 +32,16 @@ export const diagnoseMount = (
   subject: MountedSubject,
   tools: readonly FeatureTools[],
 ): Promise<Diagnosis[]> =>
-  runAll([...requestChecks, ...tools.flatMap(({ checks = [] }) => checks), ...reportChecks], subject)
+  runAll(
+    [...requestChecks, ...tools.flatMap(({ mountChecks = [] }) => mountChecks), ...reportChecks],
+    subject,
+  )
 
-/** Every check of the core; the documentation lists them. */
-export const checks: readonly Pick<Check<never>, 'id' | 'title'>[] = [
+/** Every check of what runs here or is stored; the documentation lists them. */
+export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 'title'>[]> => [
   ...configurationChecks,
   ...schemaChecks,
-  ...databaseChecks,
-  ...clientChecks,
+  ...(await storedChecks()),
   ...requestChecks,
   ...reportChecks,
 ]

@@ -12,15 +12,14 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { type Browser, bindBrowser } from '../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
-import { passkeyPrompt } from './passkey-prompt.ts'
+import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
 
 // No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
 // the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
 // gives the session a new id, so a session that was planted before is worth nothing.
 
 /** The pages of the user's own account, below the mount, which sign the user in themselves. */
-const accountPaths = ['/account', '/account/passkeys', '/account/second-factor']
+const accountPaths = ['/account']
 
 /** A page of the account, as a feature describes it. */
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
@@ -60,7 +59,7 @@ export const accountSignIn = (
 ): { about: string; parameters: Query; acrValues: readonly string[] } => {
   if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
-  const isHighest = path === '/account/passkeys' || accountPageAt(server, path)?.needsEveryLevel
+  const isHighest = accountPageAt(server, path)?.needsEveryLevel
   const acrValues = isHighest ? server.options.acrValues : []
   return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
 }
@@ -91,7 +90,7 @@ const loginPage = (
     about,
     acrValues,
     returnPath: url,
-    codeUrl: ownPath(server, '/second-factor', parameters),
+    parameters,
     url: ownPath(server, path, { ...query, ...replaces }),
     account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
   }
@@ -112,8 +111,8 @@ export const showAccountLogin = async (
   const { url } = server.options.login
   if (url === undefined) {
     const page = loginPage(context, path, bindBrowser(context), active, query)
-    const passkey = await passkeyPrompt(context, page)
-    return showLogin(context, { ...page, form: () => ({ ...page.form(), passkey }) })
+    const methods = await methodPrompts(context, page)
+    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods }) })
   }
   const asksAgain = path !== '/account' && active !== undefined
   const location = accountLoginLocation(server, url, { path, query, asksAgain })

@@ -9,11 +9,8 @@ import type { AccountPage } from '../pages/account-page-model.ts'
  * @returns empty if there are no others
  */
 export const otherAccountPages = (server: AuthorizationServer, present: string): readonly AccountPage[] => {
-  const { login } = server.options
   const pages = [
     { page: 'account', path: '/account', isLinked: true },
-    { page: 'passkeys', path: '/account/passkeys', isLinked: server.options.passkeys !== undefined },
-    { page: 'second-factor-settings', path: '/account/second-factor', isLinked: login.totp !== undefined },
     ...server.features.flatMap(({ accountPages = [] }) => accountPages),
   ]
   return pages

@@ -1,6 +1,5 @@
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
-import type { Options } from '../options/resolve.ts'
 import { accountEndpoint } from './account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
@@ -12,10 +11,7 @@ import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import type { OperatorPage } from './operator-page.ts'
-import { passkeysEndpoint } from './passkeys.ts'
 import { revokeEndpoint } from './revoke.ts'
-import { secondFactorEndpoint } from './second-factor.ts'
-import { secondFactorSettingsEndpoint } from './second-factor-settings.ts'
 import { selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
@@ -45,10 +41,7 @@ interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
  *
  * @param added what the features add
  */
-export const createEndpoints = (
-  { login, passkeys }: Pick<Options, 'login' | 'passkeys'>,
-  added: readonly Added[],
-): Endpoints => ({
+export const createEndpoints = (added: readonly Added[]): Endpoints => ({
   api: [
     ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
     ...added.flatMap(({ api = [] }) => api),
@@ -56,12 +49,9 @@ export const createEndpoints = (
   pages: [
     authorizeEndpoint,
     loginEndpoint,
-    ...(login.secondFactor || login.totp ? [secondFactorEndpoint] : []),
-    ...(login.totp ? [secondFactorSettingsEndpoint] : []),
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,
-    ...(passkeys ? [passkeysEndpoint] : []),
     logoutEndpoint,
     ...added.flatMap(({ pages = [] }) => pages),
     ...added.flatMap(

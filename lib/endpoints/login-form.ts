@@ -3,18 +3,14 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
 import { redirectToPage } from '../http/send.ts'
-import type { SecondFactor } from '../options/options.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin, Proof } from '../sessions/login.ts'
-import { announceSecondFactor, attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
+import { attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { attemptPasskey } from '../sessions/passkey-attempt.ts'
-import { keepPendingLogin, sendCode } from '../sessions/pending-login.ts'
-import { findSecondFactor } from '../sessions/second-factor.ts'
 import type { User } from '../users/users.ts'
 
 /** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
@@ -30,7 +26,7 @@ export const hasTypedNames = ({ options: { users } }: AuthorizationServer): bool
 /** The login form in one place: for a pending request, or for the user alone. */
 export interface LoginPage {
   /** Makes what only the form shows. */
-  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'passkey'>
+  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods'>
   readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
@@ -38,8 +34,8 @@ export interface LoginPage {
   readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
   readonly returnPath: string
-  /** The page that asks for a second factor. */
-  readonly codeUrl: string
+  /** Names what the user signs in for, in the URLs and forms of a further step. */
+  readonly parameters: Readonly<Record<string, string>>
   /** The login needs one of these levels. @default [] */
   readonly acrValues?: readonly string[]
   /** Where the pending request will end. */
@@ -49,14 +45,43 @@ export interface LoginPage {
   readonly account?: Pick<User, 'username' | 'subject'> | undefined
 }
 
-const statuses = { credentials: 400, passkey: 400, throttled: 429, unavailable: 503 }
+/** A user who has proved who they are, and how. */
+export interface ProvenUser {
+  readonly user: User
+  /** Without it, by the password alone. */
+  readonly proof?: Proof
+}
 
-type Said = Pick<PageModels['login'], 'error' | 'errorId' | 'isLastTry' | 'notice' | 'retryAfter'>
+const methodsOf = ({ server }: PageContext) =>
+  server.features.flatMap(({ signInMethods = [] }) => signInMethods)
+
+const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signInSteps = [] }) => signInSteps)
+
+/** What the form shows of each way to sign in beside the password. */
+export const methodPrompts = async (
+  context: PageContext,
+  page: LoginPage,
+): Promise<PageModels['login']['methods']> => {
+  const shown: NonNullable<PageModels['login']['methods']>[number][] = []
+  for (const method of methodsOf(context)) {
+    const { field: name, autocomplete } = method
+    const prompt = await method.prompt(context, page)
+    if (prompt !== undefined) shown.push({ name, prompt, autocomplete })
+  }
+  return shown
+}
+
+const statuses = { credentials: 400, method: 400, throttled: 429, unavailable: 503 }
+
+type Said = Pick<
+  PageModels['login'],
+  'error' | 'errorId' | 'failedMethod' | 'isLastTry' | 'notice' | 'retryAfter'
+>
 
 /** What the page says about what happened before it. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
-  if (notice?.kind === 'passkey') return { error: notice.kind }
+  if (notice?.kind === 'method') return { error: notice.kind, failedMethod: notice.about }
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
@@ -95,15 +120,14 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** What the notices of the page for a second factor are about. Those of its form for recovery codes are their own. */
-export const codeNotices = (about: string, isRecovery = false): string =>
-  `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
-
-/** A user who has proved who they are. */
-interface Proven {
-  readonly user: User
-  /** Without it, by the password alone. */
-  readonly proof?: Proof
+/** Whether a password alone is not enough for a user, at a sign-in with these levels. */
+export const needsStep = async (
+  context: PageContext,
+  user: User,
+  acrValues: readonly string[],
+): Promise<boolean> => {
+  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, acrValues)) return true
+  return false
 }
 
 /** Checks the password. */
@@ -111,7 +135,7 @@ const attemptByPassword = async (
   context: PageContext,
   { clientId }: LoginPage,
   { username, password }: { username: string; password: string },
-): Promise<Proven | Notice> => {
+): Promise<ProvenUser | Notice> => {
   const result = await attemptLogin(context, { username, password, clientId })
   if (result.outcome === 'succeeded') return { user: result.user }
   return result.outcome === 'failed'
@@ -119,38 +143,36 @@ const attemptByPassword = async (
     : { kind: 'throttled', username, retryAt: context.server.now() + result.retryAfter }
 }
 
-/** Asks a user whose password is right for the second factor. */
-const askForCode = async (
+/** Tries the way to sign in that the browser used instead of the password. @returns undefined if it used none */
+const attemptByMethod = async (
   context: PageContext,
-  { about, clientId, codeUrl }: LoginPage,
-  { username, user, factor }: { username: string; user: User; factor: SecondFactor },
-): Promise<undefined> => {
-  const pending = await keepPendingLogin(context, about, { username, subject: user.subject })
-  announceSecondFactor(context, { username, clientId, subject: user.subject })
-  if (factor.send && !(await sendCode(context, pending, factor)))
-    leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
-  else clearNotice(context)
-  redirectToPage(context.res, codeUrl)
+  page: LoginPage,
+  form: Parameters,
+): Promise<ProvenUser | Notice | undefined> => {
+  for (const method of methodsOf(context)) {
+    const value = form.verbatim(method.field, maxFieldLength)
+    if (value) return method.attempt(context, page, value)
+  }
+  return undefined
 }
 
-/** Checks a passkey, which needs no further factor. */
-const attemptByPasskey = async (
+/** Begins the step that a user needs after the password. @returns the URL of its page; undefined if the password is enough */
+const beginStep = async (
   context: PageContext,
-  { about, browser, account, clientId }: LoginPage,
-  response: string,
-): Promise<Proven | Notice> => {
-  const { server } = context
-  const purpose = { action: 'sign in', about, browser } as const
-  const result = await attemptPasskey(context, { response, purpose, subject: account?.subject, clientId })
-  if (result.outcome === 'failed') return { kind: 'passkey' }
-  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
-  return { user: result.user, proof: { amr: result.amr, acr: server.options.passkeys?.acr } }
+  page: LoginPage,
+  attempt: { readonly username: string; readonly user: User },
+): Promise<string | undefined> => {
+  for (const step of stepsOf(context)) {
+    const url = await step.begin(context, page, attempt)
+    if (url !== undefined) return url
+  }
+  return undefined
 }
 
 /**
- * Checks what the user typed, or the passkey that the browser used instead, and records the login, or redirects to the form
- * or to that for a second factor. Spaces around the username are ignored,
- * because some keyboards add one; those around a password are part of it.
+ * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to a
+ * further step. Spaces around the username are ignored, because some keyboards add one; those around a password are part of
+ * it.
  *
  * @returns the login; undefined when the request has been answered
  */
@@ -161,15 +183,17 @@ export const logIn = async (
 ): Promise<ActiveLogin | undefined> => {
   const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
-  const passkey = context.server.passkeys && form.verbatim('passkey', maxFieldLength)
   try {
-    const result = passkey
-      ? await attemptByPasskey(context, page, passkey)
-      : await attemptByPassword(context, page, { username, password })
+    const result =
+      (await attemptByMethod(context, page, form)) ??
+      (await attemptByPassword(context, page, { username, password }))
     if ('kind' in result) return refuse(context, page, result)
     const { user, proof } = result
-    const factor = proof ? undefined : await findSecondFactor(context, user, page.acrValues ?? [])
-    if (factor) return await askForCode(context, page, { username, user, factor })
+    const next = proof ? undefined : await beginStep(context, page, { username, user })
+    if (next !== undefined) {
+      redirectToPage(context.res, next)
+      return undefined
+    }
     const name = proof ? user.username : username
     const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
     clearNotice(context)

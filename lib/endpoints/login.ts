@@ -10,8 +10,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
-import { hasTypedNames, type LoginPage, logIn, showLogin } from './login-form.ts'
-import { passkeyPrompt } from './passkey-prompt.ts'
+import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
 
 /**
  * The account that must log in again, if the request asks for a renewed login and for no other account.
@@ -61,7 +60,7 @@ const pageFor = (
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
     // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.
     url: loginUrl(account === undefined ? active?.login.sid : undefined),
-    codeUrl: ownPath(server, '/second-factor', { [requestParameter]: secret }),
+    parameters: { [requestParameter]: secret },
     acrValues: request.acrValues,
     redirectUri: request.redirectUri,
     clientId: client.clientId,
@@ -86,12 +85,12 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   const active = await activeLogin(context, pending)
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
-  const passkey = await passkeyPrompt(context, page)
+  const methods = await methodPrompts(context, page)
   const showForm = (mayContinue = false): boolean => {
     if (mayContinue && active?.login.sid !== replaced) return false
     const url = loginLocation(server, pending.secret, pending.request)
     const signedIn = mayContinue && active ? { username: active.user.username, url } : undefined
-    const form = () => ({ ...page.form(), passkey, signedIn })
+    const form = () => ({ ...page.form(), methods, signedIn })
     showLogin(context, { ...page, form }, pending.request.loginHint)
     return true
   }
@@ -99,7 +98,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
   else await continueRequest(context, toDecide(pending), { active }, { showLogin: showForm })
 }
 
-/** Checks the password, records the login, and continues the request; or asks for the second factor. */
+/** Checks the password, records the login, and continues the request; or goes on to a further step. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   submittedForm(context, [pending.id])
   const before = await activeLogin(context, pending)

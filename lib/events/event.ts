@@ -1,5 +1,4 @@
 import type { Explanation } from '../protocol/explanation.ts'
-import type { PasskeyFailure } from '../protocol/passkey.ts'
 
 /** Parameters whose values work once. */
 export interface SingleUseParameters {
@@ -34,7 +33,7 @@ export interface AuthorizationFields {
   readonly authorizationId: string
 }
 
-interface LoginAttempt {
+export interface LoginAttempt {
   /** A keyed hash of the login name that was typed, because people sometimes type passwords there. */
   readonly account: string
   /** The client that asked for the login; undefined when the user opened the account page. */
@@ -55,36 +54,11 @@ export interface EventDetails {
   'login.locked': LoginAttempt & { readonly seconds: number }
   /** The attempt was not checked, because a limit had been reached before. */
   'login.refused': LoginAttempt & { readonly seconds: number }
-  /** The password was right, and the page asks for the second factor. There is no login yet. */
-  'second_factor.requested': LoginAttempt & { readonly subject: string }
-  /** A code was wrong, or had been used before. */
-  'second_factor.failed': LoginAttempt & { readonly subject: string }
-  /** A user has set up a second factor at Latchkey (`login.totp`). */
-  'second_factor.added': { readonly subject: string }
-  /** The second factor was removed, by the user or by `users.removeSecondFactor()`. */
-  'second_factor.removed': { readonly subject: string }
-  /** The user typed a recovery code instead of a code; `left` says how many remain. */
-  'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   /**
    * A login ended: the user signed out, another user signed in, the host called `users.revokeAll()` or `erase()`, or an
    * administrator ended it.
    */
   'login.ended': ActorFields & { readonly subject: string }
-  /** A user added a passkey. */
-  'passkey.added': { readonly subject: string }
-  /** A user removed a passkey; `users.removePasskeys()` announces one event for each. */
-  'passkey.removed': { readonly subject: string }
-  /** A user signed in with a passkey. `login.succeeded` is announced, too. */
-  'passkey.used': { readonly subject: string; readonly clientId?: string }
-  /**
-   * A passkey was not accepted, at a sign-in or when it was added. `login.failed` is announced, too, if it was a sign-in.
-   * `subject` is undefined if the passkey is not stored here.
-   */
-  'passkey.failed': {
-    readonly reason: PasskeyFailure
-    readonly subject?: string
-    readonly clientId?: string
-  }
   'consent.allowed': OrganizationFields & {
     readonly subject: string
     readonly clientId: string

@@ -2,19 +2,25 @@ import type { Feature } from '../feature.ts'
 import { admin } from './admin/index.ts'
 import { developers } from './developers/index.ts'
 import { device } from './device/index.ts'
+import { passkeys } from './passkeys/index.ts'
 import { personalTokens } from './personal-tokens/index.ts'
 import { pushedRequests } from './pushed-requests/index.ts'
 import { registration } from './registration/index.ts'
+import { secondFactor } from './second-factor/index.ts'
 
 export type * from './developers/index.ts'
+export type * from './passkeys/index.ts'
 export type * from './personal-tokens/index.ts'
+export type * from './second-factor/index.ts'
 
 /** Every feature. Remove a feature's lines here and its folder, and the rest still works. */
 export const features: readonly Feature[] = [
   admin,
+  passkeys,
+  secondFactor,
+  personalTokens,
   developers,
   device,
-  personalTokens,
   pushedRequests,
   registration,
 ]

@@ -91,18 +91,6 @@ export interface ConnectedClientCard {
   removeUrl: string
 }
 
-/** A passkey in the list of a user's passkeys. */
-export interface PasskeyCard {
-  /** Empty if the user gave none, and nothing else is known. */
-  name: string
-  /** ISO 8601. */
-  created: string
-  /** ISO 8601; absent before the first sign-in. */
-  lastUsed?: string
-  /** The page that renames or removes it. */
-  url: string
-}
-
 /** The model of each page. A page shows only its model and the branding. */
 export interface PageModels {
   login: {
@@ -117,7 +105,9 @@ export interface PageModels {
     /** The account is fixed; only the password is asked for (`prompt=login`, `max_age`). */
     confirm: boolean
     /** Why the last attempt did not succeed. `unavailable`: the user could not be signed in. */
-    error?: 'credentials' | 'passkey' | 'throttled' | 'unavailable'
+    error?: 'credentials' | 'method' | 'throttled' | 'unavailable'
+    /** With `method`: the name of the way to sign in that failed. */
+    failedMethod?: string
     /** With `credentials`: one more failure pauses the sign-in. */
     isLastTry?: boolean
     /** With `throttled`: seconds until the next attempt is checked. */
@@ -130,11 +120,14 @@ export interface PageModels {
     links?: { readonly forgotPassword?: string; readonly signUp?: string }
     /** Other ways to sign in, which lead back here. */
     providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
-    /**
-     * What the script asks the browser for: PublicKeyCredentialRequestOptions as JSON (WebAuthn §5.1.8). Without it, the
-     * page offers no passkeys.
-     */
-    passkey?: string | undefined
+    /** Ways to sign in beside the password. The partial of the same name shows one. */
+    methods?: readonly {
+      readonly name: string
+      /** What its script needs. */
+      readonly prompt: string
+      /** What it adds to the `autocomplete` of the field before it. */
+      readonly autocomplete?: string
+    }[]
     /**
      * The login of this browser has ended, and the user must sign in again; or a code was not entered in time or was wrong too
      * often.
@@ -144,55 +137,6 @@ export interface PageModels {
     switchUrl?: string
     /** The user who is signed in, and the page that goes on with that login. */
     signedIn?: { readonly username: string; readonly url: string }
-  }
-  /** Asks for the code of a second factor, after the password. */
-  'second-factor': {
-    /** Path the forms post to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    /** The user whose password was right. */
-    username: string
-    /** The code is sent to the user, who may ask for another one with the field `send`. */
-    isSent: boolean
-    /** The field is for a recovery code. */
-    isRecovery: boolean
-    /** Why the last code was rejected. `not-sent`: no more codes are sent for now. */
-    error?: 'wrong' | 'not-sent' | 'unavailable'
-    /** With `wrong`: one more failure ends this sign-in. */
-    isLastTry?: boolean
-    /** With `unavailable`: the request id in the log. */
-    errorId?: string
-    /** Another code was sent. */
-    notice?: 'sent'
-    /** The page for the other kind of code, if the user may have recovery codes. */
-    otherCodeUrl?: string
-    /** The form for another user. */
-    switchUrl: string
-  }
-  /** Sets up and removes the second factor that Latchkey keeps (`login.totp`), and shows its recovery codes once. */
-  'second-factor-settings': {
-    /** Path the form posts to. The decision is `confirm`, `remove` or `saved`. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    /** The user who is signed in. */
-    username: string
-    /** What an authenticator app needs; absent if the user has a second factor. */
-    setUp?: {
-      readonly qr: { readonly size: number; readonly path: string }
-      /** In groups of four letters. */
-      readonly secret: string
-    }
-    /** Without `setUp`: since when the user has a second factor (ISO 8601). */
-    since?: string
-    /** Without `setUp`: the number of unused recovery codes. */
-    codesLeft?: number
-    /** New recovery codes, which are shown now and never again. */
-    codes?: readonly string[]
-    error?: 'wrong' | 'throttled'
-    /** With `throttled`: seconds until the next code is checked. */
-    retryAfter?: number
-    notice?: 'removed'
-    otherPages: readonly AccountPage[]
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
   'select-account': {
@@ -255,34 +199,6 @@ export interface PageModels {
     firstParty: boolean
     username: string
     /** The list of connected apps. */
-    cancelUrl: string
-  }
-  /** The user's passkeys. */
-  passkeys: {
-    /** Path the form posts to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    /** The user who is signed in. */
-    username: string
-    /** In display order. */
-    passkeys: readonly PasskeyCard[]
-    /**
-     * What the script asks the browser for: PublicKeyCredentialCreationOptions as JSON (WebAuthn §5.1.9). Absent if the user
-     * has as many passkeys as are allowed.
-     */
-    options?: string | undefined
-    /** What the last form did. */
-    notice?: 'added' | 'not-added' | 'renamed' | 'removed'
-    otherPages: readonly AccountPage[]
-  }
-  /** One passkey, to rename or remove. */
-  passkey: {
-    /** Path both forms post to. The decision is `rename` or `remove`. */
-    action: string
-    hidden: Readonly<Record<string, string>>
-    passkey: Omit<PasskeyCard, 'url'>
-    username: string
-    /** The list of passkeys. */
     cancelUrl: string
   }
   /** With the host's own login page: the user came back without a login. */

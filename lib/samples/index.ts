@@ -2,18 +2,14 @@ import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
-import { passkeySamples } from './passkey.ts'
 import { frames, type Sample } from './sample.ts'
-import { secondFactorSamples } from './second-factor.ts'
 import { signOutSamples } from './sign-out.ts'
 
 /** Every state of every page: for pictures, and for what must hold in each. */
 export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
-  ...secondFactorSamples,
   ...accountSamples,
-  ...passkeySamples,
   ...errorSamples,
   ...signOutSamples,
   {

@@ -1,9 +1,17 @@
 import type { PageModels } from '../pages/page-models.ts'
-import { client, hidden, logo, passkeyOptions, type Sample, unverified } from './sample.ts'
+import { client, hidden, logo, type Sample, unverified } from './sample.ts'
 
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
 const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
-const login: PageModels['login'] = { action: '/login', hidden, client, username: '', confirm: false, links }
+/** The sign-in page as it is first. */
+export const login: PageModels['login'] = {
+  action: '/login',
+  hidden,
+  client,
+  username: '',
+  confirm: false,
+  links,
+}
 const providers = [
   { name: 'Google', url: `/auth/google?${back}`, icon: logo },
   { name: 'Initech', url: `/auth/initech?${back}` },
@@ -63,17 +71,6 @@ export const loginSamples: readonly Sample[] = [
       error: 'credentials',
       signedIn: { username: 'alice@example.com', url: '/login?request=sample' },
     },
-  },
-  { name: 'login-passkey', page: 'login', model: { ...login, passkey: passkeyOptions } },
-  {
-    name: 'login-passkey-wrong',
-    page: 'login',
-    model: { ...login, username: 'alice@example.com', passkey: passkeyOptions, error: 'passkey' },
-  },
-  {
-    name: 'login-passkey-confirm',
-    page: 'login',
-    model: { ...login, username: 'alice@example.com', confirm: true, passkey: passkeyOptions },
   },
   { name: 'login-unverified', page: 'login', model: { ...login, client: unverified } },
   { name: 'login-logo', page: 'login', model: { ...login, client: { ...client, logoUrl: logo } } },

@@ -24,19 +24,10 @@ export const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauun
 /** The pages of an account with every feature. */
 export const accountPages: readonly AccountPage[] = [
   { page: 'account', url: '/account' },
-  { page: 'passkeys', url: '/account/passkeys' },
-  { page: 'second-factor-settings', url: '/account/second-factor' },
   { page: 'personal-tokens', url: '/account/tokens' },
 ]
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */
 export const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']
-/** What the script of a page gives the browser. */
-export const passkeyOptions = JSON.stringify({
-  challenge:
-    'MTc5MzM0NDAwMC4wMDAwMDAwMDAwMDAwMDAwMDAwMDAwLjAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDA',
-  rpId: 'app.example.com',
-  userVerification: 'required',
-})
 /** A row of the consent page. */
 export const scope = (
   name: string,

@@ -56,7 +56,7 @@ export const hostLoginHash = (
 
 /**
  * Checks the authentication methods that a function of the host returned (RFC 8176 §1): ID tokens contain them, pages list
- * them, and they decide who may add a passkey.
+ * them, and they decide who may change how the user signs in.
  *
  * @param amr undefined if the host returned none
  * @param option named in the error

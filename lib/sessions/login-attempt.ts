@@ -12,7 +12,7 @@ export interface Credentials {
 }
 
 /** The fields that the events of a sign-in have in common. */
-const detailsOf = (
+export const detailsOf = (
   { server }: Context,
   { username, clientId }: Pick<Credentials, 'username' | 'clientId'>,
 ): { account: string; clientId?: string } => {
@@ -67,18 +67,6 @@ export const attemptLogin = async (
   return limitedAttempt(context, { username, clientId, device }, () =>
     server.users.authenticate(username, password, req, device !== undefined),
   )
-}
-
-/** Announces that a password was right, and that the user must now enter a code. */
-export const announceSecondFactor = (
-  context: Context,
-  { username, clientId, subject }: Pick<Credentials, 'username' | 'clientId'> & { subject: string },
-): void => {
-  const { server, info } = context
-  server.events.announce('second_factor.requested', info, {
-    ...detailsOf(context, { username, clientId }),
-    subject,
-  })
 }
 
 /** A user who has proved everything that they must. */

@@ -80,7 +80,7 @@ export const activeLogin = async (
   return login && user && { login, user }
 }
 
-/** Seconds after a sign-in in which a user may add a passkey, a second factor or a token. */
+/** Seconds after a sign-in in which a user may add another way to sign in, or a token. */
 const tenMinutes = 600
 
 /**

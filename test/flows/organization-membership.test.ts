@@ -212,7 +212,7 @@ test('what is kept about a user contains the workspaces, and is erased with the 
   expect(authorizations).toMatchObject([{ clientId: 'web', organization: globex.id }])
   expect(receipts).toMatchObject([{ clientId: 'web', organization: globex }])
   await host.oauth.users.erase(1)
-  const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
+  const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
   expect(await host.oauth.users.export(1)).toEqual(nothing)
   expect(await table('consents').where({ subject: '1' })).toEqual([])
 })

@@ -415,9 +415,9 @@ describe('the page that adds passkeys', () => {
   })
 })
 
-test('users.removePasskeys() removes those of one user, and users.erase() too', async () => {
+test('passkeys.removeAll() removes those of one user, and users.erase() too', async () => {
   for (const subject of ['1', '1', '2']) await table('passkeys').insert(createAuthenticator().row(subject))
-  await host.oauth.users.removePasskeys(1)
+  await host.oauth.passkeys?.removeAll(1)
   expect(await table('passkeys').select('subject')).toEqual([{ subject: '2' }])
   expect(eventsOf('passkey.removed')).toHaveLength(2)
   await host.oauth.users.erase(2)

@@ -23,7 +23,7 @@ jest.setTimeout(60_000)
 
 const scope = 'openid email notes:read'
 const offline = `${scope} offline_access`
-const nothing = { consents: [], receipts: [], authorizations: [], logins: [], passkeys: [] }
+const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
 const other = { client_id: 'other', client_secret: secret, redirect_uris: [callback] }
 
 let receiver: LogoutReceiver

@@ -1,5 +1,5 @@
 import { encode } from 'uqr'
-import { qrCode } from '../../lib/pages/qr-code.ts'
+import { qrCode } from '../../lib/features/second-factor/qr-code.ts'
 
 test('the path draws every dark module of the code, and no other', () => {
   const text = 'otpauth://totp/Acme:ada%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'

@@ -9,16 +9,6 @@ import { migrate, rollback } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { checkedThrottle } from '../../lib/options/throttle.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
-import {
-  confirmSecondFactor,
-  consumePendingLogin,
-  consumeRecoveryCode,
-  createSecondFactor,
-  findSecondFactorRecord,
-  putPendingLogin,
-  takeTry,
-  useTimeStep,
-} from '../../lib/repositories/index.ts'
 import { decrementThrottles, incrementThrottles } from '../../lib/repositories/throttles.ts'
 import { createThrottle } from '../../lib/throttle/throttle.ts'
 import { describeWith, services } from '../support/services.ts'
@@ -141,35 +131,6 @@ const racingOn = (config: Knex.Config): void => {
   if (config.client === 'mysql2')
     describe('the count of failures without RETURNING, as on MySQL', () =>
       countingOn(() => opened, { lacksReturning: true }))
-
-  test('a second factor, its attempts, time steps and recovery codes are used as often as allowed, and no more', async () => {
-    const { database } = opened
-    const now = start
-    const subject = 'ada'
-    /** How many of parallel calls succeed. */
-    const winners = async (call: () => Promise<boolean>): Promise<number> =>
-      (await Promise.all([1, 2, 3, 4, 5, 6].map(call))).filter(Boolean).length
-
-    const pending = { id: 'i', attempt: 'a', subject, username: 'ada', expiresAt: now + 9 }
-    await putPendingLogin(database, pending)
-    const named = { id: 'i', attempt: 'a', now }
-    expect(await winners(() => takeTry(database, { ...named, max: 4 }))).toBe(4)
-    expect(await consumePendingLogin(database, { ...named, attempt: 'of another password' })).toBe(false)
-    expect(await winners(() => consumePendingLogin(database, named))).toBe(1)
-
-    const open = { subject, replaced: '', now, expiresAt: now + 9 }
-    await Promise.all(['s1', 's2', 's3'].map((secret) => createSecondFactor(database, { ...open, secret })))
-    const { secret = '' } = (await findSecondFactorRecord(database, { subject })) ?? {}
-    const values = { subject, step: 5, now, hashes: ['h1', 'h2'] }
-    expect(await confirmSecondFactor(database, { ...values, secret: 'another' })).toBe(false)
-    expect(await winners(() => confirmSecondFactor(database, { ...values, secret }))).toBe(1)
-    await createSecondFactor(database, { ...open, secret: 'later', replaced: secret })
-    expect(await findSecondFactorRecord(database, { subject })).toMatchObject({ secret, expiresAt: null })
-    expect(await useTimeStep(database, { subject, step: 5 })).toBe(false)
-    expect(await winners(() => useTimeStep(database, { subject, step: 6 }))).toBe(1)
-    expect(await winners(() => consumeRecoveryCode(database, { hash: 'h1', subject }))).toBe(1)
-    expect(await consumeRecoveryCode(database, { hash: 'h2', subject: 'bob' })).toBe(false)
-  })
 
   test('parallel requests never give a user more clients than the quota, and one decision about each counts', async () => {
     const maxClients = 3

@@ -54,9 +54,6 @@ export const removeExpiredPendingRequests = removeFrom('pending_requests', 'id',
 export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
-export const removeExpiredPendingLogins = removeFrom('pending_logins', 'id')
-/** Second factors that their users have not confirmed in time; the others do not expire. */
-export const removeUnconfirmedSecondFactors = removeFrom('second_factors', 'subject')
 export const removeExpiredEvents = removeFrom('events', 'id')
 
 const logins = expiredIn('logins', 'sid')
@@ -81,7 +78,5 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredLogins,
   removeExpiredReplays,
   removeExpiredThrottles,
-  removeExpiredPendingLogins,
-  removeUnconfirmedSecondFactors,
   removeExpiredEvents,
 ]

@@ -46,57 +46,6 @@ export const de: Translation = {
     'login.hide': 'Verbergen',
     'login.hide.label': 'Verbergen: Passwort',
     'login.caps-lock': 'Die Feststelltaste ist aktiviert',
-    'login.passkey': 'Mit Passkey anmelden',
-    'login.passkey.none':
-      'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder verwenden Sie Ihr Passwort.',
-    'login.passkey.failed.title': 'Der Passkey hat nicht funktioniert',
-    'login.passkey.failed.text': 'Versuchen Sie es noch einmal, oder verwenden Sie Ihr Passwort.',
-
-    'second-factor.title': 'Code eingeben',
-    'second-factor.app.text':
-      'Öffnen Sie Ihre Authenticator-App und geben Sie den Code für dieses Konto ein.',
-    'second-factor.sent.text': 'Geben Sie den Code ein, den wir Ihnen geschickt haben.',
-    'second-factor.sent.notice': 'Wir haben Ihnen einen weiteren Code geschickt.',
-    'second-factor.code': 'Einmalcode',
-    'second-factor.submit': 'Weiter',
-    'second-factor.send': 'Weiteren Code senden',
-    'second-factor.use-recovery': 'Wiederherstellungscode verwenden',
-    'second-factor.use-code': 'Code aus der App verwenden',
-    'second-factor.recovery.title': 'Wiederherstellungscode eingeben',
-    'second-factor.recovery.text':
-      'Geben Sie einen der Wiederherstellungscodes ein, die Sie gespeichert haben. Jeder Code gilt einmal.',
-    'second-factor.recovery.code': 'Wiederherstellungscode',
-    'second-factor.wrong.title': 'Falscher Code',
-    'second-factor.wrong.text':
-      'Prüfen Sie den Code und geben Sie ihn noch einmal ein. Jeder Code gilt einmal.',
-    'second-factor.not-sent.title': 'Wir können gerade keine weiteren Codes senden',
-    'second-factor.not-sent.text':
-      'Geben Sie den neuesten Code ein, den Sie erhalten haben, oder melden Sie sich später noch einmal an.',
-    'second-factor.unavailable.text':
-      'Wir konnten Ihren Code nicht prüfen. Versuchen Sie es gleich noch einmal.',
-
-    'second-factor-settings.title': 'Anmeldung in zwei Schritten',
-    'second-factor-settings.text':
-      'Mit einer Authenticator-App genügt Ihr Passwort allein nicht mehr zur Anmeldung.',
-    'second-factor-settings.on.text':
-      'Für die Anmeldung brauchen Sie Ihr Passwort und einen Code aus Ihrer Authenticator-App.',
-    'second-factor-settings.scan':
-      'Scannen Sie dies mit Ihrer Authenticator-App und geben Sie den Code ein, den die App zeigt.',
-    'second-factor-settings.qr': 'QR-Code für Ihre Authenticator-App',
-    'second-factor-settings.secret': 'Oder tippen Sie diesen Schlüssel in die App:',
-    'second-factor-settings.confirm': 'Einschalten',
-    'second-factor-settings.since': 'Eingeschaltet seit',
-    'second-factor-settings.codes-left': 'Übrige Wiederherstellungscodes',
-    'second-factor-settings.again':
-      'Für neue Wiederherstellungscodes oder eine andere App schalten Sie sie aus und wieder ein.',
-    'second-factor-settings.remove.code': 'Code oder Wiederherstellungscode',
-    'second-factor-settings.remove': 'Ausschalten',
-    'second-factor-settings.removed': 'Die Anmeldung in zwei Schritten ist ausgeschaltet.',
-    'second-factor-settings.throttled.text': 'Versuchen Sie es in {wait} noch einmal.',
-    'second-factor-settings.codes.title': 'Codes jetzt speichern',
-    'second-factor-settings.codes.text':
-      'Wenn Sie Ihre Authenticator-App verlieren, können Sie sich mit einem dieser Codes anmelden. Jeder gilt nur einmal. Sie werden nicht noch einmal angezeigt.',
-    'second-factor-settings.codes.submit': 'Ich habe sie gespeichert',
 
     'select-account.title': 'Konto auswählen',
     'select-account.continue': 'Weiter als {username}',
@@ -179,32 +128,6 @@ export const de: Translation = {
     'account-sign-in.text':
       'Melden Sie sich an, um zu sehen, welche Apps und Websites Ihr Konto bei {product} verwenden können.',
     'account-sign-in.link': 'Anmelden',
-
-    'passkeys.title': 'Passkeys',
-    'passkeys.text':
-      'Melden Sie sich bei {product} mit Fingerabdruck, Gesicht oder Bildschirmsperre an, statt mit einem Passwort.',
-    'passkeys.empty': 'Sie haben noch keinen Passkey.',
-    'passkeys.unnamed': 'Passkey ohne Namen',
-    'passkeys.created': 'Hinzugefügt am {date}',
-    'passkeys.change': 'Ändern',
-    'passkeys.name': 'Ein Name dafür (optional)',
-    'passkeys.add': 'Passkey hinzufügen',
-    'passkeys.none': 'Es wurde kein Passkey hinzugefügt. Vielleicht hat dieses Gerät schon einen.',
-    'passkeys.script':
-      'Um einen Passkey hinzuzufügen, verwenden Sie einen Browser, der Passkeys unterstützt und Skripte erlaubt.',
-    'passkeys.full':
-      'Mehr Passkeys sind nicht möglich. Entfernen Sie zuerst einen, um einen anderen hinzuzufügen.',
-    'passkeys.added': 'Passkey hinzugefügt. Ab jetzt können Sie sich damit anmelden.',
-    'passkeys.not-added': 'Der Passkey wurde nicht hinzugefügt. Bitte versuchen Sie es noch einmal.',
-    'passkeys.renamed': 'Name geändert.',
-    'passkeys.removed': 'Passkey entfernt. Niemand kann sich mehr damit anmelden.',
-    'passkey.title': '„{passkey}“ ändern',
-    'passkey.name': 'Name des Passkeys',
-    'passkey.rename': 'Namen speichern',
-    'passkey.remove.text':
-      'Wenn Sie diesen Passkey entfernen, kann sich niemand mehr damit anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
-    'passkey.remove': 'Entfernen',
-    'passkey.cancel': 'Abbrechen',
 
     'remove-client.title': 'Zugriff von {client} entfernen?',
     'remove-client.effect':

@@ -46,54 +46,6 @@ export const fr: Translation = {
     'login.hide': 'Masquer',
     'login.hide.label': 'Masquer le mot de passe',
     'login.caps-lock': 'Verrouillage majuscules activé',
-    'login.passkey': 'Se connecter avec une clé d’accès',
-    'login.passkey.none': 'Aucune clé d’accès n’a été utilisée. Réessayez, ou utilisez votre mot de passe.',
-    'login.passkey.failed.title': 'Cette clé d’accès n’a pas fonctionné',
-    'login.passkey.failed.text': 'Réessayez, ou utilisez votre mot de passe.',
-
-    'second-factor.title': 'Saisissez votre code',
-    'second-factor.app.text':
-      'Ouvrez votre application d’authentification et saisissez le code de ce compte.',
-    'second-factor.sent.text': 'Saisissez le code que nous vous avons envoyé.',
-    'second-factor.sent.notice': 'Nous vous avons envoyé un autre code.',
-    'second-factor.code': 'Code',
-    'second-factor.submit': 'Continuer',
-    'second-factor.send': 'Envoyer un autre code',
-    'second-factor.use-recovery': 'Utiliser un code de secours',
-    'second-factor.use-code': 'Utiliser un code de l’application',
-    'second-factor.recovery.title': 'Saisissez un code de secours',
-    'second-factor.recovery.text':
-      'Saisissez l’un des codes de secours que vous avez enregistrés. Chaque code ne sert qu’une fois.',
-    'second-factor.recovery.code': 'Code de secours',
-    'second-factor.wrong.title': 'Code incorrect',
-    'second-factor.wrong.text':
-      'Vérifiez le code et saisissez-le à nouveau. Chaque code ne sert qu’une fois.',
-    'second-factor.not-sent.title': 'Nous ne pouvons plus envoyer de code pour le moment',
-    'second-factor.not-sent.text': 'Saisissez le dernier code reçu, ou reconnectez-vous plus tard.',
-    'second-factor.unavailable.text': 'Nous n’avons pas pu vérifier votre code. Réessayez dans un instant.',
-
-    'second-factor-settings.title': 'Connexion en deux étapes',
-    'second-factor-settings.text':
-      'Avec une application d’authentification, votre mot de passe seul ne suffit plus pour vous connecter.',
-    'second-factor-settings.on.text':
-      'Pour vous connecter, il faut votre mot de passe et un code de votre application d’authentification.',
-    'second-factor-settings.scan':
-      'Scannez ceci avec votre application d’authentification, puis saisissez le code qu’elle affiche.',
-    'second-factor-settings.qr': 'Code QR pour votre application d’authentification',
-    'second-factor-settings.secret': 'Ou saisissez cette clé dans l’application :',
-    'second-factor-settings.confirm': 'Activer',
-    'second-factor-settings.since': 'Activée depuis',
-    'second-factor-settings.codes-left': 'Codes de secours restants',
-    'second-factor-settings.again':
-      'Pour obtenir de nouveaux codes de secours ou changer d’application, désactivez-la puis réactivez-la.',
-    'second-factor-settings.remove.code': 'Code ou code de secours',
-    'second-factor-settings.remove': 'Désactiver',
-    'second-factor-settings.removed': 'La connexion en deux étapes est désactivée.',
-    'second-factor-settings.throttled.text': 'Réessayez dans {wait}.',
-    'second-factor-settings.codes.title': 'Enregistrez vos codes de secours',
-    'second-factor-settings.codes.text':
-      'Si vous perdez votre application d’authentification, vous pourrez vous connecter avec l’un de ces codes. Chacun ne sert qu’une fois. Ils ne seront plus affichés.',
-    'second-factor-settings.codes.submit': 'Je les ai enregistrés',
 
     'select-account.title': 'Choisissez un compte',
     'select-account.continue': 'Continuer en tant que {username}',
@@ -175,32 +127,6 @@ export const fr: Translation = {
     'account-sign-in.text':
       'Connectez-vous pour voir quelles applications et quels sites peuvent utiliser votre compte {product}.',
     'account-sign-in.link': 'Se connecter',
-
-    'passkeys.title': 'Clés d’accès',
-    'passkeys.text':
-      'Connectez-vous à {product} avec votre empreinte, votre visage ou le verrouillage de l’écran, sans mot de passe.',
-    'passkeys.empty': 'Vous n’avez pas encore de clé d’accès.',
-    'passkeys.unnamed': 'Clé d’accès sans nom',
-    'passkeys.created': 'Ajoutée le {date}',
-    'passkeys.change': 'Modifier',
-    'passkeys.name': 'Nom (facultatif)',
-    'passkeys.add': 'Ajouter une clé d’accès',
-    'passkeys.none': 'Aucune clé d’accès n’a été ajoutée. Cet appareil en a peut-être déjà une.',
-    'passkeys.script':
-      'Pour ajouter une clé d’accès, utilisez un navigateur qui les prend en charge et qui autorise les scripts.',
-    'passkeys.full':
-      'Vous avez atteint le nombre maximal de clés d’accès. Pour en ajouter une autre, supprimez-en d’abord une.',
-    'passkeys.added': 'Clé d’accès ajoutée. Vous pouvez désormais vous connecter avec elle.',
-    'passkeys.not-added': 'La clé d’accès n’a pas été ajoutée. Veuillez réessayer.',
-    'passkeys.renamed': 'Nom modifié.',
-    'passkeys.removed': 'Clé d’accès supprimée. Plus personne ne peut se connecter avec elle.',
-    'passkey.title': 'Modifier « {passkey} »',
-    'passkey.name': 'Nom de la clé d’accès',
-    'passkey.rename': 'Enregistrer le nom',
-    'passkey.remove.text':
-      'Si vous supprimez cette clé d’accès, plus personne ne pourra se connecter avec elle. Supprimez-la aussi sur votre appareil.',
-    'passkey.remove': 'Supprimer',
-    'passkey.cancel': 'Annuler',
 
     'remove-client.title': 'Retirer l’accès de {client}\u202f?',
     'remove-client.effect':

@@ -46,52 +46,6 @@ export const ja: Translation = {
     'login.hide': '隠す',
     'login.hide.label': '隠す：パスワード',
     'login.caps-lock': 'Caps Lock がオンになっています',
-    'login.passkey': 'パスキーでログイン',
-    'login.passkey.none':
-      'パスキーは使用されませんでした。もう一度お試しいただくか、パスワードをご使用ください。',
-    'login.passkey.failed.title': 'そのパスキーは使用できませんでした',
-    'login.passkey.failed.text': 'もう一度お試しいただくか、パスワードをご使用ください。',
-
-    'second-factor.title': 'コードを入力',
-    'second-factor.app.text': '認証アプリを開き、このアカウントのコードを入力してください。',
-    'second-factor.sent.text': 'お送りしたコードを入力してください。',
-    'second-factor.sent.notice': '新しいコードを送信しました。',
-    'second-factor.code': 'コード',
-    'second-factor.submit': '続ける',
-    'second-factor.send': 'コードを再送信',
-    'second-factor.use-recovery': 'リカバリーコードを使う',
-    'second-factor.use-code': 'アプリのコードを使う',
-    'second-factor.recovery.title': 'リカバリーコードを入力',
-    'second-factor.recovery.text':
-      '保存したリカバリーコードのいずれかを入力してください。各コードは一度だけ使えます。',
-    'second-factor.recovery.code': 'リカバリーコード',
-    'second-factor.wrong.title': 'コードが正しくありません',
-    'second-factor.wrong.text': 'コードを確認して、もう一度入力してください。各コードは一度だけ使えます。',
-    'second-factor.not-sent.title': '現在、これ以上コードを送信できません',
-    'second-factor.not-sent.text':
-      '最後に届いたコードを入力するか、しばらくしてからログインし直してください。',
-    'second-factor.unavailable.text':
-      'コードを確認できませんでした。しばらくしてからもう一度お試しください。',
-
-    'second-factor-settings.title': '2段階ログイン',
-    'second-factor-settings.text': '認証アプリを使うと、パスワードだけではログインできなくなります。',
-    'second-factor-settings.on.text': 'ログインには、パスワードと認証アプリのコードが必要です。',
-    'second-factor-settings.scan': '認証アプリでこれを読み取り、アプリに表示されるコードを入力してください。',
-    'second-factor-settings.qr': '認証アプリ用のQRコード',
-    'second-factor-settings.secret': 'または、このキーをアプリに入力してください：',
-    'second-factor-settings.confirm': 'オンにする',
-    'second-factor-settings.since': 'オンにした日',
-    'second-factor-settings.codes-left': '残りのリカバリーコード',
-    'second-factor-settings.again':
-      '新しいリカバリーコードや別のアプリが必要な場合は、いったんオフにしてから再度オンにしてください。',
-    'second-factor-settings.remove.code': 'コードまたはリカバリーコード',
-    'second-factor-settings.remove': 'オフにする',
-    'second-factor-settings.removed': '2段階ログインはオフになりました。',
-    'second-factor-settings.throttled.text': '{wait}後にもう一度お試しください。',
-    'second-factor-settings.codes.title': 'リカバリーコードを保存してください',
-    'second-factor-settings.codes.text':
-      '認証アプリを使えなくなった場合は、これらのコードのいずれかでログインできます。各コードは一度だけ使えます。再び表示されることはありません。',
-    'second-factor-settings.codes.submit': '保存しました',
 
     'select-account.title': 'アカウントの選択',
     'select-account.continue': '{username} として続ける',
@@ -174,30 +128,6 @@ export const ja: Translation = {
     'account-sign-in.text':
       '{product} アカウントを利用できるアプリとサイトを確認するには、ログインしてください。',
     'account-sign-in.link': 'ログイン',
-
-    'passkeys.title': 'パスキー',
-    'passkeys.text': 'パスワードの代わりに、指紋、顔、画面ロックで {product} にログインできます。',
-    'passkeys.empty': 'パスキーはまだありません。',
-    'passkeys.unnamed': '名前のないパスキー',
-    'passkeys.created': '追加日：{date}',
-    'passkeys.change': '変更',
-    'passkeys.name': '名前（任意）',
-    'passkeys.add': 'パスキーを追加',
-    'passkeys.none': 'パスキーは追加されませんでした。この端末にはすでにパスキーがある可能性があります。',
-    'passkeys.script':
-      'パスキーを追加するには、パスキーに対応し、スクリプトを許可しているブラウザーをご使用ください。',
-    'passkeys.full': 'パスキーの数が上限に達しています。追加するには、先に1つ削除してください。',
-    'passkeys.added': 'パスキーを追加しました。今後はこのパスキーでログインできます。',
-    'passkeys.not-added': 'パスキーを追加できませんでした。もう一度お試しください。',
-    'passkeys.renamed': '名前を変更しました。',
-    'passkeys.removed': 'パスキーを削除しました。このパスキーではログインできなくなりました。',
-    'passkey.title': '「{passkey}」を変更',
-    'passkey.name': 'パスキーの名前',
-    'passkey.rename': '名前を保存',
-    'passkey.remove.text':
-      'このパスキーを削除すると、これを使ってログインすることはできなくなります。端末からも削除してください。',
-    'passkey.remove': '削除',
-    'passkey.cancel': 'キャンセル',
 
     'remove-client.title': '{client} のアクセスを取り消しますか？',
     'remove-client.effect':

@@ -1,32 +1,22 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Context } from '../http/context.ts'
-import { hashSecret, isEqual } from '../keys/secrets.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { LoginPage, ProvenUser } from '../../endpoints/login-form.ts'
+import type { PageContext } from '../../http/context.ts'
+import { hashSecret, isEqual } from '../../keys/secrets.ts'
+import { deviceOf } from '../../sessions/device-cookie.ts'
+import { limitedAttempt } from '../../sessions/login-attempt.ts'
+import type { Notice } from '../../sessions/notice.ts'
+import type { User } from '../../users/users.ts'
+import { type ChallengePurpose, consumeChallenge, openChallenge, userHandleOf } from './challenge.ts'
+import type { PasskeyOption } from './option.ts'
 import {
   type Passkey,
   type PasskeyFailure,
   type PasskeyResponse,
   parsePasskeyResponse,
   passkeyMethods,
-} from '../protocol/passkey.ts'
-import { findPasskey, usePasskey } from '../repositories/index.ts'
-import type { LoginOutcome } from '../throttle/login-throttle.ts'
-import type { User } from '../users/users.ts'
-import { deviceOf } from './device-cookie.ts'
-import { limitedAttempt } from './login-attempt.ts'
-import { type ChallengePurpose, consumeChallenge, openChallenge, userHandleOf } from './passkey-challenge.ts'
-
-/** A sign-in with a passkey. */
-export interface PasskeyAttempt {
-  /** What our script sent: JSON. */
-  readonly response: string
-  readonly purpose: ChallengePurpose
-  /** The only user who may sign in, if the account is fixed. */
-  readonly subject?: string | undefined
-  readonly clientId?: string | undefined
-}
-
-/** The user of a passkey and how they authenticated (RFC 8176). */
-export type PasskeyOutcome = LoginOutcome<User> & { readonly amr: readonly string[] }
+} from './rules.ts'
+import { findPasskey, usePasskey } from './table.ts'
+import { openPasskeyVerifier } from './verifier.ts'
 
 interface Candidate {
   readonly response: PasskeyResponse
@@ -53,20 +43,19 @@ const findCandidate = async (
 /** Verifies one response and records its use. What may happen once is decided by the database. */
 const verify = async (
   server: AuthorizationServer,
+  { origin, rpId }: PasskeyOption,
   { response, passkey: { hash, publicKey } }: Candidate,
   purpose: ChallengePurpose,
 ): Promise<{ failure: PasskeyFailure } | { amr: readonly string[] }> => {
-  const { database, options, passkeys } = server
-  if (passkeys === undefined || options.passkeys === undefined) return { failure: 'unknown' }
   const challenge = openChallenge(server, response.challenge, purpose)
   if (typeof challenge === 'string') return { failure: challenge }
-  const { origin, rpId } = options.passkeys
   const expected = { challenge: challenge.value, origin, rpId }
-  const used = await passkeys.verifyAssertion(response, expected, publicKey)
+  const verifier = await openPasskeyVerifier()
+  const used = await verifier.verifyAssertion(response, expected, publicKey)
   if (used === undefined) return { failure: 'invalid' }
   if (!(await consumeChallenge(server, challenge))) return { failure: 'replayed' }
   const { counter, isBackedUp, isSynced } = used
-  const isUsed = await usePasskey(database, { hash, counter, isBackedUp, now: server.now() })
+  const isUsed = await usePasskey(server.database, { hash, counter, isBackedUp, now: server.now() })
   return isUsed ? { amr: passkeyMethods(isSynced) } : { failure: 'counter' }
 }
 
@@ -74,15 +63,18 @@ const verify = async (
  * Checks a passkey as far as the limits allow, and announces the outcome. Its failures are not counted with the wrong
  * passwords for the account, so that guesses of a password cannot lock out a passkey, which cannot be guessed.
  *
+ * @param value what our script sent: JSON
  * @throws OAuthError `temporarily_unavailable` when it could not be checked; that does not count as a failure
  */
 export const attemptPasskey = async (
-  context: Context,
-  { response: text, purpose, subject, clientId }: PasskeyAttempt,
-): Promise<PasskeyOutcome> => {
+  context: PageContext,
+  option: PasskeyOption,
+  { about: page, browser, account, clientId }: LoginPage,
+  value: string,
+): Promise<ProvenUser | Notice> => {
   const { server, info } = context
-  const response = parsePasskeyResponse(text)
-  const found = await findCandidate(server, response, subject)
+  const response = parsePasskeyResponse(value)
+  const found = await findCandidate(server, response, account?.subject)
   const id = `passkey ${hashSecret(response?.id ?? '')}`
   const username = 'user' in found ? found.user.username : undefined
   const device = username === undefined ? undefined : deviceOf(context, username)
@@ -91,16 +83,18 @@ export const attemptPasskey = async (
   let amr: readonly string[] = []
   const result = await limitedAttempt(context, names, async () => {
     if ('failure' in found) return undefined
-    const verified = await verify(server, found, purpose)
+    const verified = await verify(server, option, found, { action: 'sign in', about: page, browser })
     if ('failure' in verified) failure = verified.failure
     else amr = verified.amr
     return 'failure' in verified ? undefined : found.user
   })
   const about = { ...(found.passkey && { subject: found.passkey.subject }), ...(clientId && { clientId }) }
-  if (result.outcome === 'succeeded') {
-    server.events.announce('passkey.used', info, { subject: result.user.subject, ...about })
-  } else if (result.outcome === 'failed' && failure !== undefined) {
-    server.events.announce('passkey.failed', info, { reason: failure, ...about })
+  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
+  if (result.outcome === 'failed') {
+    if (failure !== undefined) server.events.announce('passkey.failed', info, { reason: failure, ...about })
+    return { kind: 'method', about: 'passkey' }
   }
-  return { ...result, amr }
+  const { user } = result
+  server.events.announce('passkey.used', info, { subject: user.subject, ...about })
+  return { user, proof: { amr, acr: option.acr } }
 }

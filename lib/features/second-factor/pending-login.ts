@@ -1,7 +1,16 @@
-import type { Context, PageContext } from '../http/context.ts'
-import { hashSecret, randomId } from '../keys/secrets.ts'
-import type { SecondFactor } from '../options/options.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import type { LoginPage } from '../../endpoints/login-form.ts'
+import type { Context, PageContext } from '../../http/context.ts'
+import { ownPath } from '../../http/urls.ts'
+import { hashSecret, randomId } from '../../keys/secrets.ts'
+import type { SecondFactor } from '../../options/options.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { type Browser, bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { detailsOf } from '../../sessions/login-attempt.ts'
+import { clearNotice, leaveNotice } from '../../sessions/notice.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { User } from '../../users/users.ts'
+import { type CodeAttempt, checkCode, findSecondFactor } from './find.ts'
+import type { SecondFactorOption } from './option.ts'
 import {
   consumePendingLogin,
   findPendingLogin,
@@ -9,13 +18,13 @@ import {
   putPendingLogin,
   takeSend,
   takeTry,
-} from '../repositories/index.ts'
-import { callHost } from '../users/host-function.ts'
-import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
-import { type CodeAttempt, checkCode } from './second-factor.ts'
+} from './pending-logins-table.ts'
 
 // Between the right password and the right code there is no login. What there is stands in a row that only this browser
 // can name, for one page: a pending request, or the account.
+
+/** The page that asks for the code. */
+export const codePath = '/second-factor'
 
 /** Seconds that a user has for the code. */
 const lifetime = 600
@@ -112,4 +121,32 @@ export const sendCode = async (
   }
   await callHost('send of login.secondFactor', () => factor.send?.())
   return true
+}
+
+/** What the notices of the page for a code are about. Those of its form for recovery codes are their own. */
+export const codeNotices = (about: string, isRecovery = false): string =>
+  `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
+
+/**
+ * Begins the step between the right password and the login.
+ *
+ * @returns the URL of the page that asks for the code; undefined if the user has no second factor
+ */
+export const beginSecondFactor = async (
+  context: PageContext,
+  option: SecondFactorOption,
+  { about, acrValues = [], clientId, parameters }: LoginPage,
+  { username, user }: { readonly username: string; readonly user: User },
+): Promise<string | undefined> => {
+  const { server, info } = context
+  const factor = await findSecondFactor(context, option, user, acrValues)
+  if (factor === undefined) return undefined
+  const { subject } = user
+  const pending = await keepPendingLogin(context, about, { username, subject })
+  const details = detailsOf(context, { username, clientId })
+  server.events.announce('second_factor.requested', info, { ...details, subject })
+  if (factor.send && !(await sendCode(context, pending, factor)))
+    leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
+  else clearNotice(context)
+  return ownPath(server, codePath, parameters)
 }

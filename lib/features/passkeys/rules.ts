@@ -1,4 +1,4 @@
-import { isObject, parseJsonObject } from './json.ts'
+import { isObject, parseJsonObject } from '../../protocol/json.ts'
 
 /** A passkey of a user: a credential of WebAuthn that its authenticator finds without a user name. */
 export interface Passkey {

@@ -1,30 +1,27 @@
-import type { PageContext } from '../http/context.ts'
-import { formParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import { totpUri } from '../keys/totp.ts'
-import type { PageModels } from '../pages/page-models.ts'
-import { qrCode } from '../pages/qr-code.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from '../repositories/index.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
-import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { checkCode } from '../sessions/second-factor.ts'
-import {
-  confirmEnrolment,
-  openEnrolment,
-  readableSecret,
-  storedSecondFactor,
-} from '../sessions/stored-totp.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { otherAccountPages } from './account-pages.ts'
-import { iso } from './page-values.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { iso } from '../../endpoints/page-values.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import { totpUri } from '../../keys/totp.ts'
+import type { TotpLoginOptions } from '../../options/options.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
+import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
+import { checkCode } from './find.ts'
+import { qrCode } from './qr-code.ts'
+import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
+import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } from './stored-totp.ts'
 
-const path = '/account/second-factor'
+/** The page where users set up the second factor that Latchkey keeps. */
+export const settingsPath = '/account/second-factor'
 /**
  * What notices for this page are about: the codes are for one user, and another one may sign in in the same browser. Those of
  * its sign-in form are about its path.
@@ -70,7 +67,7 @@ const show = async (context: PageContext): Promise<void> => {
   const { server } = context
   const active = await activeLogin(context)
   const signedIn = await recentLogin(context, active)
-  if (signedIn === undefined) return showAccountLogin(context, path, active)
+  if (signedIn === undefined) return showAccountLogin(context, settingsPath, active)
   const notice = readNotice(context, aboutOf(signedIn))
   const codes = notice?.kind === 'recovery-codes' ? notice.codes : undefined
   const state = codes ? { codes } : await stateOf(context, signedIn)
@@ -80,7 +77,7 @@ const show = async (context: PageContext): Promise<void> => {
   }
   const said = saidBy(notice, server.now())
   const model = {
-    action: ownPath(server, path),
+    action: ownPath(server, settingsPath),
     hidden: { csrf_token: csrfToken(server, purposeOf(signedIn, bindBrowser(context))) },
     username: signedIn.user.username,
     ...state,
@@ -111,12 +108,13 @@ const confirm = async (
 /** Only who has the second factor, or a recovery code, removes it: an open session is not enough. */
 const remove = async (
   context: PageContext,
+  totp: TotpLoginOptions,
   { user }: ActiveLogin,
   code: string,
 ): Promise<Notice | undefined> => {
   const { server, info } = context
   const { subject, username } = user
-  const factor = await storedSecondFactor(context, { subject })
+  const factor = await storedSecondFactor(context, totp, { subject })
   if (factor === undefined) return undefined
   const result = await checkCode(context, { user, factor, code, username })
   if (result.outcome === 'failed') return { kind: 'wrong' }
@@ -128,6 +126,7 @@ const remove = async (
 
 const change = async (
   context: PageContext,
+  totp: TotpLoginOptions,
   active: ActiveLogin,
   form: Parameters,
 ): Promise<Notice | undefined> => {
@@ -137,28 +136,28 @@ const change = async (
     throw new OAuthError('invalid_request', 'decision must be confirm, remove or saved')
   const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
   if (code === '' || code.length > maxCode) return { kind: 'wrong' }
-  return decision === 'confirm' ? confirm(context, active, code) : remove(context, active, code)
+  return decision === 'confirm' ? confirm(context, active, code) : remove(context, totp, active, code)
 }
 
 /** A change to the second factor; without `decision` the sign-in form. */
-const submit = async (context: PageContext): Promise<void> => {
+const submit = async (context: PageContext, totp: TotpLoginOptions): Promise<void> => {
   const { server, req, res } = context
   const form = formParameters(req)
-  if (!form.has('decision')) return submitAccountLogin(context, path)
+  if (!form.has('decision')) return submitAccountLogin(context, settingsPath)
   const active = await activeLogin(context)
   const browser = boundBrowser(context)
   const signedIn = await recentLogin(context, active)
   if (signedIn) {
     assertCsrf(context, form, browser && purposeOf(signedIn, browser))
-    const notice = await change(context, signedIn, form)
+    const notice = await change(context, totp, signedIn, form)
     if (notice) leaveNotice(context, aboutOf(signedIn), notice)
     else clearNotice(context)
   }
-  redirectToPage(res, ownPath(server, path))
+  redirectToPage(res, ownPath(server, settingsPath))
 }
 
-/** The page where users set up the second factor that Latchkey keeps (`login.totp`). */
-export const secondFactorSettingsEndpoint: Endpoint<PageContext> = {
-  path,
-  methods: { GET: show, POST: submit },
-}
+/** The page where users set up and remove the second factor that Latchkey keeps (`login.totp`). */
+export const settingsPage = (totp: TotpLoginOptions): Endpoint<PageContext> => ({
+  path: settingsPath,
+  methods: { GET: show, POST: (context) => submit(context, totp) },
+})

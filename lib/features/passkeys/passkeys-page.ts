@@ -1,24 +1,26 @@
-import { addPasskey, passkeyCreation } from '../account/passkeys.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import type { PasskeyCard } from '../pages/page-models.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import { type Passkey, passkeyName } from '../protocol/passkey.ts'
-import { listPasskeys, removePasskey, renamePasskey } from '../repositories/index.ts'
-import { bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
-import { clearNotice, leaveNotice, type PasskeysNotice, readNotice } from '../sessions/notice.ts'
-import { findSecondFactor } from '../sessions/second-factor.ts'
-import { accountSignIn, showAccountLogin, submitAccountLogin } from './account-login.ts'
-import { otherAccountPages } from './account-pages.ts'
-import { iso } from './page-values.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { accountSignIn, showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { needsStep } from '../../endpoints/login-form.ts'
+import { iso } from '../../endpoints/page-values.ts'
+import type { PageContext } from '../../http/context.ts'
+import { formParameters, queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
+import { leaveNotice, takeNotice } from '../../sessions/notice.ts'
+import { addPasskey, passkeyCreation } from './add.ts'
+import type { PasskeyCard, PasskeysNotice } from './models.ts'
+import type { PasskeyOption } from './option.ts'
+import { type Passkey, passkeyName } from './rules.ts'
+import { listPasskeys, removePasskey, renamePasskey } from './table.ts'
 
-const path = '/account/passkeys'
+/** The list of a user's passkeys. */
+export const passkeysPath = '/account/passkeys'
 /** What notices for this page are about; those of its sign-in form are about its path. */
 const about = 'passkeys'
 /** Characters of what the script sends; a form is not longer. */
@@ -34,17 +36,15 @@ const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): For
 /**
  * The login, if it is good enough to add a passkey, which signs in without anything else from then on. It must be recent,
  * because an abandoned session would get a passkey that outlasts it. And it must not be by the password alone if the user has
- * a second factor.
+ * a second factor or the like.
  */
 const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<ActiveLogin | undefined> => {
   const { server } = context
   const { amr } = active.login
   if ((await recentLogin(context, active)) === undefined) return undefined
   const isPasswordOnly = amr.every((method) => method === 'pwd')
-  const { acrValues } = accountSignIn(server, path)
-  const lacksFactor =
-    isPasswordOnly && (await findSecondFactor(context, active.user, acrValues)) !== undefined
-  return lacksFactor ? undefined : active
+  const { acrValues } = accountSignIn(server, passkeysPath)
+  return isPasswordOnly && (await needsStep(context, active.user, acrValues)) ? undefined : active
 }
 
 const cardOf = (
@@ -54,23 +54,28 @@ const cardOf = (
   name,
   created: iso(createdAt),
   ...(lastUsedAt !== null && { lastUsed: iso(lastUsedAt) }),
-  url: ownPath(server, path, { id: hash }),
+  url: ownPath(server, passkeysPath, { id: hash }),
 })
 
+const kinds = ['added', 'not-added', 'renamed', 'removed'] as const
+
 const noticeFor = (context: PageContext): PasskeysNotice | undefined => {
-  const kind = readNotice(context, about)?.kind
-  const shown = (['added', 'not-added', 'renamed', 'removed'] as const).find((each) => each === kind)
-  if (shown !== undefined) clearNotice(context)
-  return shown
+  const kind = takeNotice(context, about)?.kind
+  return kinds.find((each) => each === kind)
 }
 
-const showPasskeys = (context: PageContext, active: ActiveLogin, known: readonly Passkey[]): void => {
+const showPasskeys = (
+  context: PageContext,
+  option: PasskeyOption,
+  active: ActiveLogin,
+  known: readonly Passkey[],
+): void => {
   const { server } = context
   const { user } = active
   const browser = bindBrowser(context)
-  const [options, notice] = [passkeyCreation(server, user, known, browser), noticeFor(context)]
+  const [options, notice] = [passkeyCreation(server, option, user, known, browser), noticeFor(context)]
   context.send('passkeys', {
-    action: ownPath(server, path),
+    action: ownPath(server, passkeysPath),
     hidden: { decision: 'add', csrf_token: csrfToken(server, purposeOf(active, browser)) },
     username: user.username,
     passkeys: known.map((passkey) => cardOf(server, passkey)),
@@ -83,29 +88,30 @@ const showPasskeys = (context: PageContext, active: ActiveLogin, known: readonly
 const showPasskey = (context: PageContext, active: ActiveLogin, passkey: Passkey): void => {
   const { server } = context
   context.send('passkey', {
-    action: ownPath(server, path),
+    action: ownPath(server, passkeysPath),
     hidden: { id: passkey.hash, csrf_token: csrfToken(server, purposeOf(active, bindBrowser(context))) },
     passkey: cardOf(server, passkey),
     username: active.user.username,
-    cancelUrl: ownPath(server, path),
+    cancelUrl: ownPath(server, passkeysPath),
   })
 }
 
 /** The user's passkeys; with `id` the page that renames or removes one. */
-const show = async (context: PageContext): Promise<void> => {
+const show = async (context: PageContext, option: PasskeyOption): Promise<void> => {
   const active = await activeLogin(context)
   const signedIn = active && (await strongLogin(context, active))
-  if (signedIn === undefined) return showAccountLogin(context, path, active)
+  if (signedIn === undefined) return showAccountLogin(context, passkeysPath, active)
   const known = await listPasskeys(context.server.database, { subject: signedIn.login.subject })
   const id = queryParameters(context.req).optional('id')
   const passkey = known.find(({ hash }) => hash === id)
   if (passkey) showPasskey(context, signedIn, passkey)
-  else showPasskeys(context, signedIn, known)
+  else showPasskeys(context, option, signedIn, known)
 }
 
 /** Does what the form says. A passkey that is gone is shown to be gone by the list. */
 const change = async (
   context: PageContext,
+  option: PasskeyOption,
   { user, login }: ActiveLogin,
   form: Parameters,
   browser: FormPurpose['browser'],
@@ -117,7 +123,7 @@ const change = async (
   const name = form.optional('name', maxTypedName)
   if (decision === 'add') {
     const response = form.verbatim('passkey', maxResponseLength) ?? ''
-    return (await addPasskey(context, { user, browser, response, name })) ? 'added' : 'not-added'
+    return (await addPasskey(context, option, { user, browser, response, name })) ? 'added' : 'not-added'
   }
   const hash = form.required('id')
   if (decision === 'rename') {
@@ -131,19 +137,23 @@ const change = async (
 }
 
 /** A change to the passkeys; without `decision` the sign-in form. */
-const submit = async (context: PageContext): Promise<void> => {
+const submit = async (context: PageContext, option: PasskeyOption): Promise<void> => {
   const { server, req, res } = context
   const form = formParameters(req)
-  if (!form.has('decision')) return submitAccountLogin(context, path)
+  if (!form.has('decision')) return submitAccountLogin(context, passkeysPath)
   const active = await activeLogin(context)
   const browser = boundBrowser(context)
   const signedIn = active && (await strongLogin(context, active))
   if (signedIn) {
     assertCsrf(context, form, browser && purposeOf(signedIn, browser))
-    const notice = browser && (await change(context, signedIn, form, browser))
+    const notice = browser && (await change(context, option, signedIn, form, browser))
     if (notice) leaveNotice(context, about, { kind: notice })
   }
-  redirectToPage(res, ownPath(server, path))
+  redirectToPage(res, ownPath(server, passkeysPath))
 }
 
-export const passkeysEndpoint: Endpoint<PageContext> = { path, methods: { GET: show, POST: submit } }
+/** The list of a user's passkeys, with the page that renames or removes one. */
+export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> => ({
+  path: passkeysPath,
+  methods: { GET: (context) => show(context, option), POST: (context) => submit(context, option) },
+})

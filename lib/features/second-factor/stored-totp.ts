@@ -1,9 +1,9 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Context } from '../http/context.ts'
-import { openJwk, sealJwk } from '../keys/sealed-jwk.ts'
-import { hashSecret, randomString } from '../keys/secrets.ts'
-import { createTotpSecret, verifyTotp } from '../keys/totp.ts'
-import type { SecondFactor } from '../options/options.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { Context } from '../../http/context.ts'
+import { openJwk, sealJwk } from '../../keys/sealed-jwk.ts'
+import { hashSecret, randomString } from '../../keys/secrets.ts'
+import { createTotpSecret, verifyTotp } from '../../keys/totp.ts'
+import type { SecondFactor, TotpLoginOptions } from '../../options/options.ts'
 import {
   confirmSecondFactor,
   consumeRecoveryCode,
@@ -13,7 +13,7 @@ import {
   resealSecondFactor,
   type SecondFactorRecord,
   useTimeStep,
-} from '../repositories/index.ts'
+} from './second-factors-table.ts'
 
 // The second factors that Latchkey keeps (option `login.totp`).
 
@@ -95,6 +95,7 @@ const useRecoveryCode = async (
 /** The second factor that a user has confirmed here, if any. */
 export const storedSecondFactor = async (
   context: Context,
+  { acr }: TotpLoginOptions,
   { subject }: { subject: string },
 ): Promise<SecondFactor | undefined> => {
   const { server } = context
@@ -103,7 +104,7 @@ export const storedSecondFactor = async (
   return {
     kind: 'code',
     recoveryCodes: true,
-    acr: server.options.login.totp?.acr,
+    acr,
     verify: (code) =>
       /^\d{6}$/.test(code) ? isRightTotp(server, record, code) : useRecoveryCode(context, record, code),
   }

@@ -1,18 +1,40 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Context } from '../http/context.ts'
-import { hashSecret } from '../keys/secrets.ts'
-import { type Passkey, type PasskeyFailure, parsePasskeyResponse, passkeyName } from '../protocol/passkey.ts'
-import { passkeyProvider } from '../protocol/passkey-providers.ts'
-import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from '../repositories/index.ts'
-import type { Browser } from '../sessions/browser-binding.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { Context } from '../../http/context.ts'
+import { hashSecret } from '../../keys/secrets.ts'
+import type { Browser } from '../../sessions/browser-binding.ts'
+import type { User } from '../../users/users.ts'
 import {
   type ChallengePurpose,
   consumeChallenge,
   createChallenge,
   openChallenge,
   userHandleOf,
-} from '../sessions/passkey-challenge.ts'
-import type { User } from '../users/users.ts'
+} from './challenge.ts'
+import type { PasskeyOption } from './option.ts'
+import { passkeyProvider } from './providers.ts'
+import { type Passkey, type PasskeyFailure, parsePasskeyResponse, passkeyName } from './rules.ts'
+import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from './table.ts'
+import { openPasskeyVerifier } from './verifier.ts'
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A user added a passkey. */
+    'passkey.added': { readonly subject: string }
+    /** A user removed a passkey; `passkeys.removeAll()` announces one event for each. */
+    'passkey.removed': { readonly subject: string }
+    /** A user signed in with a passkey. `login.succeeded` is announced, too. */
+    'passkey.used': { readonly subject: string; readonly clientId?: string }
+    /**
+     * A passkey was not accepted, at a sign-in or when it was added. `login.failed` is announced, too, if it was a sign-in.
+     * `subject` is undefined if the passkey is not stored here.
+     */
+    'passkey.failed': {
+      readonly reason: PasskeyFailure
+      readonly subject?: string
+      readonly clientId?: string
+    }
+  }
+}
 
 /** The most passkeys of a user. */
 const maxPasskeys = 20
@@ -34,14 +56,14 @@ const purposeOf = (subject: string, browser: Pick<Browser, 'secret'>): Challenge
  */
 export const passkeyCreation = (
   server: AuthorizationServer,
+  { rpId, rpName }: PasskeyOption,
   { subject, username }: User,
   known: readonly Passkey[],
   browser: Browser,
 ): string | undefined => {
-  const { passkeys } = server.options
-  if (passkeys === undefined || known.length >= maxPasskeys) return undefined
+  if (known.length >= maxPasskeys) return undefined
   return JSON.stringify({
-    rp: { id: passkeys.rpId, name: passkeys.rpName },
+    rp: { id: rpId, name: rpName },
     user: { id: userHandleOf(server, subject), name: username, displayName: username },
     challenge: createChallenge(server, purposeOf(subject, browser)),
     pubKeyCredParams: algorithms.map((alg) => ({ type: 'public-key', alg })),
@@ -70,16 +92,17 @@ interface NewPasskey {
 
 const store = async (
   server: AuthorizationServer,
+  { origin, rpId }: PasskeyOption,
   { user: { subject }, browser, response: text, name }: NewPasskey,
 ): Promise<PasskeyFailure | 'added'> => {
-  const { database, options, passkeys } = server
+  const { database } = server
   const response = parsePasskeyResponse(text)
-  if (response === undefined || passkeys === undefined || options.passkeys === undefined) return 'malformed'
+  if (response === undefined) return 'malformed'
   const challenge = openChallenge(server, response.challenge, purposeOf(subject, browser))
   if (typeof challenge === 'string') return challenge
-  const { origin, rpId } = options.passkeys
   const expected = { challenge: challenge.value, origin, rpId }
-  const created = await passkeys.verifyRegistration(response, expected)
+  const verifier = await openPasskeyVerifier()
+  const created = await verifier.verifyRegistration(response, expected)
   if (created === undefined) return 'invalid'
   if (!(await consumeChallenge(server, challenge))) return 'replayed'
   const { credentialId, publicKey, counter, isBackedUp, aaguid } = created
@@ -101,8 +124,12 @@ const store = async (
  *
  * @returns whether it was added
  */
-export const addPasskey = async ({ server, info }: Context, added: NewPasskey): Promise<boolean> => {
-  const outcome = await store(server, added)
+export const addPasskey = async (
+  { server, info }: Context,
+  option: PasskeyOption,
+  added: NewPasskey,
+): Promise<boolean> => {
+  const outcome = await store(server, option, added)
   const { subject } = added.user
   if (outcome === 'added') server.events.announce('passkey.added', info, { subject })
   else server.events.announce('passkey.failed', info, { reason: outcome, subject })
@@ -110,7 +137,10 @@ export const addPasskey = async ({ server, info }: Context, added: NewPasskey): 
 }
 
 /** Removes every passkey of a user, and announces each. */
-export const removePasskeysOf = async (server: AuthorizationServer, subject: string): Promise<void> => {
+export const removePasskeysOf = async (
+  server: Pick<AuthorizationServer, 'database' | 'events'>,
+  subject: string,
+): Promise<void> => {
   const count = await removePasskeysOfSubject(server.database, { subject })
   for (let index = 0; index < count; index += 1)
     server.events.announce('passkey.removed', undefined, { subject })

@@ -1,26 +1,26 @@
-import { continueRequest, toDecide } from '../authorization/continue.ts'
-import { loginLocation, replacesParameter } from '../authorization/login-location.ts'
-import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
-import type { PageContext } from '../http/context.ts'
-import { reportServerError } from '../http/errors.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
-import { ownPath } from '../http/urls.ts'
-import type { SecondFactor } from '../options/options.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import type { PendingLogin } from '../repositories/index.ts'
-import { boundBrowser } from '../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { completeLogin } from '../sessions/login-attempt.ts'
-import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { attemptCode, openPendingLogin, sendCode } from '../sessions/pending-login.ts'
-import { findSecondFactor } from '../sessions/second-factor.ts'
-import type { User } from '../users/users.ts'
-import { accountSignIn, namedAccountPage } from './account-login.ts'
-import { codeNotices } from './login-form.ts'
+import { continueRequest, toDecide } from '../../authorization/continue.ts'
+import { loginLocation, replacesParameter } from '../../authorization/login-location.ts'
+import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
+import { accountSignIn, namedAccountPage } from '../../endpoints/account-login.ts'
+import type { PageContext } from '../../http/context.ts'
+import { reportServerError } from '../../http/errors.ts'
+import { formParameters, queryParameters } from '../../http/form.ts'
+import type { Endpoint } from '../../http/route.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { SecondFactor } from '../../options/options.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { boundBrowser } from '../../sessions/browser-binding.ts'
+import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
+import { completeLogin } from '../../sessions/login-attempt.ts'
+import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
+import type { User } from '../../users/users.ts'
+import { findSecondFactor } from './find.ts'
+import type { SecondFactorOption } from './option.ts'
+import { attemptCode, codeNotices, codePath, openPendingLogin, sendCode } from './pending-login.ts'
+import type { PendingLogin } from './pending-logins-table.ts'
 
 /** The hidden field with the password attempt that the form belongs to. It is not secret. */
 const attemptField = 'attempt'
@@ -85,12 +85,29 @@ interface Waiting {
 }
 
 /** Undefined if this browser has no such sign-in, and if its user is disabled or no longer has a second factor. */
-const openWaiting = async (context: PageContext, place: Place): Promise<Waiting | undefined> => {
+const openWaiting = async (
+  context: PageContext,
+  option: SecondFactorOption,
+  place: Place,
+): Promise<Waiting | undefined> => {
   const pending = await openPendingLogin(context, place.about)
   const user = pending && (await context.server.users.find(pending.subject))
-  const factor = user && (await findSecondFactor(context, user, place.acrValues))
+  const factor = user && (await findSecondFactor(context, option, user, place.acrValues))
   return pending && user && factor && { pending, user, factor }
 }
+
+const purposeOf = (about: string, browser: FormPurpose['browser']): FormPurpose => ({
+  action: 'step',
+  about: `second-factor ${about}`,
+  browser,
+})
+
+type Handler = (
+  context: PageContext,
+  option: SecondFactorOption,
+  place: Place,
+  parameters: Parameters,
+) => Promise<void>
 
 const statuses = { wrong: 400, 'not-sent': 429, unavailable: 503 }
 
@@ -100,22 +117,22 @@ const errorOf = (notice: Notice | undefined): keyof typeof statuses | undefined 
 }
 
 const pageUrl = ({ server }: PageContext, { parameters }: Place, isRecovery: boolean): string =>
-  ownPath(server, '/second-factor', { ...parameters, ...(isRecovery && { [recoveryParameter]: '1' }) })
+  ownPath(server, codePath, { ...parameters, ...(isRecovery && { [recoveryParameter]: '1' }) })
 
 /** The form for the code. Without a sign-in that waits for one, the login page. */
-const show = async (context: PageContext, place: Place, query: Parameters): Promise<void> => {
+const show: Handler = async (context, option, place, query) => {
   const { server, res } = context
   const browser = boundBrowser(context)
-  const waiting = await openWaiting(context, place)
+  const waiting = await openWaiting(context, option, place)
   if (waiting === undefined || browser === undefined) return redirectToPage(res, place.loginUrl)
   const { pending, user, factor } = waiting
   const { about, parameters, redirectUri } = place
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
   const notice = readNotice(context, codeNotices(about, isRecovery))
   const error = errorOf(notice)
-  const purpose: FormPurpose = { action: 'second-factor', about, browser }
+  const purpose = purposeOf(about, browser)
   const model = {
-    action: ownPath(server, '/second-factor'),
+    action: ownPath(server, codePath),
     hidden: {
       ...parameters,
       ...(isRecovery && { [recoveryParameter]: '1' }),
@@ -201,14 +218,14 @@ const enter = async (
   )
 }
 
-const submit = async (context: PageContext, place: Place, form: Parameters): Promise<void> => {
+const submit: Handler = async (context, option, place, form) => {
   const { res } = context
   const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && { action: 'second-factor', about: place.about, browser })
+  assertCsrf(context, form, browser && purposeOf(place.about, browser))
   const isRecovery = form.has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
   const codePage = { about: codeNotices(place.about, isRecovery), url }
-  const waiting = await openWaiting(context, place)
+  const waiting = await openWaiting(context, option, place)
   // It has ended.
   if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
   // This tab shows the form of an earlier password.
@@ -229,22 +246,23 @@ const submit = async (context: PageContext, place: Place, form: Parameters): Pro
 
 const at = (
   context: PageContext,
+  option: SecondFactorOption,
   parameters: Parameters,
-  work: (context: PageContext, place: Place, parameters: Parameters) => Promise<void>,
+  handle: Handler,
 ): Promise<void> =>
   parameters.has(requestParameter)
     ? withPending(context, parameters, async (about, pending) =>
-        work(about, await placeOfRequest(about, pending), parameters),
+        handle(about, option, await placeOfRequest(about, pending), parameters),
       )
     : placeOfAccount(context, namedAccountPage(context.server, parameters)).then((place) =>
-        work(context, place, parameters),
+        handle(context, option, place, parameters),
       )
 
-/** Asks for the code of a second factor (`login.secondFactor`) between the password and the login. */
-export const secondFactorEndpoint: Endpoint<PageContext> = {
-  path: '/second-factor',
+/** Asks for the code of a second factor between the password and the login. */
+export const codePage = (option: SecondFactorOption): Endpoint<PageContext> => ({
+  path: codePath,
   methods: {
-    GET: (context) => at(context, queryParameters(context.req), show),
-    POST: (context) => at(context, formParameters(context.req), submit),
+    GET: (context) => at(context, option, queryParameters(context.req), show),
+    POST: (context) => at(context, option, formParameters(context.req), submit),
   },
-}
+})

@@ -1,7 +1,8 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import { command, number, numberOrNull, query, text } from '../database/statement.ts'
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
+import type { UserExport } from '../../account/user-records.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
+import { transaction } from '../../database/transaction.ts'
+import type { Database } from '../../database/types.ts'
 
 /** The TOTP secret of a user. */
 export interface SecondFactorRecord {
@@ -161,3 +162,21 @@ export const removeSecondFactor = (db: Database, { subject }: { subject: string 
     await removeCodes(tx, { subject })
     return removed === 1
   })
+
+declare module '../../account/user-records.ts' {
+  interface UserExport {
+    /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
+    readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
+  }
+}
+
+/** The part of `oauth.users.export()` about a user's second factor. */
+export const exportSecondFactor = async (
+  db: Database,
+  subject: string,
+): Promise<Pick<UserExport, 'secondFactor'>> => {
+  const record = await findSecondFactorRecord(db, { subject })
+  if (record === undefined) return {}
+  const recoveryCodesLeft = await countRecoveryCodes(db, { subject })
+  return { secondFactor: { createdAt: record.createdAt, recoveryCodesLeft } }
+}

@@ -1,13 +1,15 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Context } from '../http/context.ts'
-import { authenticationCode } from '../keys/secrets.ts'
-import type { SecondFactor } from '../options/options.ts'
-import { createReplay } from '../repositories/index.ts'
-import type { LoginOutcome } from '../throttle/login-throttle.ts'
-import { callHost } from '../users/host-function.ts'
-import type { User } from '../users/users.ts'
-import { accountOf, deviceOf } from './device-cookie.ts'
-import { assertMethods } from './host-login.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { Context } from '../../http/context.ts'
+import { authenticationCode } from '../../keys/secrets.ts'
+import type { SecondFactor } from '../../options/options.ts'
+import { createReplay } from '../../repositories/replays.ts'
+import { deviceOf } from '../../sessions/device-cookie.ts'
+import { assertMethods } from '../../sessions/host-login.ts'
+import { detailsOf } from '../../sessions/login-attempt.ts'
+import type { LoginOutcome } from '../../throttle/login-throttle.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { User } from '../../users/users.ts'
+import type { SecondFactorOption } from './option.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
 const isSecondFactor = (factor: unknown): factor is SecondFactor =>
@@ -27,24 +29,38 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor =>
  */
 export const findSecondFactor = async (
   context: Context,
+  { totp, ask }: SecondFactorOption,
   { subject, record }: User,
   acrValues: readonly string[],
 ): Promise<SecondFactor | undefined> => {
   const { server, req } = context
-  const { login, acrValues: declared } = server.options
-  if (login.totp) return storedSecondFactor(context, { subject })
-  if (login.secondFactor === undefined) return undefined
-  const call = (): unknown => login.secondFactor?.(record, req, { acrValues })
+  if (totp) return storedSecondFactor(context, totp, { subject })
+  const call = (): unknown => ask(record, req, { acrValues })
   const factor = (await callHost('login.secondFactor', call)) || undefined
   if (factor === undefined) return undefined
   if (!isSecondFactor(factor)) {
     throw new TypeError("latchkey: login.secondFactor must return nothing, or { kind: 'code', verify }")
   }
-  if (factor.acr !== undefined && !declared.includes(factor.acr)) {
+  if (factor.acr !== undefined && !server.options.acrValues.includes(factor.acr)) {
     throw new TypeError('latchkey: login.secondFactor must return an acr that the option acrValues contains')
   }
   assertMethods(factor.amr, 'login.secondFactor')
   return factor
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** The password was right, and the page asks for the second factor. There is no login yet. */
+    'second_factor.requested': LoginAttempt & { readonly subject: string }
+    /** A code was wrong, or had been used before. */
+    'second_factor.failed': LoginAttempt & { readonly subject: string }
+    /** A user has set up a second factor at Latchkey (`login.totp`). */
+    'second_factor.added': { readonly subject: string }
+    /** The second factor was removed, by the user or by `secondFactor.remove()`. */
+    'second_factor.removed': { readonly subject: string }
+    /** A recovery code was used instead of a code; `left` is the number of those that are left. */
+    'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
+  }
 }
 
 /** Seconds for which an accepted code is remembered, which is longer than any code should be valid. */
@@ -108,8 +124,7 @@ export const checkCode = async (
     { account: codeAccount(server, subject), address: info.address, device },
     async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
   )
-  const account = accountOf(server, username)
-  const details = clientId === undefined ? { account } : { clientId, account }
+  const details = detailsOf(context, { username, clientId })
   if (result.outcome === 'failed') {
     events.announce('second_factor.failed', info, { ...details, subject })
     const seconds = result.lockedFor

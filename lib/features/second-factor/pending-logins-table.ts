@@ -1,5 +1,5 @@
-import { command, number, query, text } from '../database/statement.ts'
-import type { Database } from '../database/types.ts'
+import { command, number, query, text } from '../../database/statement.ts'
+import type { Database } from '../../database/types.ts'
 
 /** A sign-in whose password was right, and whose second factor is missing. */
 export interface PendingLogin {

@@ -1,4 +1,4 @@
-import type { PasskeyResponse } from '../protocol/passkey.ts'
+import type { PasskeyResponse } from './rules.ts'
 
 /** What both kinds of responses must be for. */
 export interface PasskeyExpectation {

@@ -1,6 +1,6 @@
-import type { PageModels } from '../pages/page-models.ts'
-import { qrCode } from '../pages/qr-code.ts'
-import { accountPages, hidden, long, type Sample } from './sample.ts'
+import type { PageModels } from '../../pages/page-models.ts'
+import { accountPages, hidden, long, type Sample } from '../../samples/sample.ts'
+import { qrCode } from './qr-code.ts'
 
 const secondFactor: PageModels['second-factor'] = {
   action: '/second-factor',
@@ -15,7 +15,7 @@ const secondFactorSettings: PageModels['second-factor-settings'] = {
   action: '/account/second-factor',
   hidden: { csrf_token: 'sample' },
   username: 'alice@example.com',
-  otherPages: accountPages.filter(({ page }) => page !== 'second-factor-settings'),
+  otherPages: accountPages,
 }
 const setUp = {
   qr: qrCode('otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
@@ -24,7 +24,7 @@ const setUp = {
 const secondFactorOn = { ...secondFactorSettings, since: '2026-03-02T08:00:00.000Z', codesLeft: 9 }
 
 /** The pages of a second factor. */
-export const secondFactorSamples: readonly Sample[] = [
+export const samples: readonly Sample[] = [
   { name: 'second-factor', page: 'second-factor', model: secondFactor },
   {
     name: 'second-factor-wrong',

@@ -1,7 +1,8 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import { command, flag, number, numberOrNull, query, scopes, text } from '../database/statement.ts'
-import type { Database, Row } from '../database/types.ts'
-import type { Passkey } from '../protocol/passkey.ts'
+import type { UserExport } from '../../account/user-records.ts'
+import { isUniqueViolation } from '../../database/errors.ts'
+import { command, flag, number, numberOrNull, query, scopes, text } from '../../database/statement.ts'
+import type { Database, Row } from '../../database/types.ts'
+import type { Passkey } from './rules.ts'
 
 const columns = [
   ...['hash', 'subject', 'credential_id', 'public_key', 'counter', 'transports', 'name', 'backed_up'],
@@ -130,3 +131,32 @@ const removeOfSubject = command<{ subject: string }>((table, v) =>
  */
 export const removePasskeysOfSubject = (db: Database, values: { subject: string }): Promise<number> =>
   removeOfSubject(db, values)
+
+declare module '../../account/user-records.ts' {
+  interface UserExport {
+    /** The user's passkeys; absent without any. */
+    readonly passkeys?: readonly {
+      readonly name: string
+      readonly isBackedUp: boolean
+      readonly createdAt: number
+      readonly lastUsedAt: number | null
+    }[]
+  }
+}
+
+/** The part of `oauth.users.export()` about a user's passkeys. */
+export const exportPasskeys = async (
+  db: Database,
+  subject: string,
+): Promise<Pick<UserExport, 'passkeys'>> => {
+  const passkeys = await listPasskeys(db, { subject })
+  if (passkeys.length === 0) return {}
+  return {
+    passkeys: passkeys.map(({ name, isBackedUp, createdAt, lastUsedAt }) => ({
+      name,
+      isBackedUp,
+      createdAt,
+      lastUsedAt,
+    })),
+  }
+}

@@ -1,4 +1,4 @@
-import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
+import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** Passkeys of users (WebAuthn). The key is the SHA-256 of the credential ID, which can be longer than a key may be. */
 export const passkeys: SchemaChange = {

@@ -1,0 +1,73 @@
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { isLookup } from '../../users/users.ts'
+import { removePasskeysOf } from './add.ts'
+import { attemptPasskey } from './attempt.ts'
+import { passkeys as migration } from './migration.ts'
+import type { PasskeyOption } from './option.ts'
+import { passkeysPage, passkeysPath } from './passkeys-page.ts'
+import { passkeyPrompt } from './prompt.ts'
+import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
+import { texts } from './texts/index.ts'
+import { openPasskeyVerifier } from './verifier.ts'
+
+export type { PasskeyFailure } from './rules.ts'
+
+/** What you do with the passkeys of your users. */
+export interface PasskeyAdministration {
+  /**
+   * Removes every passkey of a user. Call it together with `oauth.users.revokeAll()` if another person may have added one; a
+   * changed password alone keeps them.
+   *
+   * @param id the user's id, as `users` finds it
+   * @example await oauth.passkeys?.removeAll(user.id)
+   */
+  removeAll(id: string | number): Promise<void>
+}
+
+declare module '../../feature.ts' {
+  interface HostApi {
+    /** Removes passkeys of your users. It exists with the option `login.passkeys`. */
+    readonly passkeys: PasskeyAdministration
+  }
+}
+
+const activate = (option: PasskeyOption): ActiveFeature => ({
+  // A package that is missing is reported at once, and not at the first sign-in.
+  start: async () => void (await openPasskeyVerifier()),
+  pages: [passkeysPage(option)],
+  accountPages: [{ page: 'passkeys', path: passkeysPath, needsEveryLevel: true }],
+  signInMethods: [
+    {
+      field: 'passkey',
+      autocomplete: 'webauthn',
+      prompt: (context, page) => passkeyPrompt(context, option, page),
+      attempt: (context, page, value) => attemptPasskey(context, option, page, value),
+    },
+  ],
+  hostApi: (setup) => ({
+    passkeys: {
+      removeAll: async (id) => {
+        const server = await setup.ready()
+        if (isLookup(String(id))) await removePasskeysOf(server, String(id))
+      },
+    },
+  }),
+})
+
+/** Sign-in with passkeys (WebAuthn), which users add at `/account/passkeys`. */
+export const passkeys: Feature<PasskeyOption> = {
+  name: 'passkeys',
+  option: (options) => options.passkeys,
+  migrations: new Map([['104_passkeys', migration]]),
+  texts,
+  userData: {
+    export: exportPasskeys,
+    // A changed password does not say that the passkeys are those of another person.
+    revoke: async () => {},
+    erase: async ({ database }, subject) => void (await removePasskeysOfSubject(database, { subject })),
+  },
+  clientData: undefined,
+  expired: [],
+  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  activate,
+}

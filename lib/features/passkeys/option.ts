@@ -1,0 +1,1 @@
+export type { Passkeys as PasskeyOption } from '../../options/passkey-options.ts'

@@ -1,0 +1,30 @@
+export const es = {
+  'login.passkey': 'Iniciar sesión con una llave de acceso',
+  'login.passkey.none': 'No se usó ninguna llave de acceso. Inténtelo de nuevo o use su contraseña.',
+  'login.passkey.failed.title': 'Esa llave de acceso no ha funcionado',
+  'login.passkey.failed.text': 'Inténtelo de nuevo o use su contraseña.',
+  'passkeys.title': 'Llaves de acceso',
+  'passkeys.text':
+    'Inicie sesión en {product} con su huella, su cara o el bloqueo de pantalla, sin contraseña.',
+  'passkeys.empty': 'Aún no tiene ninguna llave de acceso.',
+  'passkeys.unnamed': 'Llave de acceso sin nombre',
+  'passkeys.created': 'Añadida el {date}',
+  'passkeys.change': 'Cambiar',
+  'passkeys.name': 'Nombre (opcional)',
+  'passkeys.add': 'Añadir una llave de acceso',
+  'passkeys.none': 'No se ha añadido ninguna llave de acceso. Puede que este dispositivo ya tenga una.',
+  'passkeys.script':
+    'Para añadir una llave de acceso, use un navegador que las admita y que permita scripts.',
+  'passkeys.full': 'Ha llegado al máximo de llaves de acceso. Para añadir otra, elimine antes una.',
+  'passkeys.added': 'Llave de acceso añadida. A partir de ahora puede iniciar sesión con ella.',
+  'passkeys.not-added': 'La llave de acceso no se ha añadido. Inténtelo de nuevo.',
+  'passkeys.renamed': 'Nombre cambiado.',
+  'passkeys.removed': 'Llave de acceso eliminada. Ya nadie puede iniciar sesión con ella.',
+  'passkey.title': 'Cambiar «{passkey}»',
+  'passkey.name': 'Nombre de la llave de acceso',
+  'passkey.rename': 'Guardar nombre',
+  'passkey.remove.text':
+    'Si elimina esta llave de acceso, nadie podrá iniciar sesión con ella. Elimínela también en su dispositivo.',
+  'passkey.remove': 'Eliminar',
+  'passkey.cancel': 'Cancelar',
+}

@@ -1,0 +1,80 @@
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { isLookup } from '../../users/users.ts'
+import { codePage } from './code-page.ts'
+import { findSecondFactor } from './find.ts'
+import { pendingLogins, secondFactors } from './migration.ts'
+import type { SecondFactorOption } from './option.ts'
+import { beginSecondFactor } from './pending-login.ts'
+import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
+import { exportSecondFactor, removeSecondFactor } from './second-factors-table.ts'
+import { settingsPage, settingsPath } from './settings-page.ts'
+import { texts } from './texts/index.ts'
+
+/** What you do with the second factors of your users. */
+export interface SecondFactorAdministration {
+  /**
+   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Check
+   * first who asks for it. It does not end logins.
+   *
+   * @param id the user's id, as `users` finds it
+   * @returns whether the user had one
+   * @example await oauth.secondFactor?.remove(user.id)
+   */
+  remove(id: string | number): Promise<boolean>
+}
+
+declare module '../../feature.ts' {
+  interface HostApi {
+    /** Removes second factors of your users. It exists with the options `login.totp` and `login.secondFactor`. */
+    readonly secondFactor: SecondFactorAdministration
+  }
+}
+
+const activate = (option: SecondFactorOption): ActiveFeature => ({
+  pages: option.totp ? [codePage(option), settingsPage(option.totp)] : [codePage(option)],
+  accountPages: option.totp ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
+  signInSteps: [
+    {
+      isNeeded: async (context, user, acrValues) =>
+        (await findSecondFactor(context, option, user, acrValues)) !== undefined,
+      begin: (context, page, attempt) => beginSecondFactor(context, option, page, attempt),
+    },
+  ],
+  hostApi: (setup) => ({
+    secondFactor: {
+      remove: async (id) => {
+        const { database, events } = await setup.ready()
+        const subject = String(id)
+        if (!isLookup(subject) || !(await removeSecondFactor(database, { subject }))) return false
+        events.announce('second_factor.removed', undefined, { subject })
+        return true
+      },
+    },
+  }),
+})
+
+/** A code after the password: of the host (`login.secondFactor`), or of an authenticator app (`login.totp`). */
+export const secondFactor: Feature<SecondFactorOption> = {
+  name: 'second-factor',
+  option: ({ login: { totp, secondFactor: ask } }) => (totp ? { totp } : ask && { ask }),
+  migrations: new Map([
+    ['102_second_factors', secondFactors],
+    ['103_pending_logins', pendingLogins],
+  ]),
+  texts,
+  userData: {
+    export: exportSecondFactor,
+    revoke: (database, subject) => removePendingLoginsOfSubject(database, { subject }),
+    erase: async ({ database }, subject) => {
+      await removePendingLoginsOfSubject(database, { subject })
+      await removeSecondFactor(database, { subject })
+    },
+  },
+  clientData: undefined,
+  // Of the second factors, those expire that their users have not confirmed.
+  expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
+  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  checks: () => import('./checks.ts').then(({ checks }) => checks),
+  activate,
+}
