@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openCommandLine } from '../support/command-line.ts'
 
@@ -36,7 +36,14 @@ describe('eject-views', () => {
     const folder = cli.folder()
     const eject = (...args: string[]) => cli.succeed(folder, ['eject-views', '--to', 'views', ...args])
     const first = await eject()
-    const templates = filesIn(join(root, 'views')).filter((name) => name.endsWith('.eta'))
+    const folders = [
+      'views',
+      ...readdirSync(join(root, 'lib/features')).map((name) => `lib/features/${name}/views`),
+    ]
+    const templates = folders
+      .filter((name) => existsSync(join(root, name)))
+      .flatMap((name) => filesIn(join(root, name)))
+      .filter((name) => name.endsWith('.eta'))
     const all = [...templates, 'assets/style.css'].sort()
     expect(filesIn(join(folder, 'views'))).toEqual(all)
     expect(first.stdout.trim().split('\n').sort()).toEqual(all.map((name) => `views/${name}`))

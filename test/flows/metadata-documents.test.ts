@@ -1,6 +1,9 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
+import { openDatabase } from '../../lib/database/open.ts'
 import type { MetadataDocumentOptions } from '../../lib/index.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
@@ -218,11 +221,11 @@ test('a client ends with its document, or when the document was unavailable for 
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token: first } = (await redeem(code)).body
   respond(503, {}, '')
-  clock.travel(86_401)
+  clock.travel(86_400 + 60)
   const { body } = await refresh(first)
   expect(body).toHaveProperty('refresh_token')
   await settled()
-  clock.travel(86_401)
+  clock.travel(86_400 + 60)
   expectError(await refresh(body.refresh_token), 401, 'invalid_client')
   serve({})
   clock.travel(61)
@@ -267,6 +270,20 @@ test('redirect URIs that change between consent and use ask again', async () => 
   const refused = await redeem(code)
   expectError(refused, 400, 'invalid_grant')
   expect(refused.body.error_description).toContain('no longer registered')
+})
+
+test('a client that a user has allowed something stays; an unused one is removed after a day', async () => {
+  const used = id
+  codeOf(await new RawBrowser(host.app).grant(asked()))
+  id = `${server.origin}/unused.json`
+  serve({})
+  await open(id)
+  const left = () => table('clients').whereIn('client_id', [used, id]).pluck('client_id')
+  expect(await left()).toHaveLength(2)
+  clock.travel(86_400 + 60)
+  const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
+  await removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
+  expect(await left()).toEqual([used])
 })
 
 test('URLs without a document are limited by address, and store nothing', async () => {

@@ -225,7 +225,8 @@ describe('open registration', () => {
     await at('delete').expect(204)
     expectError(await at('get'), 401, 'invalid_token')
     await userinfo(host, tokens.access_token).expect(401)
-    expect(await table('authorizations').where({ client_id })).toEqual([])
+    for (const name of ['authorizations', 'client_registrations'])
+      expect(await table(name).where({ client_id })).toEqual([])
     expect(await host.oauth.clients.get(client_id)).toBeUndefined()
   })
 
@@ -324,6 +325,18 @@ describe('who may register', () => {
     expect(scope).toBe('openid')
     expect(seen.at(-1)).toEqual({ kind: 'registration', address: expect.stringContaining('127.0.0.1') })
     expect((await grantTo(client_id)).body).toMatchObject({ scope: 'openid', expires_in: 60 })
+  })
+
+  test('a policy also decides about changes', async () => {
+    await start({
+      registration: { policy: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' },
+    })
+    const { client_id = '', registration_access_token: token } = await registered()
+    const change = (client_name: string) =>
+      manage('put', client_id, token).send({ ...mcp, client_id, client_name })
+    expectError(await change('no'), 400, 'invalid_client_metadata')
+    expect(await host.oauth.clients.get(client_id)).toMatchObject({ client_name: mcp.client_name })
+    await change('yes').expect(200)
   })
 
   test('each address has a quota by hour and by day', async () => {

@@ -16,7 +16,7 @@ const day = 86_400
 const activate = (option: PersonalTokenOption): ActiveFeature => ({
   pages: [personalTokensPage(option), personalTokenFormPage(option)],
   accountPages: [
-    { page: 'personal-tokens', path: personalTokensPath, parameters: ['id'] },
+    { page: 'personal-tokens', path: personalTokensPath },
     { page: 'personal-token-form', path: personalTokenFormPath, isLinked: false },
   ],
   tokenKinds: [

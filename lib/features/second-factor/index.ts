@@ -15,7 +15,7 @@ import { texts } from './texts/index.ts'
 export interface SecondFactorAdministration {
   /**
    * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Check
-   * first who asks for it. It does not end logins.
+   * the identity of the person first. It does not end logins.
    *
    * @param id the user's id, as `users` finds it
    * @returns whether the user had one
