@@ -9,6 +9,7 @@ import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
+import { activeFeatures } from '../lib/router.ts'
 import { attacks } from '../lib/testing/attacks/index.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -100,16 +101,31 @@ const checkRecipe = (page: string): void => {
   )
 }
 
-const checkDefaults = (): void => {
-  const database = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
-  const secrets = ['a secret that is long enough for this']
-  const { lifetimes, refreshTokenGracePeriod, throttle } = resolveOptions({
-    ...{ database, secrets, features: { registration: true } },
+/** Options with which every feature is on. */
+const everyFeature = () =>
+  resolveOptions({
+    database: { client: 'better-sqlite3', connection: { filename: ':memory:' } },
+    secrets: ['a secret that is long enough for this'],
+    admin: () => true,
+    developers: () => true,
+    login: { passkeys: true, totp: true },
+    scopes: { notes: { description: 'See your notes' } },
+    features: {
+      registration: true,
+      deviceAuthorization: true,
+      pushedRequests: true,
+      personalAccessTokens: { scopes: ['notes'] },
+    },
   })
+
+const checkDefaults = (): void => {
+  const options = everyFeature()
+  const { lifetimes, refreshTokenGracePeriod, throttle } = options
+  const active = activeFeatures(options)
   const shown = table(section('docs/options.md', 'Lifetimes')).map(([name, value]) => [name, Number(value)])
   deepStrictEqual(Object.fromEntries(shown), { ...lifetimes })
-  const options = new Map(table(section('docs/options.md', 'Options')))
-  deepStrictEqual(options.get('refreshTokenGracePeriod'), `\`${refreshTokenGracePeriod}\``)
+  const documented = new Map(table(section('docs/options.md', 'Options')))
+  deepStrictEqual(documented.get('refreshTokenGracePeriod'), `\`${refreshTokenGracePeriod}\``)
 
   const periods: Readonly<Record<number, string>> = {
     60: 'a minute',
@@ -117,11 +133,12 @@ const checkDefaults = (): void => {
     3600: 'in an hour',
     86400: 'a day',
   }
-  const ofEndpoints = Object.values(createEndpoints([]))
+  const ofEndpoints = Object.values(createEndpoints(active))
     .flat()
     .map(({ path, limit }) => [path.slice(1), limit] as const)
-  const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints]
-  ok(limits.length > 5)
+  const ofFeatures = active.flatMap(({ limits = {} }) => Object.entries(limits))
+  const limits = [...Object.entries(throttle?.limits ?? {}), ...ofEndpoints, ...ofFeatures]
+  ok(limits.length > 10)
   const rows = new Map(table(section('docs/options.md', 'Throttle')))
   for (const [name, limit] of limits) {
     if (limit) deepStrictEqual([name, rows.get(name)], [name, `${limit.failures} ${periods[limit.seconds]}`])
@@ -239,13 +256,11 @@ const checkSymptoms = (): void => {
 
 /** A page below another one needs no row of its own. */
 const checkEndpoints = (): void => {
-  const sources = ['lib/endpoints', 'lib/features'].flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => read(`${folder}/${name}`)),
-  )
-  const paths = sources.flatMap((source) => all(source, /\b[pP]ath(?::| =) '(\/[\w.-]+)'/g))
-  ok(paths.length > 15)
+  const options = everyFeature()
+  const paths = Object.values(createEndpoints(activeFeatures(options)))
+    .flat()
+    .flatMap(({ path }) => all(path, /^(\/[\w.-]+)/g))
+  ok(paths.length > 30)
   const rows = section('docs/endpoints.md', 'Endpoints')
   deepStrictEqual(
     paths.filter((path) => !rows.includes(path)),

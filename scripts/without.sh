@@ -20,7 +20,7 @@ feature=$(sed -nE "s#^import \{ ([A-Za-z]+) \} from '\./$name/index\.ts'#\1#p" l
 rm -r "lib/features/$name"
 sed -i -E "\#'\./$name/#d; /^  $feature,\$/d" lib/features/index.ts
 # Tests of the feature itself are not part of the core.
-{ grep -rlE "features/$name/" test bench scripts --include=*.ts || true; } | xargs -r rm -f
+{ grep -rlE "features/$name/|support/$name\.ts" test bench scripts --include=*.ts || true; } | xargs -r rm -f
 
 npx tsc --noEmit
 npx jest test/flows/authorize.test.ts test/flows/consent.test.ts test/flows/refresh-token.test.ts test/flows/login.test.ts

@@ -161,7 +161,7 @@ export interface AdministrationContext extends Pick<ClientRegistry, 'database' |
   ready(): Promise<unknown>
   /** The server, which fetches logos; absent on the command line. */
   readonly logos?: LogoContext
-  /** The administrator who acts on the admin pages, and their request. */
+  /** The operator who acts, and their request. */
   readonly by?: { readonly actor: string | undefined; readonly info: RequestInfo }
 }
 

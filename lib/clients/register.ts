@@ -62,7 +62,7 @@ export interface ClientCredentials {
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
-  /** Runs in the transaction in which the host, or a developer, takes over a client that described itself. */
+  /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
   takeOver?(tx: Database, clientId: string): Promise<void>
   /**
    * What must hold, and what is stored, when a user allows this client something.

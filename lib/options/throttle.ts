@@ -30,7 +30,7 @@ export const defaultLoginLimits: LoginLimits = {
 /** Limits that count every use, not only failures. */
 export type Quotas = Pick<
   Limits,
-  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'developerClient' | 'secondFactorSend'
+  'registration' | 'registrationDaily' | 'document' | 'documentHost' | 'secondFactorSend'
 >
 
 export const defaultQuotas: Quotas = {
@@ -38,7 +38,6 @@ export const defaultQuotas: Quotas = {
   registrationDaily: { failures: 300, seconds: day },
   document: { failures: 60, seconds: 3600 },
   documentHost: { failures: 600, seconds: 3600 },
-  developerClient: { failures: 30, seconds: day },
   secondFactorSend: { failures: 10, seconds: 3600 },
 }
 

@@ -227,6 +227,22 @@ describe('owners', () => {
     await open.close()
   })
 
+  test('while the option is off, owned clients are exported, approved and released', async () => {
+    says[ada.email] = 'approval'
+    const on = await startHost({ options: { developers } })
+    const { clientId } = await register(await signedIn(ada, on))
+    const off = await startHost({ database: on.database, clients: [] })
+    expect(off.oauth).not.toHaveProperty('developers')
+    expect((await new RawBrowser(off.app).get(root)).status).toBe(404)
+    expect(await off.oauth.users.export(1)).toMatchObject({ clients: [clientId] })
+    await off.oauth.clients.enable(clientId)
+    expect(await on.oauth.developers!.list()).toMatchObject([{ approved: true, status: 'active' }])
+    await off.oauth.users.erase(1)
+    expect(await on.oauth.developers!.list()).toEqual([])
+    expect(await off.oauth.clients.get(clientId)).toMatchObject({ disabled: true })
+    await on.close()
+  })
+
   test('an erased user leaves disabled clients without an owner', async () => {
     const { oauth, ...own } = await startHost({ options: { developers } })
     const { clientId } = await register(await signedIn(ada, { oauth, ...own }))

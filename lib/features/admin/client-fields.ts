@@ -5,9 +5,21 @@ import { grantsOf } from '../../grants/index.ts'
 
 /** The fields of a registered client. */
 export const editFields: ClientFieldNames = [
-  ...(['client_name', 'redirect_uris', 'post_logout_redirect_uris', 'scope'] as const),
-  ...(['token_endpoint_auth_method', 'jwks_uri', 'grant_types', 'first_party', 'require_pkce'] as const),
-  ...(['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'contacts', 'other'] as const),
+  'client_name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'scope',
+  'token_endpoint_auth_method',
+  'jwks_uri',
+  'grant_types',
+  'first_party',
+  'require_pkce',
+  'client_uri',
+  'logo_uri',
+  'policy_uri',
+  'tos_uri',
+  'contacts',
+  'other',
 ]
 
 /** The fields of a new client. */

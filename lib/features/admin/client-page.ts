@@ -72,7 +72,9 @@ const showClient = (
     usesSecret: usesSecret(client),
     secretExpires: expires === undefined ? undefined : iso(expires),
     form: clientForm({
-      ...{ names, error, choices: choicesFor(context, client.grant_types) },
+      names,
+      error,
+      choices: choicesFor(context, client.grant_types),
       typed: typed ?? typedAs({ ...metadata }, names),
     }),
     save: operatorForm(context, path, 'save', { ...about, version: versionOf(client) }),

@@ -44,12 +44,14 @@ const clients: PageModels['operator-clients'] = {
   query: '',
   action: '/admin',
   clients: [
-    ...[{ name: 'Order Desk', id: 'desk', url: '/admin/client?client_id=desk' }].map((each) => ({
-      ...each,
+    {
+      name: 'Order Desk',
+      id: 'desk',
+      url: '/admin/client?client_id=desk',
       disabled: false,
       selfDescribed: false,
       firstParty: true,
-    })),
+    },
     {
       name: 'Inbox Helper 3000',
       id: 'https://inbox-helper.example.net/client.json',

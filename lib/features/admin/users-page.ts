@@ -58,7 +58,11 @@ const clientsOf = async (
   const pageUrl = (page: number): string => ownPath(server, path, { subject, page: String(page) })
   return {
     clients: clients.map(({ clientId, organization, name, scopes, since, lastUsed, sessions }) => ({
-      ...{ name, id: clientId, organization, scopes, sessions },
+      name,
+      id: clientId,
+      organization,
+      scopes,
+      sessions,
       url: ownPath(server, '/admin/client', { client_id: clientId }),
       since: iso(since),
       lastUsed: iso(lastUsed),
@@ -87,7 +91,10 @@ const overview = async (
     username: user?.username,
     ...(await clientsOf(context, subject, pageNumberOf(parameters))),
     authorizations: authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
-      ...{ id, client: clientId, scopes, since: iso(createdAt) },
+      id,
+      client: clientId,
+      scopes,
+      since: iso(createdAt),
       lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
       end: operatorForm(context, path, 'revoke', { subject, authorization: id }),
     })),

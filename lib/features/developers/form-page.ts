@@ -130,7 +130,9 @@ const showEdit = (
     [revisionField]: String(owner.revision),
   }
   const model = {
-    ...{ action: developerUrl(context, page), hidden, form },
+    action: developerUrl(context, page),
+    hidden,
+    form,
     client: { name: clientName(client, context.language) },
     needsApproval: developer.needsApproval,
     isApproved: owner.approvedAt !== null,

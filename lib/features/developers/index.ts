@@ -15,12 +15,15 @@ import { operatorTexts } from './texts/operator.ts'
 export type { DeveloperAdministration, DeveloperClient, DeveloperDecision } from './administration.ts'
 export type { OwnerStatus } from './table.ts'
 
+const day = 86_400
+
 const pages = [listPage, newPage, clientPage, editPage, rotatePage, deletePage]
 
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
 const activate = (option: DeveloperOption): ActiveFeature => ({
+  limits: { developerClient: { failures: 30, seconds: day } },
   pages: pages.map((page) => withOption(option, page)),
   operatorPages: [requestsPage(option)],
   accountPages: [

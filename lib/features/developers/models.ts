@@ -89,7 +89,7 @@ declare module '../../pages/page-models.ts' {
       requests: readonly {
         name: string
         id: string
-        /** The admin page of the client. */
+        /** The page about the client. */
         url: string
         /** The user who owns it. */
         owner: string

@@ -48,7 +48,10 @@ const show = async (context: OperatorContext, option: DeveloperOption): Promise<
       const { client_id, client_name = client_id } = client
       const about = { client_id, revision: String(revision) }
       return {
-        ...{ name: client_name, id: client_id, owner: subject, since: iso(requestedAt) },
+        name: client_name,
+        id: client_id,
+        owner: subject,
+        since: iso(requestedAt),
         url: context.clientUrl(client_id),
         ownerUrl: context.userUrl(subject),
         isChange: changes !== undefined,
