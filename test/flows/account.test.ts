@@ -1,5 +1,20 @@
 import session from 'express-session'
 import { stopClock } from '../support/clock.ts'
+import { expectForgedFormsRefused } from '../support/forged-forms.ts'
+import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import {
+  ada,
+  answerOf,
+  bob,
+  expectError,
+  guarded,
+  redeem,
+  refresh,
+  revoke,
+  userinfo,
+} from '../support/tokens.ts'
 import {
   account,
   allowed,
@@ -12,25 +27,9 @@ import {
   remove,
   settings,
   table,
-  textOf,
   web,
   withAccounts,
-} from '../support/connected-clients.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
-import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
-import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
-import {
-  ada,
-  answerOf,
-  bob,
-  expectError,
-  guarded,
-  redeem,
-  refresh,
-  revoke,
-  userinfo,
-} from '../support/tokens.ts'
+} from './connected-clients.ts'
 
 withAccounts()
 
@@ -58,7 +57,7 @@ describe('without a login', () => {
     ])
     const list = await agent.signIn(wrong)
     expect(list.url.pathname + list.url.search).toBe(account)
-    expect(textOf(list)).toMatch(/Connected apps .*ada @example\.com Sign out/)
+    expect(textOf(list)).toMatch(/Connected apps .*ada@example\.com Sign out/)
     expect(textOf(list)).toContain('No apps are connected to your Latchkey account.')
     expect(clientsOf(list)).toEqual([])
     expect(list.headers['cache-control']).toBe('no-store')
@@ -123,7 +122,7 @@ describe('without a login', () => {
     expect(textOf(withoutLogin)).toContain('You’re not signed in')
     expect(withoutLogin.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
     user = { subject: 1, authTime: 1_700_000_000 }
-    expect(textOf(await agent.open(returnTo))).toContain('ada @example.com Sign out')
+    expect(textOf(await agent.open(returnTo))).toContain('ada@example.com Sign out')
     await hosted.close()
   })
 })
@@ -322,7 +321,7 @@ describe('removing', () => {
     const there = await allowed({ client_id: 'web', scope: 'openid notes:read' })
     const code = codeOf(await here.agent.get(authorizeUrl({ ...web, prompt: 'none' })))
     const page = await confirmOf(here.agent, 'Web client')
-    expect(textOf(page)).toContain('Remove Web client ’s access?')
+    expect(textOf(page)).toContain('Remove Web client’s access?')
     expect(textOf(page)).toContain('Web client loses access to your Latchkey account immediately')
     expect(textOf(page)).toContain('If you use it again, it must ask you first.')
     expect((await userinfo(host, here.tokens.access_token)).status).toBe(200)

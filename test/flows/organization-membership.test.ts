@@ -19,12 +19,11 @@ import {
   options,
   request,
   table,
-  textOf,
   tokensFor,
   withOrganizations,
 } from '../support/organizations.ts'
 import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 

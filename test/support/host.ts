@@ -143,6 +143,38 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   return { app, oauth, database, usersTable, close }
 }
 
+/** A host that several modules share as a constant. Its members can be read after it has started. */
+export interface LaterHost extends Host {
+  start(): Promise<void>
+}
+
+export const laterHost = (settings: HostSettings = {}): LaterHost => {
+  let host: Host | undefined
+  const started = (): Host => {
+    if (host === undefined)
+      throw new Error('the host has not started; tests may use it, and hooks after start()')
+    return host
+  }
+  return {
+    get app() {
+      return started().app
+    },
+    get oauth() {
+      return started().oauth
+    },
+    get database() {
+      return started().database
+    },
+    get usersTable() {
+      return started().usersTable
+    },
+    close: () => started().close(),
+    start: async () => {
+      host = await startHost(settings)
+    },
+  }
+}
+
 /** A PKCE pair (RFC 7636). */
 export const pkce = (
   verifier = randomBytes(32).toString('base64url'),
