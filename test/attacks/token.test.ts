@@ -18,8 +18,8 @@ import {
 import { callback, secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
 import { asserted } from '../support/signing-client.ts'
-import { type Fields, given, underAttack } from '../support/target.ts'
-import { ada } from '../support/tokens.ts'
+import { type Fields, underAttack } from '../support/target.ts'
+import { ada, given } from '../support/tokens.ts'
 
 const forItself = { grant_types: ['client_credentials' as const], redirect_uris: [], scope: 'notes:read' }
 /** A client whose name is the identifier of a user. */

@@ -38,13 +38,20 @@ export const clients: ClientSeed[] = [
 
 export const people = [
   {
-    ...{ id: 1, email: 'ada@example.com', password: 'ada’s password', full_name: 'Ada Lovelace' },
+    id: 1,
+    email: 'ada@example.com',
+    password: 'ada’s password',
+    full_name: 'Ada Lovelace',
     confirmed_at: 1_700_000_000,
   },
   { id: 2, email: 'bob@example.com', password: 'bob’s password', full_name: 'Bob Byte', confirmed_at: null },
   {
-    ...{ id: 3, email: 'cut@example.com', password: 'cut’s password', full_name: 'Cut Off' },
-    ...{ confirmed_at: null, disabled_at: 1 },
+    id: 3,
+    email: 'cut@example.com',
+    password: 'cut’s password',
+    full_name: 'Cut Off',
+    confirmed_at: null,
+    disabled_at: 1,
   },
 ]
 

@@ -1,13 +1,7 @@
 import express, { type Express, type Request, type RequestHandler } from 'express'
 import session from 'express-session'
 import { attacks } from '../../lib/testing/attacks/index.ts'
-import {
-  type AttackedHost,
-  attackHost,
-  expectFindings,
-  rewritingHeaders,
-  rewritingQuery,
-} from '../support/attacked-host.ts'
+import { type AttackedHost, attackHost, expectFindings, rewritingHeaders } from '../support/attacked-host.ts'
 import { callback, secret } from '../support/host.ts'
 
 const https = { issuer: 'https://id.example.com/oauth' }
@@ -36,6 +30,19 @@ const rewritingForm = (rewrite: (form: URLSearchParams, req: Request) => void): 
     next()
   },
 ]
+
+/** Changes the query of every request, as a rewrite rule or a sanitiser does. */
+const rewritingQuery =
+  (rewrite: (query: URLSearchParams) => void): RequestHandler =>
+  (req, _res, next) => {
+    const [path = '', search = ''] = req.url.split('?')
+    if (search !== '') {
+      const query = new URLSearchParams(search)
+      rewrite(query)
+      req.url = `${path}?${query}`
+    }
+    next()
+  }
 
 const changingOne = (name: string, change: (value: string) => string): RequestHandler =>
   rewritingQuery((query) => {
