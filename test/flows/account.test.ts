@@ -1,5 +1,20 @@
 import session from 'express-session'
-import { stopClock } from '../support/clock.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { expectForgedFormsRefused } from '../support/forged-forms.ts'
+import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import {
+  ada,
+  answerOf,
+  bob,
+  expectError,
+  guarded,
+  redeem,
+  refresh,
+  revoke,
+  userinfo,
+} from '../support/tokens.ts'
 import {
   account,
   allowed,
@@ -12,29 +27,18 @@ import {
   remove,
   settings,
   table,
-  textOf,
   web,
   withAccounts,
-} from '../support/connected-clients.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
-import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
-import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
-import {
-  ada,
-  answerOf,
-  bob,
-  expectError,
-  guarded,
-  redeem,
-  refresh,
-  revoke,
-  userinfo,
-} from '../support/tokens.ts'
+} from './connected-clients.ts'
 
 withAccounts()
 
+type Allowed = Awaited<ReturnType<typeof allowed>>
+
 const browser = () => new RawBrowser(host.app)
+const expire = async (...names: readonly string[]): Promise<void> => {
+  for (const name of names) await table(name).update({ expires_at: 1 })
+}
 
 describe('without a login', () => {
   const signInPage = async (agent: RawBrowser, path = account) => {
@@ -58,7 +62,7 @@ describe('without a login', () => {
     ])
     const list = await agent.signIn(wrong)
     expect(list.url.pathname + list.url.search).toBe(account)
-    expect(textOf(list)).toMatch(/Connected apps .*ada @example\.com Sign out/)
+    expect(textOf(list)).toMatch(/Connected apps .*ada@example\.com Sign out/)
     expect(textOf(list)).toContain('No apps are connected to your Latchkey account.')
     expect(clientsOf(list)).toEqual([])
     expect(list.headers['cache-control']).toBe('no-store')
@@ -97,7 +101,8 @@ describe('without a login', () => {
     const agent = browser()
     const signInFields = async (by: RawBrowser, path = account) => ({
       ...fieldsOf(await by.open(path), 'name="password"'),
-      ...{ username: ada.email, password: ada.password },
+      username: ada.email,
+      password: ada.password,
     })
     await expectForgedFormsRefused(agent, account, () => signInFields(agent), {
       'another browser': () => signInFields(browser()),
@@ -123,7 +128,7 @@ describe('without a login', () => {
     expect(textOf(withoutLogin)).toContain('You’re not signed in')
     expect(withoutLogin.html).toContain('href="/sign-in?return_to=%2Foauth%2Faccount%3Freturned%3D1"')
     user = { subject: 1, authTime: 1_700_000_000 }
-    expect(textOf(await agent.open(returnTo))).toContain('ada @example.com Sign out')
+    expect(textOf(await agent.open(returnTo))).toContain('ada@example.com Sign out')
     await hosted.close()
   })
 })
@@ -172,52 +177,66 @@ describe('the list', () => {
     const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
     expect(clientsOf(await agent.open(account))).toEqual([
       {
-        ...{ name: 'Web client', place: 'client.example.com', remove: '/oauth/account?client_id=web' },
+        name: 'Web client',
+        place: 'client.example.com',
+        remove: '/oauth/account?client_id=web',
         scopes: ['Sign you in with your Latchkey account', 'See your email address', 'Read your notes'],
-        ...{ since: iso(start), lastUsed: iso(start + 200), sessions: '2' },
+        since: iso(start),
+        lastUsed: iso(start + 200),
+        sessions: '2',
       },
       {
-        ...{ name: 'Other client', place: 'other.example.com', remove: '/oauth/account?client_id=other' },
+        name: 'Other client',
+        place: 'other.example.com',
+        remove: '/oauth/account?client_id=other',
         scopes: ['Sign you in with your Latchkey account'],
-        ...{ since: iso(start + 100), lastUsed: iso(start + 100), sessions: '1' },
+        since: iso(start + 100),
+        lastUsed: iso(start + 100),
+        sessions: '1',
       },
     ])
   })
 
-  test('counts what is still valid, and nothing that has ended', async () => {
-    const clock = stopClock()
-    const sessions = async (agent: RawBrowser) => {
-      let page = await agent.open(account)
-      if (page.html.includes('name="password"')) page = await agent.signIn(page)
-      return clientsOf(page).map((client) => client.sessions)
-    }
-    const { agent, tokens } = await allowed({ client_id: 'web', scope: 'openid' })
-    await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid' }))
-    expect(await sessions(agent)).toEqual(['2'])
-    // The code was not redeemed.
-    clock.travel(61)
-    expect(await sessions(agent)).toEqual(['1'])
-    await revoke(host, tokens.refresh_token)
-    expect(await sessions(agent)).toEqual(['0'])
-    await allowed(web, ada, agent)
-    clock.travel(13 * 3600)
-    // The login has ended; a client with offline_access does not need it.
-    expect(await sessions(browser())).toEqual(['1'])
-    clock.travel(31 * 86_400)
-    expect(await sessions(browser())).toEqual(['0'])
-  })
+  const onceMore = authorizeUrl({ client_id: 'web', scope: 'openid' })
+  const hours = 3600
+  const days = 24 * hours
 
-  test('does not count a code that was redeemed, nor tokens of a login that has ended', async () => {
-    const { agent } = await allowed(otherWeb)
-    const [mine] = await table('logins').select('sid')
-    const sessions = async () => clientsOf(await agent.open(account)).map((client) => client.sessions)
-    expect(await sessions()).toEqual(['1'])
-    for (const name of ['access_tokens', 'refresh_tokens']) await table(name).update({ expires_at: 1 })
-    expect(await sessions()).toEqual(['0'])
-    await allowed(otherWeb)
-    expect(await sessions()).toEqual(['1'])
-    await table('logins').whereNot(mine).update({ ended_at: 1 })
-    expect(await sessions()).toEqual(['0'])
+  // Each begins with one sign-in of Ada for a client, whose code is redeemed.
+  test.each<[string, string, Record<string, string>, (given: Allowed, clock: Clock) => unknown]>([
+    ['1', 'a code that was redeemed is one session with its tokens', otherWeb, () => {}],
+    ['2', 'a code that waits counts', web, ({ agent }) => agent.get(onceMore)],
+    [
+      '1',
+      'a code that was not redeemed in time does not count',
+      web,
+      async ({ agent }, clock) => {
+        await agent.get(onceMore)
+        clock.travel(61)
+      },
+    ],
+    ['0', 'a revoked token does not count', web, ({ tokens }) => revoke(host, tokens.refresh_token)],
+    ['0', 'tokens of a login that has ended do not count', otherWeb, (_, clock) => clock.travel(13 * hours)],
+    ['1', 'offline access needs no login', web, (_, clock) => clock.travel(13 * hours)],
+    ['0', 'offline access ends when it is not used', web, (_, clock) => clock.travel(31 * days)],
+    ['0', 'expired tokens do not count', otherWeb, () => expire('access_tokens', 'refresh_tokens')],
+    ['2', 'a sign-in in another browser counts', otherWeb, () => allowed(otherWeb)],
+    [
+      '1',
+      'tokens of another browser, whose login has ended, do not count',
+      otherWeb,
+      async () => {
+        const [mine] = await table('logins').select('sid')
+        await allowed(otherWeb)
+        await table('logins').whereNot(mine).update({ ended_at: 1 })
+      },
+    ],
+  ])('counts %s: %s', async (count, _, request, act) => {
+    const clock = stopClock()
+    const given = await allowed(request)
+    await act(given, clock)
+    const page = await given.agent.open(account)
+    const list = page.html.includes('name="password"') ? await given.agent.signIn(page) : page
+    expect(clientsOf(list).map(({ sessions }) => sessions)).toEqual([count])
   })
 
   test('shows the scopes of older tokens after a scope was unticked', async () => {
@@ -235,8 +254,13 @@ describe('the list', () => {
     const now = Math.floor(Date.now() / 1000)
     const request = JSON.stringify({ ...JSON.parse(authorization.request), redirectUri: callback })
     const rows = Array.from({ length: 250 }, (_, number) => ({
-      ...{ ...authorization, id: `id-${number}`, code_hash: `hash-${number}`, request },
-      ...{ created_at: now - 1000 + number, consumed_at: null, code_expires_at: now + 60 },
+      ...authorization,
+      id: `id-${number}`,
+      code_hash: `hash-${number}`,
+      request,
+      created_at: now - 1000 + number,
+      consumed_at: null,
+      code_expires_at: now + 60,
     }))
     await host.database.knex.batchInsert(`${host.database.tablePrefix}authorizations`, rows, 25)
     expect(clientsOf(await agent.open(account)).map(({ sessions }) => sessions)).toEqual(['200'])
@@ -244,27 +268,47 @@ describe('the list', () => {
     expect(authorizations.map(({ id }) => id)).toEqual([...rows.map(({ id }) => id), authorization.id])
   })
 
-  test('of many clients has pages, and each client can be removed', async () => {
-    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
-    const consent = { subject: '1', scopes: 'openid', terms: '{}', created_at: 1000 }
-    const names = Array.from({ length: 40 }, (_, number) => `gone-${number + 1}`)
-    const rows = names.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at }))
-    await table('consents').insert(rows)
-    const pages = []
-    let page = await agent.open(account)
-    for (;;) {
-      pages.push(namesOf(page))
-      const [, next] = /<a href="([^"]+)">Next page</.exec(page.html) ?? []
-      if (next === undefined) break
-      page = await agent.open(next)
-      expect(page.html).toContain(`<a href="/oauth/account?page=${pages.length}">Previous page</a>`)
-    }
-    expect(pages).toEqual([['Web client', ...names.slice(0, 19)], names.slice(19, 39), names.slice(39)])
-    expect(namesOf(await agent.open(`${account}?page=99`))).toEqual(names.slice(39))
-    for (const wrong of ['0', '-1', 'x', '1e9', '99999', ''])
-      expect(namesOf(await agent.open(`${account}?page=${wrong}`))).toEqual(pages[0])
-    await agent.submit(await agent.open(`${account}?client_id=gone-40`), 'csrf_token')
-    expect(namesOf(await agent.open(`${account}?page=3`))).toEqual(names.slice(19, 39))
+  describe('of many clients', () => {
+    const gone = Array.from({ length: 40 }, (_, number) => `gone-${number + 1}`)
+    const [first, second, third] = [['Web client', ...gone.slice(0, 19)], gone.slice(19, 39), gone.slice(39)]
+    let agent: RawBrowser
+    beforeEach(async () => {
+      agent = (await allowed({ client_id: 'web', scope: 'openid' })).agent
+      const consent = { subject: '1', scopes: 'openid', terms: '{}', created_at: 1000 }
+      await table('consents').insert(
+        gone.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at })),
+      )
+    })
+
+    test.each([
+      ['the first page', '', first],
+      ['the second page', '?page=2', second],
+      ['the third page', '?page=3', third],
+      ['the last page for a number beyond it', '?page=99', third],
+      ['the first page for zero', '?page=0', first],
+      ['the first page for a negative number', '?page=-1', first],
+      ['the first page for what is no number', '?page=x', first],
+      ['the first page for another notation', '?page=1e9', first],
+      ['the first page for five digits', '?page=99999', first],
+      ['the first page for an empty number', '?page=', first],
+    ])('shows %s', async (_, query, names) => {
+      expect(namesOf(await agent.open(account + query))).toEqual(names)
+    })
+
+    test.each([
+      ['first', '', [undefined, '/oauth/account?page=2']],
+      ['second', '?page=2', ['/oauth/account?page=1', '/oauth/account?page=3']],
+      ['third', '?page=3', ['/oauth/account?page=2', undefined]],
+    ])('the %s page links to its neighbours', async (_, query, links) => {
+      const { html } = await agent.open(account + query)
+      const linkOf = (text: string) => new RegExp(`<a href="([^"]+)">${text} page<`).exec(html)?.[1]
+      expect([linkOf('Previous'), linkOf('Next')]).toEqual(links)
+    })
+
+    test('each client can be removed, also one that does not exist any more', async () => {
+      await agent.submit(await agent.open(`${account}?client_id=gone-40`), 'csrf_token')
+      expect(namesOf(await agent.open(`${account}?page=3`))).toEqual(second)
+    })
   })
 
   test.each([true, false])('the last use is the last refresh, with rotation: %s', async (rotation) => {
@@ -322,7 +366,7 @@ describe('removing', () => {
     const there = await allowed({ client_id: 'web', scope: 'openid notes:read' })
     const code = codeOf(await here.agent.get(authorizeUrl({ ...web, prompt: 'none' })))
     const page = await confirmOf(here.agent, 'Web client')
-    expect(textOf(page)).toContain('Remove Web client ’s access?')
+    expect(textOf(page)).toContain('Remove Web client’s access?')
     expect(textOf(page)).toContain('Web client loses access to your Latchkey account immediately')
     expect(textOf(page)).toContain('If you use it again, it must ask you first.')
     expect((await userinfo(host, here.tokens.access_token)).status).toBe(200)
@@ -386,18 +430,23 @@ describe('removing', () => {
     await table('clients').insert(row)
   })
 
-  test('a link removes nothing, and cannot make the page claim a removal', async () => {
+  test('a link with the fields of the form removes nothing', async () => {
     const { agent } = await allowed()
     const fields = fieldsOf(await confirmOf(agent, 'Web client'), 'csrf_token')
-    const decided = { ...fields, decision: 'remove', removed: 'web' }
-    await agent.open(`${account}?${new URLSearchParams(decided)}`)
-    for (const removed of ['web', 'unknown-client']) {
-      const page = await agent.open(`${account}?${new URLSearchParams({ removed })}`)
-      expect(namesOf(page)).toEqual(['Web client'])
-      expect(page.html).not.toContain('role="status"')
-    }
-    const page = await agent.open(`${account}?removed=native`)
-    expect(textOf(page)).toContain('Native client can no longer use your account')
+    await agent.open(`${account}?${new URLSearchParams({ ...fields, decision: 'remove', removed: 'web' })}`)
+    expect(namesOf(await agent.open(account))).toEqual(['Web client'])
+  })
+
+  test.each([
+    ['is silent about a client that is in the list', 'web', false],
+    ['is silent about a client that does not exist', 'unknown-client', false],
+    ['names a client that is not in the list', 'native', true],
+  ])('a link that claims a removal %s', async (_, removed, isShown) => {
+    const { agent } = await allowed()
+    const page = await agent.open(`${account}?${new URLSearchParams({ removed })}`)
+    expect(namesOf(page)).toEqual(['Web client'])
+    expect(page.html.includes('role="status"')).toBe(isShown)
+    expect(textOf(page).includes('Native client can no longer use your account')).toBe(isShown)
   })
 
   test('after the session ended, the form leads to the sign-in page and removes nothing', async () => {

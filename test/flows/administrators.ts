@@ -1,19 +1,20 @@
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
-import { type Host, startHost, clients as testClients } from '../support/host.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { laterHost, clients as testClients } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, tokensFor } from '../support/tokens.ts'
 
 // The guard of this host: the header says who it is.
 export const admin: AuthRouterOptions['admin'] = async (req) => req.get('x-admin') ?? false
 
-/** The host of the present tests. */
-export let host: Host
+const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
+export const host = laterHost({
+  clients: [...testClients, self],
+  options: { admin, storeEvents: true, throttle: false },
+})
 /** What was announced. */
 export const events: AuthEvent[] = []
 const start = async (): Promise<void> => {
-  const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
-  const options = { admin, storeEvents: true, throttle: false as const }
-  host = await startHost({ clients: [...testClients, self], options })
+  await host.start()
   host.oauth.events.on('*', (event) => events.push(event))
 }
 /** To be called once by a test file. */
@@ -26,7 +27,7 @@ export const withAdministrators = (): void => {
 /** One host for the tests of a group. */
 export const withHost = (): void => {
   beforeAll(start)
-  afterAll(() => host.close())
+  afterAll(host.close)
 }
 
 export const as = (name: string) => new RawBrowser(host.app, undefined, { 'x-admin': name })
@@ -41,7 +42,6 @@ export const acts = () =>
       expect({ requestId, address }).toEqual({ requestId: expect.any(String), address: '127.0.0.1' })
       return [type, details]
     })
-export const textOf = ({ html }: Answer) => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
 export const metadataOf = async (id: string) => host.oauth.clients.get(id)
 /** Everything that acts could have changed. */
 export const stored = async () => {

@@ -1,7 +1,7 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
 import type { ClientSeed, ScopeOptions } from '../../lib/index.ts'
-import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, issuer, laterHost, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { everyClaim, grace, onePerson } from '../support/person.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
@@ -52,65 +52,58 @@ const protocol = new Set(['iss', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr
 export const ofTheUser = (claims: object) =>
   Object.fromEntries(Object.entries(claims).filter(([name]) => !protocol.has(name)))
 
+const roles = { description: 'Know your roles', claims: ['roles'], optional: true }
+const rank = { description: 'Know your rank', claims: ['rank'] }
+const salary: ScopeOptions = {
+  description: 'Know your salary',
+  claims: ['salary', 'rank'],
+  optional: true,
+  risk: 'high',
+}
+
+/** Claims that replace those of the user. */
+export const user: { said: Record<string, unknown> } = { said: {} }
+
 /** A host with one user, whose claims a test may change, and clients of several scopes. */
-export interface ClaimsHost extends Host {
-  /** Claims that replace those of the user. */
-  said: Record<string, unknown>
-  /** Verifies an ID token of a client, or a JWT of UserInfo. */
-  verify(jwt: string, audience: string): Promise<JWTPayload>
-  /** What the client of an answer receives. */
-  toldBy(answer: Answer, client_id?: string): Promise<Received>
-  /** In a browser where the user is signed in: allows, and returns what the client receives. */
-  told(url: string, client_id?: string): Promise<Received>
-}
+export const host = laterHost({
+  clients,
+  options: {
+    users: { ...onePerson(), claims: () => ({ ...everyClaim, ...user.said }) },
+    scopes: { roles, rank, salary },
+  },
+})
 
-const startClaimsHost = async (): Promise<ClaimsHost> => {
-  const roles = { description: 'Know your roles', claims: ['roles'], optional: true }
-  const rank = { description: 'Know your rank', claims: ['rank'] }
-  const salary: ScopeOptions = {
-    description: 'Know your salary',
-    claims: ['salary', 'rank'],
-    optional: true,
-    risk: 'high',
-  }
-  const users = { ...onePerson(), claims: () => ({ ...everyClaim, ...claimsHost.said }) }
-  const host = await startHost({ clients, options: { users, scopes: { roles, rank, salary } } })
-  const signedInBrowser = new RawBrowser(host.app)
-  const claimsHost: ClaimsHost = {
-    ...host,
-    said: {},
-    verify: async (jwt, audience) => {
-      const { body } = await supertest(host.app).get('/oauth/jwks')
-      const options = { issuer, audience, requiredClaims: ['sub'] }
-      return (await jwtVerify(jwt, createLocalJWKSet(body), options)).payload
-    },
-    toldBy: async (answer, client_id = 'lean') => {
-      const tokens = await answerOf(redeem(host, codeOf(answer), { client_id }))
-      return {
-        tokens,
-        idToken: ofTheUser(await claimsHost.verify(tokens.id_token, client_id)),
-        userinfo: (await userinfo(host, tokens.access_token)).body,
-      }
-    },
-    told: async (url, client_id) =>
-      claimsHost.toldBy(await signedInBrowser.grant(url, grace.email, grace.password), client_id),
-  }
-  return claimsHost
-}
-
-/** The host of the test file, from its first test on. */
-export let host: ClaimsHost
 /** To be called once by a test file. Before each test nothing is allowed, and the user has every claim. */
 export const withClaims = (): void => {
-  beforeAll(async () => {
-    host = await startClaimsHost()
-  })
-  afterAll(() => host.close())
+  beforeAll(host.start)
+  afterAll(host.close)
   beforeEach(async () => {
-    host.said = {}
+    user.said = {}
     await consents().delete()
   })
 }
+
+/** Verifies an ID token of a client, or a JWT of UserInfo. */
+export const verify = async (jwt: string, audience: string): Promise<JWTPayload> => {
+  const { body } = await supertest(host.app).get('/oauth/jwks')
+  const options = { issuer, audience, requiredClaims: ['sub'] }
+  return (await jwtVerify(jwt, createLocalJWKSet(body), options)).payload
+}
+
+/** What the client of an answer receives. */
+export const toldBy = async (answer: Answer, client_id = 'lean'): Promise<Received> => {
+  const tokens = await answerOf(redeem(host, codeOf(answer), { client_id }))
+  return {
+    tokens,
+    idToken: ofTheUser(await verify(tokens.id_token, client_id)),
+    userinfo: (await userinfo(host, tokens.access_token)).body,
+  }
+}
+
+/** The user signs in and allows; returns what the client receives. */
+export const told = async (url: string, client_id?: string): Promise<Received> =>
+  toldBy(await browser().grant(url, grace.email, grace.password), client_id)
+
 export const consents = () => host.database.knex(`${host.database.tablePrefix}consents`)
 export const browser = () => new RawBrowser(host.app)
 /** An error that goes back to the client. */

@@ -19,6 +19,10 @@ import {
   scopeLines,
   signedIn,
   sub,
+  told,
+  toldBy,
+  user,
+  verify,
   withClaims,
 } from './claims-host.ts'
 
@@ -44,14 +48,14 @@ describe('the standard scopes', () => {
     ['openid phone', { phone_number, phone_number_verified }],
     [everyScope, standardClaims],
   ])('%s returns exactly its claims in UserInfo', async (scope, claims) => {
-    const { idToken, userinfo } = await host.told(authorizeUrl({ ...lean, scope }))
+    const { idToken, userinfo } = await told(authorizeUrl({ ...lean, scope }))
     expect(userinfo).toEqual({ sub, ...claims })
     expect(idToken).toEqual({ sub })
   })
 
   test('are in the ID token too if the client is registered with id_token_scope_claims', async () => {
     const url = authorizeUrl({ ...lean, client_id: 'full', scope: everyScope })
-    const { idToken } = await host.told(url, 'full')
+    const { idToken } = await told(url, 'full')
     expect(idToken).toEqual({ sub, ...standardClaims })
   })
 })
@@ -76,11 +80,11 @@ describe('the claims parameter', () => {
         phone_number: { value: { phone_number } },
         auth_time: { essential: true },
       }
-      const received = await host.told(asking({ [place]: claims }))
+      const received = await told(asking({ [place]: claims }))
       const { birthdate, gender } = everyClaim
-      const told = { sub, name, given_name, family_name, nickname, birthdate, gender, address, rank }
+      const expected = { sub, name, given_name, family_name, nickname, birthdate, gender, address, rank }
       expect([received.userinfo, received.idToken]).toEqual(
-        place === 'userinfo' ? [told, { sub }] : [{ sub }, told],
+        place === 'userinfo' ? [expected, { sub }] : [{ sub }, expected],
       )
     },
   )
@@ -89,11 +93,11 @@ describe('the claims parameter', () => {
     'with another value leaves the claim of %s out where it was requested, although a scope reveals it',
     async (client_id) => {
       const [more, name] = [{ client_id, scope: 'openid profile' }, { value: 'Another User' }]
-      const { userinfo, idToken } = await host.told(asking({ userinfo: { name } }, more), client_id)
+      const { userinfo, idToken } = await told(asking({ userinfo: { name } }, more), client_id)
       expect(userinfo).toMatchObject({ nickname: everyClaim.nickname })
       expect(userinfo).not.toHaveProperty('name')
       expect('name' in idToken).toBe(client_id === 'full')
-      const again = await host.told(asking({ id_token: { name } }, more), client_id)
+      const again = await told(asking({ id_token: { name } }, more), client_id)
       expect(again.idToken).not.toHaveProperty('name')
       expect(again.userinfo).toHaveProperty('name')
     },
@@ -101,22 +105,22 @@ describe('the claims parameter', () => {
 
   test('may request different claims for each place, also after a refresh', async () => {
     const claims = { userinfo: { given_name: null, address: { essential: true } }, id_token: { email: null } }
-    const { tokens, userinfo: told, idToken } = await host.told(asking(claims, { scope: 'openid email' }))
-    expect(told).toEqual({ sub, given_name: 'Grace', address, email, email_verified })
+    const { tokens, userinfo: received, idToken } = await told(asking(claims, { scope: 'openid email' }))
+    expect(received).toEqual({ sub, given_name: 'Grace', address, email, email_verified })
     expect(idToken).toEqual({ sub, email })
     const refreshed = await answerOf(refresh(host, tokens.refresh_token, credentials))
-    expect(ofTheUser(await host.verify(refreshed.id_token, 'lean'))).toEqual(idToken)
-    expect((await userinfo(host, refreshed.access_token)).body).toEqual(told)
+    expect(ofTheUser(await verify(refreshed.id_token, 'lean'))).toEqual(idToken)
+    expect((await userinfo(host, refreshed.access_token)).body).toEqual(received)
   })
 
   test('is accepted if it is unknown, empty or absent', async () => {
-    host.said = { name: '', nickname: null }
+    user.said = { name: '', nickname: null }
     const members = { name: null, nickname: { essential: true }, shoe_size: { essential: true } }
     const claims = { userinfo: members, id_token: members, other: { name: null } }
-    const { userinfo, idToken } = await host.told(asking(claims))
+    const { userinfo, idToken } = await told(asking(claims))
     expect({ userinfo, idToken }).toEqual({ userinfo: { sub }, idToken: { sub } })
     for (const empty of ['{}', '{"userinfo":{}}', '{"id_token":{},"userinfo":{}}'])
-      expect((await host.told(asking(empty))).userinfo).toEqual({ sub })
+      expect((await told(asking(empty))).userinfo).toEqual({ sub })
   })
 
   test('is invalid_request by redirect unless it is one object of objects, not too long and without control characters', async () => {
@@ -149,7 +153,7 @@ describe('a subject that is asked for', () => {
     const silent = (claims: Claims, more = {}) => agent.get(asking(claims, { prompt: 'none', ...more }))
     expect(clientAnswer(await silent(about(sub)))).toEqual(refusal('login_required'))
     const done = await agent.grant(asking(about(sub)), grace.email, grace.password)
-    const { tokens } = await host.toldBy(done)
+    const { tokens } = await toldBy(done)
     for (const right of [
       about(sub),
       { userinfo: { sub: { value: sub } } },
@@ -184,8 +188,8 @@ describe('acr', () => {
     ['essential whatever it is', { essential: true }],
     ['preferred', { values: ['urn:mace:incommon:iap:silver'] }],
   ])('%s is accepted, and no acr is returned', async (_, acr) => {
-    const { tokens } = await host.told(asking({ id_token: { acr } }))
-    expect(await host.verify(tokens.id_token, 'lean')).not.toHaveProperty('acr')
+    const { tokens } = await told(asking({ id_token: { acr } }))
+    expect(await verify(tokens.id_token, 'lean')).not.toHaveProperty('acr')
   })
 
   test.each([
@@ -218,7 +222,7 @@ test.each(algorithms)(
       expect(res.headers['cache-control']).toBe('no-store')
       signed = res.text ?? Buffer.from(res.body).toString()
       expect(decodeProtectedHeader(signed)).toMatchObject({ alg: algorithm, kid: expect.any(String) })
-      const { iat, ...claims } = await host.verify(signed, client_id)
+      const { iat, ...claims } = await verify(signed, client_id)
       expect(claims).toEqual({ iss: issuer, aud: client_id, sub, ...standardClaims })
       expect(Number.isInteger(iat)).toBe(true)
     }
@@ -237,16 +241,16 @@ describe('a claim that no scope of the client reveals', () => {
   test.each([
     ['narrow', { sub }],
     ['ours', { sub, name: everyClaim.name }],
-  ])('is neither on the page nor released, for the client %s', async (client_id, told) => {
-    host.said = { salary: 5000 }
+  ])('is neither on the page nor released, for the client %s', async (client_id, released) => {
+    user.said = { salary: 5000 }
     const agent = browser()
     let done = await signedIn(agent, asking(claims, { client_id }))
     if (client_id === 'narrow') {
       expect(scopeLines(done)).toEqual([signIn])
       done = await agent.decide(done, 'allow')
     }
-    const { userinfo, idToken } = await host.toldBy(done, client_id)
-    expect(userinfo).toEqual(told)
+    const { userinfo, idToken } = await toldBy(done, client_id)
+    expect(userinfo).toEqual(released)
     expect(idToken).not.toHaveProperty('salary')
     codeOf(await agent.get(asking(claims, { client_id, prompt: 'none' })))
   })
@@ -254,18 +258,18 @@ describe('a claim that no scope of the client reveals', () => {
 
 describe('a claim of a scope that is optional and sensitive', () => {
   test('is shown like the scope, and only released if the user ticks it', async () => {
-    host.said = { salary: 5000 }
+    user.said = { salary: 5000 }
     const line = 'See: salary salary: 5000 Sensitive · Optional'
     const agent = browser()
     const url = asking({ id_token: { salary: null } }, { client_id: 'payroll' })
     const page = await signedIn(agent, url)
     expect(scopeLines(page)).toEqual([signIn, line])
-    const unticked = await host.toldBy(await agent.decide(page, 'allow'), 'payroll')
+    const unticked = await toldBy(await agent.decide(page, 'allow'), 'payroll')
     expect(unticked.idToken).not.toHaveProperty('salary')
     const again = await agent.open(url)
     expect(scopeLines(again)).toEqual([line.replace('salary salary', 'salary New salary'), signIn])
     const done = await agent.decide(again, 'allow', { 'scope:claim"salary': 'on' })
-    expect((await host.toldBy(done, 'payroll')).idToken).toMatchObject({ salary: 5000 })
+    expect((await toldBy(done, 'payroll')).idToken).toMatchObject({ salary: 5000 })
     codeOf(await agent.get(`${url}&prompt=none`))
   })
 
@@ -292,7 +296,7 @@ describe('a scope that the client loses', () => {
     const page = await agent.signIn(login, grace.email, grace.password)
     expect(scopeLines(page)).toEqual([signIn, 'Know your roles roles: admiral Optional'])
     const done = await agent.decide(page, 'allow', { 'scope:roles': 'on' })
-    const { tokens, userinfo } = await host.toldBy(done, 'payroll')
+    const { tokens, userinfo } = await toldBy(done, 'payroll')
     expect(tokens.scope).toBe('openid roles')
     expect(userinfo).toEqual({ sub, roles: everyClaim.roles })
   })
@@ -309,13 +313,13 @@ describe('a scope that the client loses', () => {
   test('between Allow and the token is left out of it', async () => {
     const done = await granted()
     await loses()
-    const { tokens, idToken } = await host.toldBy(done, 'payroll')
+    const { tokens, idToken } = await toldBy(done, 'payroll')
     expect(tokens.scope).toBe('openid roles')
     expect(idToken).toEqual({ sub, roles: everyClaim.roles })
   })
 
   test('after the token is no longer in it, nor are its claims', async () => {
-    const { tokens, userinfo: before } = await host.toldBy(await granted(), 'payroll')
+    const { tokens, userinfo: before } = await toldBy(await granted(), 'payroll')
     expect(before).toMatchObject({ name: everyClaim.name, rank: 7 })
     await loses()
     const { body } = await userinfo(host, tokens.access_token)
@@ -354,13 +358,13 @@ describe('consent', () => {
     const agent = browser()
     codeOf(await agent.decide(await signedIn(agent, asking(phone)), 'allow'))
     const { birthdate } = everyClaim
-    expect((await host.toldBy(await agent.get(asking(phone)))).userinfo).toEqual({ sub, phone_number })
+    expect((await toldBy(await agent.get(asking(phone)))).userinfo).toEqual({ sub, phone_number })
     codeOf(await agent.get(authorizeUrl(lean)))
     const more = { userinfo: { phone_number: null }, id_token: { birthdate: null } }
     await isAskedAgain(agent, asking(more))
     const page = await agent.open(asking(more))
     expect(scopeLines(page)).toEqual([`See who you are New ${phone_number} · Date of birth: ${birthdate}`])
-    expect((await host.toldBy(await agent.decide(page, 'allow'))).idToken).toEqual({ sub, birthdate })
+    expect((await toldBy(await agent.decide(page, 'allow'))).idToken).toEqual({ sub, birthdate })
     for (const claims of [more, phone]) codeOf(await agent.get(asking(claims, { prompt: 'none' })))
   })
 
@@ -384,10 +388,10 @@ describe('consent', () => {
       const { 'scope:roles': box, ...fields } = fieldsOf(page, 'value="allow"')
       expect(box).toBe('on')
       const done = await agent.follow(await agent.post('/oauth/consent', { ...fields, decision: 'allow' }))
-      const { tokens, idToken, userinfo } = await host.toldBy(done)
+      const { tokens, idToken, userinfo } = await toldBy(done)
       expect([tokens.scope, idToken, userinfo]).toEqual(['openid', { sub }, { sub }])
       // While it is ticked it is released.
-      const ticked = await host.toldBy(await agent.decide(await agent.open(url), 'allow'))
+      const ticked = await toldBy(await agent.decide(await agent.open(url), 'allow'))
       expect(ticked.userinfo.roles).toEqual(['admiral'])
     },
   )
@@ -396,6 +400,6 @@ describe('consent', () => {
     const agent = browser()
     const page = await signedIn(agent, authorizeUrl(lean))
     const more = { 'scope:claim:email': 'on', 'claim:email': 'on', claims: '{"userinfo":{"email":null}}' }
-    expect((await host.toldBy(await agent.decide(page, 'allow', more))).userinfo).toEqual({ sub })
+    expect((await toldBy(await agent.decide(page, 'allow', more))).userinfo).toEqual({ sub })
   })
 })

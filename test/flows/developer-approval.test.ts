@@ -1,5 +1,4 @@
 import type { AuthEvent } from '../../lib/index.ts'
-import { textOf } from '../support/connected-clients.ts'
 import {
   developers,
   events,
@@ -17,7 +16,7 @@ import {
 } from '../support/developers.ts'
 import { authorizeUrl, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
@@ -245,8 +244,8 @@ describe('owners', () => {
 
   test('an erased user leaves disabled clients without an owner', async () => {
     const { oauth, ...own } = await startHost({ options: { developers } })
-    const { clientId } = await register(await signedIn(ada, { oauth, ...own }))
-    const other = await register(await signedIn(bob, { oauth, ...own }))
+    const { clientId } = await register(await signedIn(ada, own))
+    const other = await register(await signedIn(bob, own))
     expect((await oauth.users.export(1)).clients).toEqual([clientId])
     await oauth.users.erase(1)
     expect(await oauth.clients.get(clientId)).toMatchObject({ disabled: true })

@@ -1,6 +1,5 @@
 import type { HostLogin } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { textOf } from '../support/connected-clients.ts'
 import {
   desk,
   developers,
@@ -22,7 +21,7 @@ import {
 import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { ada, bob } from '../support/tokens.ts'
 
@@ -109,7 +108,7 @@ describe('who may register clients', () => {
     }
     const login = await own.open(at('rotate', clientId))
     const back = await own.submit(login, 'name="password"', { password: ada.password })
-    expect(textOf(back)).toContain('Create a new secret for Order Desk ?')
+    expect(textOf(back)).toContain('Create a new secret for Order Desk?')
     const form = fieldsOf(back, 'name="decision"')
     await becomeOld()
     const late = await own.follow(await own.post(at('rotate', clientId), form))

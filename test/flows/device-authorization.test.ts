@@ -14,7 +14,7 @@ import {
 } from '../support/device.ts'
 import { clients, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
 
 let host: Host
@@ -33,11 +33,6 @@ afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
 
 const browser = () => new RawBrowser(host.app)
-const textOf = ({ html }: Answer): string =>
-  html
-    .replaceAll('<wbr>', '')
-    .replace(/<[^>]+>/g, ' ')
-    .replace(/\s+/g, ' ')
 const headingOf = ({ html }: Answer): string =>
   (/<h1[^>]*>(.*?)<\/h1>/s.exec(html)?.[1] ?? '').replace(/<[^>]+>/g, '').trim()
 const connected = 'Your device is connected'

@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto'
+import { request as httpRequest, type RequestListener } from 'node:http'
+import type { TLSSocket } from 'node:tls'
 import express from 'express'
 import { type ClientSeed, resourceServer } from '../../lib/index.ts'
 import { listen, openServer, type TestServer } from '../support/client-server.ts'
@@ -8,8 +10,6 @@ import {
   type Authority,
   type Certificate,
   createAuthority,
-  forwardTo,
-  headerFormats,
   openMutualTls,
   publicJwk,
   selfSigned,
@@ -18,6 +18,36 @@ import {
 import { codeFor, type Fields } from '../support/tokens.ts'
 
 // Certificates of a private authority, over TLS connections that end in the app or at a proxy.
+
+/** What a proxy sends for a certificate, or the empty string. */
+type HeaderFormat = (certificate: X509Certificate | undefined) => string
+
+/** The formats that proxies use. */
+const headerFormats = {
+  'RFC 9440': (certificate) => (certificate ? `:${certificate.raw.toString('base64')}:` : ''),
+  nginx: (certificate) => encodeURIComponent(certificate?.toString() ?? ''),
+  AWS: (certificate) =>
+    encodeURIComponent(certificate?.toString() ?? '').replace(/%(2B|3D|2F)/g, decodeURIComponent),
+  HAProxy: (certificate) => certificate?.raw.toString('base64') ?? '',
+  Apache: (certificate) => certificate?.toString().trim().replaceAll('\n', ' ') ?? '(null)',
+} satisfies Readonly<Record<string, HeaderFormat>>
+
+/** Forwards requests to an app, with the certificate in a header that replaces any which the client sent. */
+const forwardTo =
+  (origin: string, { header, format }: { header: string; format: HeaderFormat }): RequestListener =>
+  (req, res) => {
+    const headers = {
+      ...req.headers,
+      [header]: format((req.socket as TLSSocket).getPeerX509Certificate()),
+      'x-forwarded-proto': 'https',
+    }
+    const { method, url } = req
+    const forwarded = httpRequest(origin + url, { method, headers }, (answer) => {
+      res.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(res)
+    })
+    req.pipe(forwarded)
+  }
 
 const scope = 'openid notes:read'
 const subject = '/C=DE/O=Müller, Söhne/CN=Shop One'

@@ -19,12 +19,11 @@ import {
   options,
   request,
   table,
-  textOf,
   tokensFor,
   withOrganizations,
 } from '../support/organizations.ts'
 import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 
@@ -175,7 +174,12 @@ describe('connected apps', () => {
     const { agent, acmes } = await both()
     const page = await removalOf(agent, 'Globex')
     const fields = fieldsOf(page, 'csrf_token')
-    expect(fields).toEqual({ client_id: 'web', organization: globex.id, csrf_token: expect.any(String) })
+    expect(fields).toEqual({
+      client_id: 'web',
+      organization: globex.id,
+      decision: 'remove',
+      csrf_token: expect.any(String),
+    })
     expectErrorPage(await agent.post('/oauth/account', { ...fields, organization: 'acme' }), 403)
     const { organization: _, ...without } = fields
     expectErrorPage(await agent.post('/oauth/account', without), 403)

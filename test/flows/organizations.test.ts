@@ -20,14 +20,13 @@ import {
   request,
   scope,
   table,
-  textOf,
   tokensFor,
   told,
   visit,
   withOrganizations,
 } from '../support/organizations.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 withOrganizations()

@@ -3,19 +3,33 @@
 
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { verifyPassword } from '../../lib/passwords/passwords.ts'
-import {
-  expectRotation,
-  type ImportHost,
-  type Known,
-  refreshWith,
-  startImportHost,
-} from '../support/import-host.ts'
+import type { Host } from '../support/host.ts'
+import { type ImportHost, type Known, startImportHost } from '../support/import-host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { describeWith, services } from '../support/services.ts'
-import { answerOf, post } from '../support/tokens.ts'
+import { answerOf, type Fields, post, type TokenAnswer } from '../support/tokens.ts'
 import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from './peer-database.ts'
 
 jest.setTimeout(60_000)
+
+const refreshWith = (
+  host: Host,
+  { client_id, client_secret }: Known,
+  refresh_token = '',
+  more: Fields = {},
+) => post(host, { grant_type: 'refresh_token', client_id, client_secret, refresh_token, ...more })
+
+/** What every imported refresh token must do: it works once, and its second use ends what followed from it. */
+const expectRotation = async (host: Host, known: Known): Promise<TokenAnswer> => {
+  const first = await answerOf(refreshWith(host, known, known.refresh_token))
+  expect(first.refresh_token).toMatch(/^lk_rt_/)
+  const second = await answerOf(refreshWith(host, known, first.refresh_token))
+  const replayed = await refreshWith(host, known, known.refresh_token)
+  expect(replayed.body).toMatchObject({ error: 'invalid_grant' })
+  const ended = await refreshWith(host, known, second.refresh_token)
+  expect(ended.body).toMatchObject({ error: 'invalid_grant' })
+  return first
+}
 
 type Answer<Name extends string> = Readonly<Record<Name, Known>>
 

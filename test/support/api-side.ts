@@ -4,8 +4,8 @@ import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { callback, clients, pkce, secret } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
-import { type Asked, type Fields, type Form, given, type Target, writesNothing } from './target.ts'
-import { ada, type TokenAnswer } from './tokens.ts'
+import { type Asked, type Fields, type Form, type Target, writesNothing } from './target.ts'
+import { ada, given, type TokenAnswer } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 
@@ -46,7 +46,10 @@ export const tokensOf = (answer: Answer): TokenAnswer => {
 }
 
 const statuses: Readonly<Record<string, number>> = {
-  ...{ invalid_client: 401, invalid_token: 401, insufficient_scope: 403, temporarily_unavailable: 503 },
+  invalid_client: 401,
+  invalid_token: 401,
+  insufficient_scope: 403,
+  temporarily_unavailable: 503,
 }
 
 /**

@@ -85,16 +85,3 @@ export const rewritingHeaders =
     res.writeHead = changed as typeof writeHead
     next()
   }
-
-/** Changes the query of every request, as a rewrite rule or a sanitiser does. */
-export const rewritingQuery =
-  (rewrite: (query: URLSearchParams) => void): RequestHandler =>
-  (req, _res, next) => {
-    const [path = '', search = ''] = req.url.split('?')
-    if (search !== '') {
-      const query = new URLSearchParams(search)
-      rewrite(query)
-      req.url = `${path}?${query}`
-    }
-    next()
-  }

@@ -104,9 +104,15 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
   return {
     id: id.toString('base64url'),
     row: (subject) => ({
-      ...{ hash: sha256(id.toString('base64url')).toString('base64url'), subject, name: 'Key' },
-      ...{ credential_id: id.toString('base64url'), public_key: key.toString('base64url'), counter: 0 },
-      ...{ transports: 'usb', backed_up: 0, created_at: 1_790_000_000 },
+      hash: sha256(id.toString('base64url')).toString('base64url'),
+      subject,
+      name: 'Key',
+      credential_id: id.toString('base64url'),
+      public_key: key.toString('base64url'),
+      counter: 0,
+      transports: 'usb',
+      backed_up: 0,
+      created_at: 1_790_000_000,
     }),
     create: (options, lies = {}) => {
       const { rpId = options.rp?.id ?? '', flags = normal, counter = uses } = lies

@@ -1,8 +1,8 @@
 import { callback } from './host.ts'
 import { claimsOf } from './outcomes.ts'
 import { type Answer, fieldsOf, type RawBrowser } from './raw-browser.ts'
-import { type Asked, type Fields, type Form, given, type Target } from './target.ts'
-import { ada, type TokenAnswer, web } from './tokens.ts'
+import type { Asked, Fields, Form, Target } from './target.ts'
+import { ada, given, type TokenAnswer, web } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 

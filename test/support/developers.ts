@@ -1,5 +1,5 @@
 import type { AuthEvent, DeveloperOptions } from '../../lib/index.ts'
-import { authorizeUrl, type Host, startHost } from './host.ts'
+import { authorizeUrl, type Host, laterHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 import { ada, bob, redeem } from './tokens.ts'
@@ -8,10 +8,8 @@ export const root = '/oauth/developer'
 export const redirectUri = 'https://desk.example.com/callback'
 /** What was announced. */
 export const events: AuthEvent[] = []
-/** The host of the test file, from its first test on. */
-export let host: Host
 /** What `allow` returns, by the name of the user; a function as `redirectUris` takes the place of the usual one. */
-export let says: Record<string, unknown>
+export const says: Record<string, unknown> = {}
 
 export const developers: DeveloperOptions = {
   allow: (user) => says[String(user.email)] as boolean,
@@ -21,15 +19,18 @@ export const developers: DeveloperOptions = {
     typeof says.redirectUris === 'function' ? says.redirectUris(uri) : !uri.includes('//forbidden.'),
 }
 
+export const host = laterHost({ options: { developers } })
+
 /** To be called once by a test file. Before each test both users may register clients, and have none. */
 export const withDevelopers = (): void => {
   beforeAll(async () => {
-    host = await startHost({ options: { developers } })
+    await host.start()
     host.oauth.events.on('*', (event) => events.push(event))
   })
-  afterAll(() => host.close())
+  afterAll(host.close)
   beforeEach(async () => {
-    says = { [ada.email]: true, [bob.email]: true }
+    delete says.redirectUris
+    Object.assign(says, { [ada.email]: true, [bob.email]: true })
     for (const name of ['client_owners', 'throttles']) await table(name).delete()
     events.length = 0
   })
@@ -40,7 +41,7 @@ export const table = (name: string) => host.database.knex(`${host.database.table
 export const typesOf = () => events.map(({ type }) => type).filter((type) => type.startsWith('client.'))
 
 /** A browser in which a developer is signed in. */
-export const signedIn = async (as = ada, at = host): Promise<RawBrowser> => {
+export const signedIn = async (as = ada, at: Pick<Host, 'app'> = host): Promise<RawBrowser> => {
   const agent = new RawBrowser(at.app)
   await agent.signIn(await agent.open(root), as.email, as.password)
   return agent

@@ -9,12 +9,16 @@ export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 /** A public client on a device, and a confidential one. */
 export const deviceClients: ClientSeed[] = [
   {
-    ...{ client_id: 'tv', client_name: 'Television', token_endpoint_auth_method: 'none' },
+    client_id: 'tv',
+    client_name: 'Television',
+    token_endpoint_auth_method: 'none',
     grant_types: [deviceGrant, 'refresh_token'],
     scope: 'openid profile email offline_access notes:read',
   },
   {
-    ...{ client_id: 'box', client_name: 'Box', client_secret: secret },
+    client_id: 'box',
+    client_name: 'Box',
+    client_secret: secret,
     grant_types: [deviceGrant, 'refresh_token'],
     scope: 'openid profile notes:read notes:write',
   },

@@ -75,8 +75,12 @@ export const userToken = (host: Host, fields: Fields = {}, visit: Visit = {}): P
 /** A token exchange by the client of the first API, for the second one. */
 export const exchange = (host: Host, subjectToken: string | undefined, fields: Fields = {}): supertest.Test =>
   post(host, {
-    ...{ grant_type: tokenExchangeGrantType, client_id: 'orders-api', client_secret: secret },
-    ...{ subject_token: subjectToken, subject_token_type: tokenTypes.accessToken, resource: stock },
+    grant_type: tokenExchangeGrantType,
+    client_id: 'orders-api',
+    client_secret: secret,
+    subject_token: subjectToken,
+    subject_token_type: tokenTypes.accessToken,
+    resource: stock,
     ...fields,
   })
 

@@ -39,8 +39,17 @@ const openPostgresql = async (extra: readonly string[]): Promise<Instance> => {
   const folder = openServerFolder('postgres')
   const data = join(folder.path, 'data')
   await folder.run(postgresqlProgram('initdb') ?? 'initdb', [
-    ...['--pgdata', data, '--username', 'postgres', '--auth', 'trust'],
-    ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync'],
+    '--pgdata',
+    data,
+    '--username',
+    'postgres',
+    '--auth',
+    'trust',
+    '--encoding',
+    'UTF8',
+    '--locale',
+    'C',
+    '--no-sync',
   ])
   return instanceOf({
     folder,
@@ -48,17 +57,19 @@ const openPostgresql = async (extra: readonly string[]): Promise<Instance> => {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     program: postgresqlProgram('postgres') ?? 'postgres',
     parameters: [
-      ...[
-        '-D',
-        data,
-        '-p',
-        String(port),
-        '-c',
-        'listen_addresses=127.0.0.1',
-        '-c',
-        'unix_socket_directories=',
-      ],
-      ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=30', ...extra],
+      '-D',
+      data,
+      '-p',
+      String(port),
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      'unix_socket_directories=',
+      '-c',
+      'shared_buffers=16MB',
+      '-c',
+      'max_connections=30',
+      ...extra,
     ],
     // Fast, as init systems do it: SIGTERM would wait until the last client has gone.
     stopSignal: 'SIGINT',
@@ -69,22 +80,28 @@ const openPostgresql = async (extra: readonly string[]): Promise<Instance> => {
 export const installMariadb = async (folder: ServerFolder): Promise<string> => {
   const data = join(folder.path, 'data')
   await folder.run('mariadb-install-db', [
-    ...['--no-defaults', `--datadir=${data}`, '--auth-root-authentication-method=normal'],
-    ...['--skip-name-resolve', '--innodb-log-file-size=8M', '--innodb-flush-log-at-trx-commit=0'],
+    '--no-defaults',
+    `--datadir=${data}`,
+    '--auth-root-authentication-method=normal',
+    '--skip-name-resolve',
+    '--innodb-log-file-size=8M',
+    '--innodb-flush-log-at-trx-commit=0',
   ])
   return data
 }
 
 /** What every MariaDB of the tests is started with. */
 export const mariadbParameters = (path: string, data: string, port: number | undefined): string[] => [
-  ...[
-    '--no-defaults',
-    `--datadir=${data}`,
-    `--socket=${join(path, 'socket')}`,
-    `--pid-file=${join(path, 'pid')}`,
-  ],
-  ...['--bind-address=127.0.0.1', `--port=${port}`, '--skip-name-resolve', '--performance-schema=OFF'],
-  ...['--innodb-log-file-size=8M', '--innodb-buffer-pool-size=32M'],
+  '--no-defaults',
+  `--datadir=${data}`,
+  `--socket=${join(path, 'socket')}`,
+  `--pid-file=${join(path, 'pid')}`,
+  '--bind-address=127.0.0.1',
+  `--port=${port}`,
+  '--skip-name-resolve',
+  '--performance-schema=OFF',
+  '--innodb-log-file-size=8M',
+  '--innodb-buffer-pool-size=32M',
 ]
 
 const openMariadb = async (extra: readonly string[]): Promise<Instance> => {

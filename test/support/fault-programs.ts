@@ -50,7 +50,10 @@ export const openServerFolder = (account: string): ServerFolder => {
     launch: (program, parameters) => {
       const output = openSync(log, 'a')
       const child = spawn('setpriv', [...asAccount(account), '--pdeathsig=KILL', program, ...parameters], {
-        ...{ env, cwd: path, detached: true, stdio: ['ignore', output, output] },
+        env,
+        cwd: path,
+        detached: true,
+        stdio: ['ignore', output, output],
       })
       closeSync(output)
       return child

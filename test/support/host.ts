@@ -38,13 +38,20 @@ export const clients: ClientSeed[] = [
 
 export const people = [
   {
-    ...{ id: 1, email: 'ada@example.com', password: 'ada’s password', full_name: 'Ada Lovelace' },
+    id: 1,
+    email: 'ada@example.com',
+    password: 'ada’s password',
+    full_name: 'Ada Lovelace',
     confirmed_at: 1_700_000_000,
   },
   { id: 2, email: 'bob@example.com', password: 'bob’s password', full_name: 'Bob Byte', confirmed_at: null },
   {
-    ...{ id: 3, email: 'cut@example.com', password: 'cut’s password', full_name: 'Cut Off' },
-    ...{ confirmed_at: null, disabled_at: 1 },
+    id: 3,
+    email: 'cut@example.com',
+    password: 'cut’s password',
+    full_name: 'Cut Off',
+    confirmed_at: null,
+    disabled_at: 1,
   },
 ]
 
@@ -141,6 +148,38 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
     await database.close()
   }
   return { app, oauth, database, usersTable, close }
+}
+
+/** A host that several modules share as a constant. Its members can be read after it has started. */
+export interface LaterHost extends Host {
+  start(): Promise<void>
+}
+
+export const laterHost = (settings: HostSettings = {}): LaterHost => {
+  let host: Host | undefined
+  const started = (): Host => {
+    if (host === undefined)
+      throw new Error('the host has not started; tests may use it, and hooks after start()')
+    return host
+  }
+  return {
+    get app() {
+      return started().app
+    },
+    get oauth() {
+      return started().oauth
+    },
+    get database() {
+      return started().database
+    },
+    get usersTable() {
+      return started().usersTable
+    },
+    close: () => started().close(),
+    start: async () => {
+      host = await startHost(settings)
+    },
+  }
 }
 
 /** A PKCE pair (RFC 7636). */

@@ -3,7 +3,6 @@ import knex, { type Knex } from 'knex'
 import type { CliOutcome } from './cli-process.ts'
 import { openCommandLine } from './command-line.ts'
 import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
-import { answerOf, type Fields, post, type TokenAnswer } from './tokens.ts'
 
 const configuration = `export default {
   database: { client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true },
@@ -50,7 +49,8 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   const database = { knex: file, tablePrefix: 'oauth_', close: () => file.destroy() }
   await createUsers(database, 'oauth_people')
   const host = await startHost({
-    ...{ database, clients: [] },
+    database,
+    clients: [],
     options: { scopes: { read: 'Read', write: 'Write' }, refreshTokenGracePeriod: 0, ...settings.options },
   })
   return {
@@ -77,23 +77,4 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
       await cli.close()
     },
   }
-}
-
-export const refreshWith = (
-  host: Host,
-  { client_id, client_secret }: Known,
-  refresh_token = '',
-  more: Fields = {},
-) => post(host, { grant_type: 'refresh_token', client_id, client_secret, refresh_token, ...more })
-
-/** What every imported refresh token must do: it works once, and its second use ends what followed from it. */
-export const expectRotation = async (host: Host, known: Known): Promise<TokenAnswer> => {
-  const first = await answerOf(refreshWith(host, known, known.refresh_token))
-  expect(first.refresh_token).toMatch(/^lk_rt_/)
-  const second = await answerOf(refreshWith(host, known, first.refresh_token))
-  const replayed = await refreshWith(host, known, known.refresh_token)
-  expect(replayed.body).toMatchObject({ error: 'invalid_grant' })
-  const ended = await refreshWith(host, known, second.refresh_token)
-  expect(ended.body).toMatchObject({ error: 'invalid_grant' })
-  return first
 }

@@ -7,11 +7,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import type { TLSSocket } from 'node:tls'
 import { exportJWK, type JWK } from 'jose'
 import * as undici from 'undici'
 import type { TestServer } from './client-server.ts'
-import type { Fields } from './tokens.ts'
+import { type Fields, given } from './tokens.ts'
 
 /** A certificate with its key, both PEM. */
 export interface Certificate {
@@ -102,36 +101,6 @@ export const openMutualTls = async (
   }
 }
 
-/** What a proxy sends for a certificate, or the empty string. */
-export type HeaderFormat = (certificate: X509Certificate | undefined) => string
-
-/** The formats that proxies use. */
-export const headerFormats = {
-  'RFC 9440': (certificate) => (certificate ? `:${certificate.raw.toString('base64')}:` : ''),
-  nginx: (certificate) => encodeURIComponent(certificate?.toString() ?? ''),
-  AWS: (certificate) =>
-    encodeURIComponent(certificate?.toString() ?? '').replace(/%(2B|3D|2F)/g, decodeURIComponent),
-  HAProxy: (certificate) => certificate?.raw.toString('base64') ?? '',
-  Apache: (certificate) => certificate?.toString().trim().replaceAll('\n', ' ') ?? '(null)',
-} satisfies Readonly<Record<string, HeaderFormat>>
-
-/** Forwards requests to an app, with the certificate in a header that replaces any which the client sent. */
-export const forwardTo =
-  (origin: string, { header, format }: { header: string; format: HeaderFormat }): RequestListener =>
-  (req, res) => {
-    const headers = {
-      ...req.headers,
-      [header]: format((req.socket as TLSSocket).getPeerX509Certificate()),
-      'x-forwarded-proto': 'https',
-    }
-    const { method, url } = req
-    const forwarded = httpRequest(origin + url, { method, headers }, (answer) => {
-      res.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(res)
-    })
-    req.pipe(forwarded)
-  }
-
 interface Sending {
   readonly certificate?: Certificate
   /** Of the server. */
@@ -147,7 +116,6 @@ export const send = async (
   url: string,
   { certificate, ca, form, token, headers }: Sending = {},
 ): Promise<{ status: number; body: Record<string, unknown> }> => {
-  const pairs = Object.entries(form ?? {}).filter((pair): pair is [string, string] => pair[1] !== undefined)
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       method: form ? 'POST' : 'GET',
@@ -162,7 +130,7 @@ export const send = async (
     const sent = url.startsWith('https:')
       ? httpsRequest(url, secure, resolve)
       : httpRequest(url, options, resolve)
-    sent.on('error', reject).end(form && new URLSearchParams(pairs).toString())
+    sent.on('error', reject).end(form && new URLSearchParams(given(form)).toString())
   })
   const body = await text(response)
   return { status: response.statusCode ?? 0, body: body.startsWith('{') ? JSON.parse(body) : { body } }

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../../lib/index.ts'
-import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
+import { authorizeUrl, callback, clients, laterHost, secret } from './host.ts'
 import { codeOf, withoutOwnScript } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
@@ -28,8 +28,20 @@ export const options: Partial<AuthRouterOptions> = {
   logger: { info: () => {}, warn: () => {}, error: (...words) => void logged.push(words) },
 }
 
-/** The host of the test file, from its first test on. */
-export let host: Host
+export const host = laterHost({
+  options,
+  clients: [
+    ...clients,
+    {
+      client_id: 'ours',
+      client_name: 'Ours',
+      client_secret: secret,
+      redirect_uris: [callback],
+      scope: 'openid',
+      first_party: true,
+    },
+  ],
+})
 /** What was announced. */
 export const events: AuthEvent[] = []
 
@@ -37,20 +49,7 @@ export const events: AuthEvent[] = []
 export const withOrganizations = (): void => {
   beforeAll(async () => {
     signedIn.clear()
-    host = await startHost({
-      options,
-      clients: [
-        ...clients,
-        {
-          client_id: 'ours',
-          client_name: 'Ours',
-          client_secret: secret,
-          redirect_uris: [callback],
-          scope: 'openid',
-          first_party: true,
-        },
-      ],
-    })
+    await host.start()
     host.app.get(
       '/api/organization',
       host.oauth.requireToken(),
@@ -58,7 +57,7 @@ export const withOrganizations = (): void => {
     )
     host.oauth.events.on('*', (event) => events.push(event))
   })
-  afterAll(() => host.close())
+  afterAll(host.close)
   afterEach(() => jest.restoreAllMocks())
   beforeEach(async () => {
     members.clear()
@@ -75,12 +74,6 @@ export const scope = 'openid email notes:read offline_access'
 export const request = { client_id: 'web', scope, state: 's' }
 export const isConsent = ({ status, url }: Answer) => ({ status, path: url.pathname })
 export const consentPage = { status: 200, path: '/oauth/consent' }
-/** The text of a page, without its markup. */
-export const textOf = ({ html }: Answer): string =>
-  html
-    .replace(/<\/?bdi>/g, '')
-    .replace(/<[^>]+>/g, ' ')
-    .replace(/\s+/g, ' ')
 /** What of a hostile name a browser would act upon. */
 export const aliveIn = ({ html }: Answer): string[] =>
   ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))

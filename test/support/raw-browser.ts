@@ -28,6 +28,14 @@ export const formOf = (html: string, has: string): Form => {
 /** The fields of the form that holds this text. */
 export const fieldsOf = (page: Answer, has: string): Fields => formOf(page.html, has).fields
 
+/** The text of a page, without its markup. */
+export const textOf = ({ html }: Answer): string =>
+  html
+    .replace(/<\/?(?:bdi|wbr)>/g, '')
+    .replace(/<head>[\s\S]*<\/head>|<[^>]+>/g, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+
 /** Where an answer sends the browser. */
 export const locationOf = ({ location, status, html }: Answer): URL => {
   if (location === undefined) throw new Error(`expected a redirect, got ${status}: ${html}`)

@@ -33,7 +33,8 @@ export interface Recipe {
 }
 
 const connection = (path: string) => ({
-  ...{ client: 'better-sqlite3', useNullAsDefault: true },
+  client: 'better-sqlite3',
+  useNullAsDefault: true,
   connection: { filename: join(path, 'app.sqlite') },
 })
 
@@ -62,13 +63,15 @@ const fill = async (path: string): Promise<void> => {
  */
 export const compileFolder = ({ path }: HostFolder): string => {
   const compilerOptions = {
-    ...{ rootDir: root, outDir: 'dist', noEmit: false, allowJs: true, verbatimModuleSyntax: false },
-    ...{
-      erasableSyntaxOnly: false,
-      experimentalDecorators: true,
-      emitDecoratorMetadata: true,
-      types: ['node'],
-    },
+    rootDir: root,
+    outDir: 'dist',
+    noEmit: false,
+    allowJs: true,
+    verbatimModuleSyntax: false,
+    erasableSyntaxOnly: false,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    types: ['node'],
   }
   const project = {
     extends: join(root, 'tsconfig.json'),
@@ -195,6 +198,9 @@ export const redeemed = async (
 /** An authorization request of `web`. */
 export const authorizeAt = (issuer: string, parameters: Readonly<Record<string, string>> = {}): string =>
   `${issuer}/authorize?${new URLSearchParams({
-    ...{ client_id: 'web', response_type: 'code', redirect_uri: callback, scope: 'openid' },
+    client_id: 'web',
+    response_type: 'code',
+    redirect_uri: callback,
+    scope: 'openid',
     ...parameters,
   })}`

@@ -2,7 +2,7 @@ import supertest from 'supertest'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { callback, clients, type Host, type HostSettings, secret, startHost } from './host.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
-import { ada, type Fields, post, type TokenAnswer, web } from './tokens.ts'
+import { ada, type Fields, given, post, type TokenAnswer, web } from './tokens.ts'
 
 /** Resources of a host: two with opaque access tokens, two with JWTs. */
 export const notes = 'https://app.example.com/mcp'
@@ -34,7 +34,10 @@ export const resourceOptions: Partial<AuthRouterOptions> = {
       introspection: ['notes-api'],
       claims: (user, { clientId }) => ({
         tier: user ? `of ${user.full_name}` : `of ${clientId}`,
-        ...{ sub: 'forged', auth_time: 1, acr: 'forged', authorization_id: 'forged' },
+        sub: 'forged',
+        auth_time: 1,
+        acr: 'forged',
+        authorization_id: 'forged',
       }),
     },
     [photos]: { scopes: ['files:read'], accessToken: 'jwt' },
@@ -58,7 +61,7 @@ export const startResourceHost = ({ options, ...settings }: HostSettings = {}): 
 /** The query of `resource`, which may be repeated. */
 const withResources = (fields: Fields, resources: readonly string[]): string =>
   new URLSearchParams([
-    ...Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined),
+    ...Object.entries(given(fields)),
     ...resources.map((resource): [string, string] => ['resource', resource]),
   ]).toString()
 

@@ -24,7 +24,12 @@ export const sharedOptions = (
   database: Knex,
   { tablePrefix, usersTable }: SharedHost,
 ): AuthRouterOptions => ({
-  ...{ issuer, database, tablePrefix, logger: quiet, session: 'own', prune: false },
+  issuer,
+  database,
+  tablePrefix,
+  logger: quiet,
+  session: 'own',
+  prune: false,
   secrets: ['a secret of the tests that is long enough'],
   users: {
     table: usersTable,
@@ -39,7 +44,9 @@ export const sharedOptions = (
   // Processes read the keys again after a second.
   lifetimes: { signingKeyLead: 4 },
   features: {
-    ...{ registration: true, pushedRequests: true, deviceAuthorization: true },
+    registration: true,
+    pushedRequests: true,
+    deviceAuthorization: true,
     tokenExchange: { policy: () => true },
   },
 })

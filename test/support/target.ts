@@ -31,11 +31,6 @@ export type Fields = Readonly<Record<string, string>>
 /** Fields as a test writes them; undefined leaves one out. */
 export type Asked = Readonly<Record<string, string | undefined>>
 
-export const given = (fields: Asked): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
-
 export type Form = Fields | readonly [string, string][]
 export type Rows = Readonly<Record<string, readonly string[]>>
 
@@ -54,11 +49,14 @@ export interface Mount {
 export const plainMount: Mount = { name: 'at /oauth', path: '/oauth' }
 export const parsedMount: Mount = {
   name: 'at /, after the host’s own parsers, session, helmet and compression',
-  ...{ path: '/', isParsed: true },
+  path: '/',
+  isParsed: true,
 }
 const proxiedMount: Mount = {
   name: 'in a nested router, behind a proxy that strips a prefix',
-  ...{ path: '/v1/id/oauth', isNested: true, isProxied: true },
+  path: '/v1/id/oauth',
+  isNested: true,
+  isProxied: true,
 }
 /** Each respect in which the places differ, alone. */
 const singleMounts: readonly Mount[] = [
@@ -99,8 +97,17 @@ const frontOf = ({ isNested, isProxied }: Mount, { app, oauth }: Host): Front =>
 }
 
 const tableNames = [
-  ...['clients', 'users', 'logins', 'pending_requests', 'authorizations', 'access_tokens'],
-  ...['refresh_tokens', 'consents', 'signing_keys', 'replays', 'salts'],
+  'clients',
+  'users',
+  'logins',
+  'pending_requests',
+  'authorizations',
+  'access_tokens',
+  'refresh_tokens',
+  'consents',
+  'signing_keys',
+  'replays',
+  'salts',
 ]
 
 /** A row without what any visit may change. */

@@ -26,7 +26,8 @@ export interface TokenAnswer {
   id_token: string
 }
 
-const given = (fields: Fields): Record<string, string> =>
+/** Without the fields that are undefined. */
+export const given = (fields: Fields): Record<string, string> =>
   Object.fromEntries(
     Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )

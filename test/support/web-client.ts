@@ -69,9 +69,12 @@ export const startWebClient = async (settings: WebClientSettings): Promise<WebCl
   const redirectUri = origin + settings.callback
   const isPublic = settings.registration?.token_endpoint_auth_method === 'none'
   const registration: ClientSeed = {
-    ...{ client_id: 'app', client_name: 'App', redirect_uris: [redirectUri] },
+    client_id: 'app',
+    client_name: 'App',
+    redirect_uris: [redirectUri],
     ...(isPublic ? {} : { client_secret: secret }),
-    ...{ post_logout_redirect_uris: [origin], ...settings.registration },
+    post_logout_redirect_uris: [origin],
+    ...settings.registration,
   }
   const provider = await startProvider({ clients: [registration], options: settings.options }).catch(
     async (error: unknown) => {

@@ -1,8 +1,8 @@
 import type { AuthEvent } from '../../lib/index.ts'
-import { authorizeUrl, callback, clients, type Host, type HostSettings, secret, startHost } from './host.ts'
-import { codeOf } from './outcomes.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { ada, answerOf, redeem, type TokenAnswer } from './tokens.ts'
+import { authorizeUrl, callback, clients, type HostSettings, laterHost, secret } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, redeem, type TokenAnswer } from '../support/tokens.ts'
 
 export const account = '/oauth/account'
 const others = 'https://other.example.com/callback'
@@ -24,18 +24,17 @@ export const settings: HostSettings = {
   options: { throttle: false },
 }
 
-/** The host of the test file, from its first test on. */
-export let host: Host
+export const host = laterHost(settings)
 /** What was announced. */
 export const events: AuthEvent[] = []
 
 /** To be called once by a test file. Before each test no user is signed in, and no client is allowed. */
 export const withAccounts = (): void => {
   beforeAll(async () => {
-    host = await startHost(settings)
+    await host.start()
     host.oauth.events.on('*', (event) => events.push(event))
   })
-  afterAll(() => host.close())
+  afterAll(host.close)
   afterEach(() => jest.restoreAllMocks())
   beforeEach(async () => {
     events.length = 0
@@ -47,13 +46,6 @@ export const table = (name: string) => host.database.knex(`${host.database.table
 /** Authorization requests of two clients. */
 export const web = { client_id: 'web', scope: 'openid notes:read offline_access' }
 export const otherWeb = { client_id: 'other', scope: 'openid', redirect_uri: others }
-
-/** The text of a page. */
-export const textOf = ({ html }: Answer): string =>
-  html
-    .replace(/<head>[\s\S]*<\/head>|<[^>]+>/g, ' ')
-    .replace(/\s+/g, ' ')
-    .trim()
 
 /** The clients of the list: name, host, scopes, dates and number of sessions. */
 export const clientsOf = ({ html }: Answer) =>
