@@ -11,8 +11,15 @@ export type {
 } from './clients/administration.ts'
 export type { ClientSeed } from './clients/plan.ts'
 export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
-export type { AuthEvent, EventDetails, EventType, RevocationReason } from './events/event.ts'
+export type {
+  AuthEvent,
+  EventDetails,
+  EventType,
+  RevocationReason,
+  SingleUseParameters,
+} from './events/event.ts'
 export type { EventListeners, Listen } from './events/events.ts'
+export type * from './features/index.ts'
 export type { RemoteDpopOptions } from './guards/dpop.ts'
 export type { IntrospectionOptions } from './guards/introspection.ts'
 export type { TokenVerifierMaker } from './guards/require-token.ts'

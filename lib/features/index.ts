@@ -8,12 +8,23 @@ import { pushedRequests } from './pushed-requests/index.ts'
 import { registration } from './registration/index.ts'
 import { secondFactor } from './second-factor/index.ts'
 
-export type * from './developers/index.ts'
-export type * from './passkeys/index.ts'
-export type * from './personal-tokens/index.ts'
-export type * from './second-factor/index.ts'
+// The types that hosts may import.
+export type {
+  DeveloperAdministration,
+  DeveloperClient,
+  DeveloperDecision,
+} from './developers/administration.ts'
+export type { OwnerStatus } from './developers/table.ts'
+export type { PasskeyAdministration } from './passkeys/index.ts'
+export type { PasskeyFailure } from './passkeys/rules.ts'
+export type { PersonalToken, PersonalTokenExport } from './personal-tokens/table.ts'
+export type { SecondFactorAdministration } from './second-factor/index.ts'
 
-/** Every feature. Remove a feature's lines here and its folder, and the rest still works. */
+/**
+ * Every feature. Remove a feature's lines here and its folder, and the rest still works.
+ *
+ * @internal
+ */
 export const features: readonly Feature[] = [
   admin,
   passkeys,
