@@ -64,9 +64,9 @@ export const methodPrompts = async (
 ): Promise<PageModels['login']['methods']> => {
   const shown: NonNullable<PageModels['login']['methods']>[number][] = []
   for (const method of methodsOf(context)) {
-    const { field: name, autocomplete } = method
+    const { field, autocomplete } = method
     const prompt = await method.prompt(context, page)
-    if (prompt !== undefined) shown.push({ name, prompt, autocomplete })
+    if (prompt !== undefined) shown.push({ method: field, prompt, autocomplete })
   }
   return shown
 }

@@ -1,7 +1,7 @@
 /** A link to the first page of a section; the section of this page is marked. */
 export interface OperatorSection {
-  /** The text `operator.<name>` is the link. */
-  name: string
+  /** The text `operator.<kind>` is the link. */
+  kind: string
   url: string
   isCurrent: boolean
 }

@@ -122,7 +122,7 @@ export interface PageModels {
     providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
     /** Ways to sign in beside the password. The partial of the same name shows one. */
     methods?: readonly {
-      readonly name: string
+      readonly method: string
       /** What its script needs. */
       readonly prompt: string
       /** What it adds to the `autocomplete` of the field before it. */

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import type { PageModels, PageName } from '../../lib/pages/page-models.ts'
+import { viewFolders } from '../../lib/pages/template-version.ts'
 import type { Sample } from '../../lib/samples/sample.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
@@ -49,7 +49,7 @@ const tried: Readonly<Record<string, string>> = isExhaustive
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
@@ -198,7 +198,8 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
   }
 
   test('there is a state of every page', () => {
-    const pages = readdirSync(join(__dirname, '../../views'))
+    const pages = viewFolders
+      .flatMap((folder) => readdirSync(folder))
       .filter((file) => file.endsWith('.eta') && file !== 'layout.eta')
       .map((file) => file.replace('.eta', ''))
     expect([...new Set(samples.map((sample) => sample.page))].sort()).toEqual(pages.sort())

@@ -45,7 +45,7 @@ const admitted = async (
     ...context,
     actor: isId ? answer.slice(0, maxActor) : undefined,
     sections: firstPages.map((page) => ({
-      name: page.section,
+      kind: page.section,
       url: ownPath(server, page.path),
       isCurrent: page.section === section,
     })),

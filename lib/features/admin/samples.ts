@@ -5,7 +5,7 @@ import { long, type Sample } from '../../samples/sample.ts'
 
 const sections = (present: string): OperatorSection[] =>
   ['clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
-    name,
+    kind: name,
     url: name === 'clients' ? '/admin' : `/admin/${name}`,
     isCurrent: name === present,
   }))

@@ -9,7 +9,7 @@ const prompt = JSON.stringify({
   rpId: 'app.example.com',
   userVerification: 'required',
 })
-const methods = [{ name: 'passkey', prompt, autocomplete: 'webauthn' }]
+const methods = [{ method: 'passkey', prompt, autocomplete: 'webauthn' }]
 
 const passkeys: PageModels['passkeys'] = {
   action: '/account/passkeys',
