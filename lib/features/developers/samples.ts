@@ -77,7 +77,7 @@ const confirm: PageModels['developer-confirm'] = {
   cancelUrl: '/developer/client',
 }
 
-const sections = [{ name: 'requests', url: '/admin/requests', isCurrent: true }]
+const sections = [{ kind: 'requests', url: '/admin/requests', isCurrent: true }]
 const request: PageModels['operator-requests']['requests'][number] = {
   name: 'Order Desk',
   id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
