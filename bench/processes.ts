@@ -112,7 +112,10 @@ export const openBench = (checkout = thisCheckout, postgres = postgresUrl): Benc
         const child = run(file, { ...settings, ...extra })
         const { base } = await firstMessage(child, contestant.name)
         return {
-          ...{ contestant, base, ask: asking<ServerAnswers>(child), stop: () => stop(child) },
+          contestant,
+          base,
+          ask: asking<ServerAnswers>(child),
+          stop: () => stop(child),
           analyze: async () => {
             if (settings.postgres) await onPostgres('ANALYZE')
           },

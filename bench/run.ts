@@ -127,7 +127,14 @@ const main = async (): Promise<void> => {
   const asked = chosen(operations, flags.only)
   const { several: processes, logins: signIns, endurance: long } = flags
   const named = [
-    ...[flags.statements, flags.footprint, flags.growth, flags.scale, processes, signIns, long, flags.prune],
+    flags.statements,
+    flags.footprint,
+    flags.growth,
+    flags.scale,
+    processes,
+    signIns,
+    long,
+    flags.prune,
     flags.profile !== undefined,
     flags.compare !== undefined,
     flags['postgres-log'] !== undefined,

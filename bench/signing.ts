@@ -1,7 +1,7 @@
 import { createPrivateKey } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { type SigningKey, signJwt } from '../lib/keys/jwt.ts'
-import { signingAlgorithms } from '../lib/protocol/client-metadata.ts'
+import { signingAlgorithms } from '../lib/protocol/clients/client-metadata.ts'
 
 // Microseconds for each signature of an ID token: elapsed time, and processor time of all threads.
 // Run: npx tsx bench/signing.ts

@@ -97,17 +97,22 @@ export type {
   UserMapping,
   UserRow,
 } from './options/options.ts'
-export type { AuthorizationDetail } from './protocol/authorization-details.ts'
-export type { ClientChanges, ClientMetadata, GrantType, ResponseType } from './protocol/client-metadata.ts'
-export type { ReceiptDetail, ReceiptScope } from './protocol/consent.ts'
+export type {
+  ClientChanges,
+  ClientMetadata,
+  GrantType,
+  ResponseType,
+} from './protocol/clients/client-metadata.ts'
+export type { PublicJwk, PublicJwks } from './protocol/clients/jwks.ts'
+export type { SecurityProfile } from './protocol/clients/security-profile.ts'
 export { type ErrorCode, OAuthError, type OAuthErrorOptions } from './protocol/errors.ts'
 export type { Explanation } from './protocol/explanation.ts'
-export type { PublicJwk, PublicJwks } from './protocol/jwks.ts'
-export type { Organization } from './protocol/organization.ts'
-export type { RequestObjectAlgorithm } from './protocol/request-object.ts'
-export type { SecurityProfile } from './protocol/security-profile.ts'
-export type { KeyBinding } from './protocol/token-binding.ts'
-export type { ActClaim } from './protocol/token-context.ts'
+export type { AuthorizationDetail } from './protocol/requests/authorization-details.ts'
+export type { ReceiptDetail, ReceiptScope } from './protocol/requests/consent.ts'
+export type { Organization } from './protocol/requests/organization.ts'
+export type { RequestObjectAlgorithm } from './protocol/requests/request-object.ts'
+export type { KeyBinding } from './protocol/tokens/token-binding.ts'
+export type { ActClaim } from './protocol/tokens/token-context.ts'
 export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
 export type { EventRecord } from './repositories/events.ts'
 export { type AuthRouter, authRouter } from './router.ts'

@@ -7,7 +7,7 @@ import { loadTools } from '../lib/cli/tools.ts'
 import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
-import { clientMetadataNames } from '../lib/protocol/client-metadata.ts'
+import { clientMetadataNames } from '../lib/protocol/clients/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
 import { activeFeatures } from '../lib/router.ts'
 import { attacks } from '../lib/testing/attacks/index.ts'
@@ -17,7 +17,10 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const isMarkdown = (name: string): boolean => name.endsWith('.md')
 const pages = [
   ...readdirSync(root).filter(isMarkdown),
-  ...['example-app/README.md', 'bench/README.md', 'test/CONFORMANCE.md', 'test/FAPI2.md'],
+  'example-app/README.md',
+  'bench/README.md',
+  'test/CONFORMANCE.md',
+  'test/FAPI2.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter(isMarkdown)
     .map((name) => `docs/${name}`),
@@ -326,7 +329,8 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/troubleshooting.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
     sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
-      ...['client_id', 'client_secret'],
+      'client_id',
+      'client_secret',
       ...clientMetadataNames,
     ]),
   'docs/cli.md lists every command and no other, each with an example': checkCommands,

@@ -44,7 +44,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** It writes programs of the host, which import `latchkey` and have a default export. */
-const writer = 'lib/cli/init.ts'
+const writer = 'lib/cli/commands/init.ts'
 
 /** What a line of code may not do, and where it may after all. */
 const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] = [
@@ -232,7 +232,7 @@ test('a tool that the server loads through another file is found', () => {
 test('the token type is written in one place, so that another binding is one line', () => {
   const written = [...sources].filter(([, source]) => /(['"`])Bearer\b/.test(withoutComments(source)))
   const server = written.map(([path]) => path).filter((path) => !path.startsWith('lib/testing/'))
-  expect(server).toEqual(['lib/protocol/token-binding.ts'])
+  expect(server).toEqual(['lib/protocol/tokens/token-binding.ts'])
 })
 
 test('the floors name only what exists', () => {
@@ -240,14 +240,20 @@ test('the floors name only what exists', () => {
   expect(floors.flat().filter((place) => !places.has(place))).toEqual([])
 })
 
+test('no folder has more files than one can take in', () => {
+  const folders = [...sources.keys()].map((path) => posix.dirname(path))
+  const crowded = folders.filter((folder) => folders.filter((other) => other === folder).length > 24)
+  expect([...new Set(crowded)]).toEqual(['lib/options'])
+})
+
 test('no file of lib imports itself, directly or through others', () => {
   expect(circles(sources)).toEqual([])
 })
 
 describe('a circle is found', () => {
-  const consent = 'lib/protocol/consent.ts'
+  const consent = 'lib/protocol/requests/consent.ts'
   const name = 'authorization-request.ts'
-  const request = `lib/protocol/${name}`
+  const request = `lib/protocol/requests/${name}`
   test.each<[string, Record<string, string>, string]>([
     [
       'of two files',
@@ -335,7 +341,7 @@ describe('the checker refuses', () => {
     ],
     ['lib/seed.ts', 'export default function seed() {}', 'has a default export'],
     ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
-    ['lib/protocol/pkce.ts', '  const now = Date.now()', 'reads a clock'],
+    ['lib/protocol/requests/pkce.ts', '  const now = Date.now()', 'reads a clock'],
     ['lib/endpoints/login.ts', `sendRedirect(res, '/login')`, 'redirects to a page without a fragment'],
     [
       'lib/endpoints/logout.ts',

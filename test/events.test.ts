@@ -100,8 +100,11 @@ test('a refresh that is repeated within its window is announced with both addres
   expect(again.refresh_token).toBe(first.refresh_token)
   expect(host.events.filter(({ type }) => type === 'token.repeated')).toEqual([
     expect.objectContaining({
-      ...{ clientId: 'web', subject: '1', authorizationId: expect.any(String) },
-      ...{ firstAddress: '192.0.2.1', address: '2001:db8::1' },
+      clientId: 'web',
+      subject: '1',
+      authorizationId: expect.any(String),
+      firstAddress: '192.0.2.1',
+      address: '2001:db8::1',
     }),
   ])
 })

@@ -162,15 +162,23 @@ const strings = (tree: unknown): string[] =>
 const expectSignIn = async (origin: string): Promise<void> => {
   const { verifier, challenge } = pkce()
   const request = authorizeUrl({
-    ...{ client_id: 'web', scope: 'openid notes:read', state: 'before', nonce: 'once' },
-    ...{ code_challenge: challenge, code_challenge_method: 'S256' },
+    client_id: 'web',
+    scope: 'openid notes:read',
+    state: 'before',
+    nonce: 'once',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
   })
   const back = await answer(new RawBrowser(origin, origin), request)
   const response = await fetch(`${origin}/oauth/token`, {
     method: 'POST',
     body: new URLSearchParams({
-      ...{ grant_type: 'authorization_code', code: back.searchParams.get('code') ?? '' },
-      ...{ redirect_uri: callback, code_verifier: verifier, client_id: 'web', client_secret: secret },
+      grant_type: 'authorization_code',
+      code: back.searchParams.get('code') ?? '',
+      redirect_uri: callback,
+      code_verifier: verifier,
+      client_id: 'web',
+      client_secret: secret,
     }),
   })
   expect(response.status).toBe(200)
@@ -255,7 +263,8 @@ test('a newcomer with a user table has a login after 4 commands and at most 15 l
     for (const name of ['email', 'full_name', 'password_hash']) table.string(name)
   })
   await database('users').insert({
-    ...{ email: ada.email, full_name: 'Ada Lovelace' },
+    email: ada.email,
+    full_name: 'Ada Lovelace',
     password_hash: await hash(ada.password, { cost: 4 }),
   })
   await database.destroy()
@@ -282,7 +291,8 @@ test('a newcomer with a user table has a login after 4 commands and at most 15 l
   })
   const pkceCodeVerifier = openid.randomPKCECodeVerifier()
   const request = openid.buildAuthorizationUrl(config, {
-    ...{ redirect_uri: callback, scope: 'openid profile email' },
+    redirect_uri: callback,
+    scope: 'openid profile email',
     code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: 'S256',
   })

@@ -7,7 +7,18 @@ type Way = readonly Step[]
 /** The characters by which sets are compared: all of Latin-1, and some beyond. */
 const alphabet = [
   ...Array.from({ length: 256 }, (_, code) => String.fromCharCode(code)),
-  ...['ſ', 'K', 'ﬁ', 'α', 'ж', 'あ', '１', '\u200b', '\u2028', '\u202e', '\ufeff', '\ufffd'],
+  'ſ',
+  'K',
+  'ﬁ',
+  'α',
+  'ж',
+  'あ',
+  '１',
+  '\u200b',
+  '\u2028',
+  '\u202e',
+  '\ufeff',
+  '\ufffd',
 ]
 const everything: Step = { kind: 'loop', set: new Set(alphabet) }
 const check: Step = { kind: 'check' }

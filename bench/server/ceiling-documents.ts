@@ -9,9 +9,25 @@ const confidentialMethods = ['client_secret_basic', 'client_secret_post', 'priva
 const authMethods = [...confidentialMethods, 'none']
 const loginClaims = ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash']
 const profileClaims = [
-  ...['name', 'family_name', 'given_name', 'middle_name', 'nickname', 'preferred_username', 'profile'],
-  ...['picture', 'website', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
-  ...['email', 'email_verified', 'address', 'phone_number', 'phone_number_verified'],
+  'name',
+  'family_name',
+  'given_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'profile',
+  'picture',
+  'website',
+  'gender',
+  'birthdate',
+  'zoneinfo',
+  'locale',
+  'updated_at',
+  'email',
+  'email_verified',
+  'address',
+  'phone_number',
+  'phone_number_verified',
 ]
 
 /** The metadata that Latchkey publishes with the options of the benchmark. */
@@ -28,7 +44,13 @@ export const metadataOf = (base: string): object => ({
   scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'offline_access', 'notes:read'],
   response_types_supported: ['code'],
   response_modes_supported: [
-    ...['query', 'fragment', 'form_post', 'jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'],
+    'query',
+    'fragment',
+    'form_post',
+    'jwt',
+    'query.jwt',
+    'fragment.jwt',
+    'form_post.jwt',
   ],
   grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
   token_endpoint_auth_methods_supported: authMethods,

@@ -1,11 +1,11 @@
 import { logoPath } from '../authorization/consent.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { isLive } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import { inLanguage } from '../protocol/client-metadata-languages.ts'
-import { consentEntries, shownEntries } from '../protocol/consent.ts'
-import { webHost } from '../protocol/redirect-uri.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import { inLanguage } from '../protocol/clients/client-metadata-languages.ts'
+import { webHost } from '../protocol/clients/redirect-uri.ts'
+import { isLive } from '../protocol/requests/authorization.ts'
+import { consentEntries, shownEntries } from '../protocol/requests/consent.ts'
 import {
   type AuthorizationRecord,
   type ConsentRecord,

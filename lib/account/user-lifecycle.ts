@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'

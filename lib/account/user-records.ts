@@ -94,7 +94,10 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       return { ...whose, ...what, ...where, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
     logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt }) => ({
-      ...{ authTime, amr, expiresAt, endedAt },
+      authTime,
+      amr,
+      expiresAt,
+      endedAt,
       ...(acr !== undefined && { acr }),
     })),
   }

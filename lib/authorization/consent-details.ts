@@ -2,11 +2,11 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AuthorizationDetailsType, DetailField } from '../options/authorization-details-options.ts'
 import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentDetail } from '../pages/page-models.ts'
-import { type AuthorizationDetail, detailEntry } from '../protocol/authorization-details.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { ReceiptDetail } from '../protocol/consent.ts'
 import { isObject } from '../protocol/json.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
+import { type AuthorizationDetail, detailEntry } from '../protocol/requests/authorization-details.ts'
+import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
+import type { ReceiptDetail } from '../protocol/requests/consent.ts'
 import { callHost } from '../users/host-function.ts'
 
 /** What the texts of details depend on. */
@@ -98,7 +98,10 @@ export const receiptDetails = (
   meaningOf: (entry: string) => string,
 ): ReceiptDetail[] =>
   details.map(({ detail, description, fields }) => ({
-    ...{ name: detailEntry(detail), detail, text: description, fields },
+    name: detailEntry(detail),
+    detail,
+    text: description,
+    fields,
     meaning: meaningOf(detailEntry(detail)),
     remembered: options.authorizationDetails[detail.type]?.remember === true,
   }))

@@ -1,7 +1,7 @@
 import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
-import { parseEntry } from '../protocol/consent.ts'
+import { parseEntry } from '../protocol/requests/consent.ts'
 import type { ScopeTexts } from './consent-scopes.ts'
 
 const groups: readonly ConsentScope['group'][] = ['identity', 'read', 'change', 'other', 'offline']
@@ -12,8 +12,16 @@ const isTechnical = (name: string): boolean =>
 
 /** Claims whose value needs no label. */
 const selfExplanatory = new Set([
-  ...['name', 'given_name', 'family_name', 'middle_name', 'nickname', 'preferred_username'],
-  ...['email', 'phone_number', 'address', 'website'],
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'email',
+  'phone_number',
+  'address',
+  'website',
 ])
 const partsOfName = new Set(['given_name', 'family_name', 'middle_name'])
 

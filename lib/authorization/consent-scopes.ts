@@ -1,8 +1,10 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ScopeOptions } from '../options/options.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import { lookUpLanguage } from '../protocol/languages.ts'
+import type { Parameters } from '../protocol/parameters.ts'
+import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
 import {
   type Consent,
   type ConsentReceipt,
@@ -10,9 +12,7 @@ import {
   entriesOf,
   parseEntry,
   type ReceiptScope,
-} from '../protocol/consent.ts'
-import { lookUpLanguage } from '../protocol/languages.ts'
-import type { Parameters } from '../protocol/parameters.ts'
+} from '../protocol/requests/consent.ts'
 import { detailWords } from './consent-details.ts'
 import { groupOf, meaningOf, scopeOptions, termsOf } from './context.ts'
 

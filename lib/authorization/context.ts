@@ -5,11 +5,15 @@ import type { ScopeOptions } from '../options/options.ts'
 import type { Options } from '../options/resolve.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
-import { type Consent, type ConsentTerms, parseEntry, standingConsent } from '../protocol/consent.ts'
-import type { Login } from '../protocol/login.ts'
-import type { AuthorizationContext, Decision, NextStep } from '../protocol/next-step.ts'
-import { chooseOrganization, lastOrganization, type OrganizationChoice } from '../protocol/organization.ts'
+import { allowedScopes, type Client } from '../protocol/clients/client.ts'
+import { type Consent, type ConsentTerms, parseEntry, standingConsent } from '../protocol/requests/consent.ts'
+import type { Login } from '../protocol/requests/login.ts'
+import type { AuthorizationContext, Decision, NextStep } from '../protocol/requests/next-step.ts'
+import {
+  chooseOrganization,
+  lastOrganization,
+  type OrganizationChoice,
+} from '../protocol/requests/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
@@ -126,7 +130,10 @@ export const authorizationContext = async (
   const remembered = active && (await organizationAndConsent(context, asked, active, decision))
   const login = active && { ...active.login, user: active.user }
   return {
-    ...{ request, client, login, decision },
+    request,
+    client,
+    login,
+    decision,
     ...(login &&
       request.hintedSubject !== undefined && { subject: subjectFor(server, client, login.subject) }),
     organization: remembered?.organization,
@@ -148,7 +155,10 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
   if (scope === undefined) return selfOf(client)
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
   const said = JSON.stringify([
-    ...[description, [...claims].sort(), optional, groupOf(scope)],
+    description,
+    [...claims].sort(),
+    optional,
+    groupOf(scope),
     ...(risk === 'high' ? [risk] : []),
     ...(details === undefined ? [] : [{ details }]),
   ])

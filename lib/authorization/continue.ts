@@ -2,11 +2,17 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
-import { type AuthorizationRequest, responseTarget } from '../protocol/authorization-request.ts'
-import { EndedRequestError } from '../protocol/ended-request.ts'
 import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
-import type { Login } from '../protocol/login.ts'
-import { lacksLevel, type NextStep, nextStep, unmetLevel, withSettledLevel } from '../protocol/next-step.ts'
+import { type AuthorizationRequest, responseTarget } from '../protocol/requests/authorization-request.ts'
+import { EndedRequestError } from '../protocol/requests/ended-request.ts'
+import type { Login } from '../protocol/requests/login.ts'
+import {
+  lacksLevel,
+  type NextStep,
+  nextStep,
+  unmetLevel,
+  withSettledLevel,
+} from '../protocol/requests/next-step.ts'
 import { consumePendingRequest, decidePendingRequest, selectLogin } from '../repositories/index.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
 import { leaveNotice } from '../sessions/notice.ts'
@@ -38,7 +44,12 @@ const authorizeKind: PendingRequestKind = {
     const { server, info } = context
     const { login, scopes, claims, organization } = step
     const issued = await issueAuthorizationResponse(server, {
-      ...{ context: authorization, login, user: login.user, scopes, claims, organization },
+      context: authorization,
+      login,
+      user: login.user,
+      scopes,
+      claims,
+      organization,
       pendingId: pending?.id,
     })
     if (issued === 'signed-out' || issued === 'withdrawn') return issued
@@ -74,7 +85,10 @@ const kindsOf = ({ features }: AuthorizationServer): readonly PendingRequestKind
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => ({
-  ...{ client: pending.client, request: pending.request, known: pending.known, pending },
+  client: pending.client,
+  request: pending.request,
+  known: pending.known,
+  pending,
 })
 
 type Refusal = Extract<NextStep, { step: 'error' }>

@@ -1,27 +1,27 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isServed, refreshClient } from '../client-auth/served-client.ts'
 import { withCurrentScope } from '../clients/followed-scope.ts'
+import { allowedScopes, type Client } from '../protocol/clients/client.ts'
+import { responseTypes } from '../protocol/clients/client-metadata.ts'
+import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import { Parameters } from '../protocol/parameters.ts'
 import {
   type AuthorizationDetail,
   assertDetailTypes,
   parseAuthorizationDetails,
-} from '../protocol/authorization-details.ts'
+} from '../protocol/requests/authorization-details.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
   parseAuthorizationTarget,
   parseCodeBinding,
   parseDirectRequest,
-} from '../protocol/authorization-request.ts'
-import { claimsRequest, parseClaims } from '../protocol/claims-request.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
-import { responseTypes } from '../protocol/client-metadata.ts'
-import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
-import { requestedLevels } from '../protocol/next-step.ts'
-import { Parameters } from '../protocol/parameters.ts'
-import type { CodeChallengeMethod } from '../protocol/pkce.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
-import { frontChannelResponseTypes } from '../protocol/response-type.ts'
+} from '../protocol/requests/authorization-request.ts'
+import { claimsRequest, parseClaims } from '../protocol/requests/claims-request.ts'
+import { requestedLevels } from '../protocol/requests/next-step.ts'
+import type { CodeChallengeMethod } from '../protocol/requests/pkce.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
+import { frontChannelResponseTypes } from '../protocol/requests/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { readIdTokenHint } from '../tokens/id-token.ts'
 import { callHost } from '../users/host-function.ts'

@@ -1,7 +1,7 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
 import type { PageModels } from '../pages/page-models.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
+import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
 import { requestParameter } from './pending-request.ts'
 
 /** Names the login that the user of the form wants to replace. A sid is not secret. */

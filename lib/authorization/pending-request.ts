@@ -5,11 +5,14 @@ import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { homeUrl } from '../http/urls.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { type AuthorizationRequest, stillAuthorizedRequest } from '../protocol/authorization-request.ts'
-import { type Client, isPublic } from '../protocol/client.ts'
-import { EndedRequestError } from '../protocol/ended-request.ts'
+import { type Client, isPublic } from '../protocol/clients/client.ts'
+import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { isRegisteredRedirectUri } from '../protocol/redirect-uri.ts'
+import {
+  type AuthorizationRequest,
+  stillAuthorizedRequest,
+} from '../protocol/requests/authorization-request.ts'
+import { EndedRequestError } from '../protocol/requests/ended-request.ts'
 import {
   createPendingRequest,
   findClient,

@@ -1,10 +1,10 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
-import { parseAuthorizationTarget, parseClient } from '../protocol/authorization-request.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
+import { parseAuthorizationTarget, parseClient } from '../protocol/requests/authorization-request.ts'
 import {
   assertObjectUsed,
   assertRequestObject,
@@ -14,7 +14,7 @@ import {
   type RequestObjectSource,
   registeredRequestUri,
   requestObjectSource,
-} from '../protocol/request-object.ts'
+} from '../protocol/requests/request-object.ts'
 
 /** RFC 9101 §4: most clients send `JWT` or no `typ`. */
 const isRequestObject = (typ: unknown): boolean =>

@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Options } from '../options/resolve.ts'
-import type { Client } from '../protocol/client.ts'
-import type { TokenEndpointAuthMethod } from '../protocol/client-metadata.ts'
-import type { TokenRequest } from '../protocol/token-request.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import type { TokenEndpointAuthMethod } from '../protocol/clients/client-metadata.ts'
+import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 
 /** The credentials that a client presents. */
 export interface ClientCredentials {

@@ -2,15 +2,15 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
 import {
   algorithmsOf,
   assertClientAssertion,
   claimedClientId,
   clientAssertionType,
-} from '../protocol/client-assertion.ts'
+} from '../protocol/clients/client-assertion.ts'
+import { profileAlgorithms } from '../protocol/clients/security-profile.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { profileAlgorithms } from '../protocol/security-profile.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 

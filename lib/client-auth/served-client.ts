@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { type Client, describedAt } from '../protocol/client.ts'
+import { type Client, describedAt } from '../protocol/clients/client.ts'
 
 /**
  * Lets the features store or renew a client that describes itself elsewhere. Call it before the client is looked up.

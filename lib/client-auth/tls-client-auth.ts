@@ -6,7 +6,7 @@ import {
   hasRegisteredSubject,
   isCurrent,
   isIssuedBy,
-} from '../protocol/client-certificate.ts'
+} from '../protocol/clients/client-certificate.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 import { none } from './client-secret.ts'
 

@@ -4,9 +4,9 @@ import type { EventDetails } from '../events/event.ts'
 import type { Events } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { registrableOf } from '../options/registrable.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
   type ClientRecord,
   findClient,

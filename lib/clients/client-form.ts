@@ -1,6 +1,6 @@
 import type { ClientForm, ClientFormField } from '../pages/client-form-models.ts'
-import { clientMetadataNames } from '../protocol/client-metadata.ts'
-import { refuse } from '../protocol/client-metadata-checks.ts'
+import { clientMetadataNames } from '../protocol/clients/client-metadata.ts'
+import { refuse } from '../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { ClientUpdate } from './register.ts'

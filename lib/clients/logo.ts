@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/options.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
-import type { Client, ClientLogo } from '../protocol/client.ts'
-import { imageOf } from '../protocol/image.ts'
+import type { Client, ClientLogo } from '../protocol/clients/client.ts'
+import { imageOf } from '../protocol/clients/image.ts'
 import { changeLogo, type LogoImage } from '../repositories/client-logos.ts'
 
 /** The part of the server that fetches logos. */

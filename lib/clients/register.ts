@@ -5,13 +5,13 @@ import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { isImportedMark } from '../keys/secrets.ts'
 import { type Registrable, unregistrable } from '../options/registrable.ts'
-import { type Client, usesSecret } from '../protocol/client.ts'
+import { type Client, usesSecret } from '../protocol/clients/client.ts'
 import {
   type ClientChanges,
   type ClientMetadata,
   parseClientMetadata,
   withoutInternals,
-} from '../protocol/client-metadata.ts'
+} from '../protocol/clients/client-metadata.ts'
 import { isUnpredictable } from '../protocol/entropy.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'

@@ -1,6 +1,6 @@
 import { createSecret, hashSecret, importedMark, isImportedMark } from '../keys/secrets.ts'
-import { type Client, usesSecret } from '../protocol/client.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import { type Client, usesSecret } from '../protocol/clients/client.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 
 /**
  * A secret that is known only by its hash: Latchkey's own, or one that another server made with bcrypt, argon2, scrypt or

@@ -1,7 +1,7 @@
 import { type Check, error, type Finding, note, type StoredSubject, warning } from '../check.ts'
 import { knownScopes, unknownScope } from '../options/scopes.ts'
-import { type Client, isPublic } from '../protocol/client.ts'
-import { redirectUriKind } from '../protocol/redirect-uri.ts'
+import { type Client, isPublic } from '../protocol/clients/client.ts'
+import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import { listFirstClients } from '../repositories/clients.ts'
 
 /** Domains of tunnels, and names that resolve to any address: anyone may have such a host tomorrow. */

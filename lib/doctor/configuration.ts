@@ -1,7 +1,7 @@
 import { type Check, error, type Finding, type Subject, warning } from '../check.ts'
 import { sqliteProblem } from '../database/sqlite-version.ts'
 import type { Options } from '../options/resolve.ts'
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 
 /** The parts of the version of Node, such as 20 and 19. */
 const numbersOf = (version: string): [major: number, minor: number] => {

@@ -1,7 +1,7 @@
 import { type Check, error, type Finding, type MountedSubject, note, warning } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { impliedScopes } from '../options/scopes.ts'
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { withImpliedScopes } from '../protocol/scope.ts'
 
 /** A check of what the app reports about itself; it finds nothing without a report. */

@@ -6,14 +6,14 @@ import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
-import { promptValues } from '../protocol/authorization-request.ts'
 import { claimNames } from '../protocol/claims.ts'
-import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
-import { signingAlgorithms } from '../protocol/client-metadata.ts'
-import { proofAlgorithms } from '../protocol/dpop-proof.ts'
+import { clientAssertionAlgorithms } from '../protocol/clients/client-assertion.ts'
+import { signingAlgorithms } from '../protocol/clients/client-metadata.ts'
+import { profileAlgorithms, profileAuthMethods } from '../protocol/clients/security-profile.ts'
 import { responseModes } from '../protocol/errors.ts'
-import { requestObjectAlgorithms } from '../protocol/request-object.ts'
-import { profileAlgorithms, profileAuthMethods } from '../protocol/security-profile.ts'
+import { promptValues } from '../protocol/requests/authorization-request.ts'
+import { requestObjectAlgorithms } from '../protocol/requests/request-object.ts'
+import { proofAlgorithms } from '../protocol/tokens/dpop-proof.ts'
 
 /** The URLs of the published endpoints, by metadata field. */
 const endpointUrls = ({
@@ -77,7 +77,16 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     authorization_signing_alg_values_supported: ownAlgorithms,
     claim_types_supported: ['normal'],
     claims_supported: [
-      ...['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time', 'nonce', 'amr', 'sid', 'at_hash'],
+      'iss',
+      'sub',
+      'aud',
+      'exp',
+      'iat',
+      'auth_time',
+      'nonce',
+      'amr',
+      'sid',
+      'at_hash',
       ...(options.features.implicit ? ['c_hash'] : []),
       ...(options.acrValues.length > 0 ? ['acr'] : []),
       ...new Set([...claimNames(scopes, server.scopeClaims), ...(options.organizations ? ['org_id'] : [])]),

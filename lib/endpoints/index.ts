@@ -1,6 +1,6 @@
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
-import { accountEndpoint } from './account.ts'
+import { accountEndpoint } from './account/account.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
@@ -43,7 +43,11 @@ interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
  */
 export const createEndpoints = (added: readonly Added[]): Endpoints => ({
   api: [
-    ...[tokenEndpoint, userinfoEndpoint, introspectEndpoint, revokeEndpoint, createJwksEndpoint()],
+    tokenEndpoint,
+    userinfoEndpoint,
+    introspectEndpoint,
+    revokeEndpoint,
+    createJwksEndpoint(),
     ...added.flatMap(({ api = [] }) => api),
   ],
   pages: [

@@ -5,11 +5,11 @@ import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
-import { isLive } from '../protocol/authorization.ts'
-import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
+import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { isLive } from '../protocol/requests/authorization.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
-import { confirmationClaim, tokenType } from '../protocol/token-binding.ts'
+import { confirmationClaim, tokenType } from '../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { tokenDetails, verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
@@ -63,7 +63,9 @@ const describeAccessToken = async (
   const [audience, ...more] = resources
   const owner = { clientId: token.clientId, metadata: verified.client }
   const allowed = tokenDetails(server, {
-    ...{ client: verified.client, resources, details: { authorizationDetails: token.authorizationDetails } },
+    client: verified.client,
+    resources,
+    details: { authorizationDetails: token.authorizationDetails },
   })
   return {
     active: true,

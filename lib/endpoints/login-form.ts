@@ -103,7 +103,10 @@ export const showLogin = (context: PageContext, page: LoginPage, username = ''):
   const retryAfter = error === 'unavailable' ? 1 : said.retryAfter
   const name = account?.username ?? (error && notice?.username) ?? username
   const model = {
-    ...{ ...page.form(), ...said, username: name, confirm: account !== undefined },
+    ...page.form(),
+    ...said,
+    username: name,
+    confirm: account !== undefined,
     ...loginWays(server, page.returnPath, name),
     identifier: server.options.login.identifier,
   }

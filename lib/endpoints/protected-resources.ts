@@ -2,9 +2,9 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
-import { proofAlgorithms } from '../protocol/dpop-proof.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { protectedResourceMetadata, resourceMetadataUrl } from '../protocol/protected-resource.ts'
+import { proofAlgorithms } from '../protocol/tokens/dpop-proof.ts'
 
 /** The documents about the resources of the option `resources` (RFC 9728 §3). */
 export interface ProtectedResources {

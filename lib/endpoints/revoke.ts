@@ -5,9 +5,9 @@ import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { TokenRequest } from '../protocol/token-request.ts'
+import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 
@@ -45,7 +45,9 @@ export const revokeEndpoint: Endpoint<Context> = {
       if (isSecretOf('accessToken', token)) {
         const { clientId } = client
         const revoked = await revokeAccessToken(server.database, {
-          ...{ hash: hashSecret(token), clientId, now: server.now() },
+          hash: hashSecret(token),
+          clientId,
+          now: server.now(),
         })
         if (revoked) server.events.announce('token.revoked', info, { clientId })
       }

@@ -8,7 +8,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { leaveNotice, type Notice, takeNotice } from '../sessions/notice.ts'
-import { showAccountLogin, submitAccountLogin } from './account-login.ts'
+import { showAccountLogin, submitAccountLogin } from './account/account-login.ts'
 
 /** Hidden fields by name. */
 export type Fields = Readonly<Record<string, string>>

@@ -6,10 +6,10 @@ import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
 import { aboutClient } from '../protocol/errors.ts'
-import { tokenBinding } from '../protocol/token-binding.ts'
-import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { tokenBinding } from '../protocol/tokens/token-binding.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 
 const exchange = async (
   context: Context,

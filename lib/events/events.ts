@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import { createRequestId } from '../keys/secrets.ts'
 import type { Logger } from '../options/options.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
 
 /** Listens to one type of event, or to all of them with `'*'`. */

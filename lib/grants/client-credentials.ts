@@ -1,5 +1,5 @@
-import { allowedScopes } from '../protocol/client.ts'
-import { scopesWithin } from '../protocol/resource.ts'
+import { allowedScopes } from '../protocol/clients/client.ts'
+import { scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../protocol/scope.ts'
 import { tokensForClient } from './direct.ts'
 import { type Grant, requestedResources } from './grant.ts'

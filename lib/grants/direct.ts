@@ -1,12 +1,12 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeAll } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
-import type { AuthorizationDetails } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
-import type { GrantType } from '../protocol/client-metadata.ts'
-import { scopesOfResources } from '../protocol/resource.ts'
-import { refreshTokenBinding, type TokenBinding } from '../protocol/token-binding.ts'
-import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import type { GrantType } from '../protocol/clients/client-metadata.ts'
+import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
+import { scopesOfResources } from '../protocol/requests/resource.ts'
+import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
@@ -29,7 +29,9 @@ export const tokensForClient = async (
   const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
   await writeAll(server.database, storeAccessToken(accessToken))
   server.events.announce('tokens.issued', info, {
-    ...{ grantType, clientId: client.clientId, scopes },
+    grantType,
+    clientId: client.clientId,
+    scopes,
     ...(resources.length > 0 && { resources }),
   })
   return tokenResponse({ accessToken, scopes })
@@ -57,10 +59,17 @@ const authorizationFor = (
     ? (metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute)
     : (metadata.access_token_lifetime ?? lifetimes.accessToken)
   return {
-    ...{ id: randomId(), sid: randomId(), clientId, subject: user.subject, scopes },
+    id: randomId(),
+    sid: randomId(),
+    clientId,
+    subject: user.subject,
+    scopes,
     // It depends on no login here, and has no code that anyone knows.
-    ...{ offline: true, codeHash: hashSecret(createSecret('authorizationCode')), codeExpiresAt: now },
-    ...{ now, expiresAt: now + lifetime },
+    offline: true,
+    codeHash: hashSecret(createSecret('authorizationCode')),
+    codeExpiresAt: now,
+    now,
+    expiresAt: now + lifetime,
     details: {
       resources: scopesOfResources(scopes, resources, server.resources),
       ...(organization !== undefined && { organization }),

@@ -3,10 +3,8 @@ import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { TrustedIssuerOptions } from '../options/trusted-issuer-options.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
-import { allowedScopes, type Client } from '../protocol/client.ts'
-import { clientAssertionAlgorithms } from '../protocol/client-assertion.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { type Explanation, listed, readable } from '../protocol/explanation.ts'
+import { allowedScopes, type Client } from '../protocol/clients/client.ts'
+import { clientAssertionAlgorithms } from '../protocol/clients/client-assertion.ts'
 import {
   type AssertionClaims,
   assertedLogin,
@@ -17,10 +15,12 @@ import {
   idJagType,
   isAssertedId,
   jwtBearerGrantType,
-} from '../protocol/jwt-bearer.ts'
-import { parseResources, scopesWithin } from '../protocol/resource.ts'
+} from '../protocol/clients/jwt-bearer.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { type Explanation, listed, readable } from '../protocol/explanation.ts'
+import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
-import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createReplay } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'

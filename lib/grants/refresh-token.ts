@@ -1,11 +1,11 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeAll, writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
-import type { Authorization } from '../protocol/authorization.ts'
-import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/client.ts'
-import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/refresh-token.ts'
+import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/clients/client.ts'
+import type { Authorization } from '../protocol/requests/authorization.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
-import type { TokenRequest, TokenResponse } from '../protocol/token-request.ts'
+import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/tokens/refresh-token.ts'
+import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import {
   consumeRefreshToken,
   extendRefreshToken,

@@ -2,23 +2,23 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeAll } from '../database/transaction.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange-options.ts'
-import type { Authorization } from '../protocol/authorization.ts'
-import { allowedScopes, type Client, isPublic } from '../protocol/client.ts'
-import { definedScopes } from '../protocol/defined-grant.ts'
+import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
+import { definedScopes } from '../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
-import { formatFor, parseResources, scopesWithin } from '../protocol/resource.ts'
+import type { Authorization } from '../protocol/requests/authorization.ts'
+import { formatFor, parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { parseScope, standardScopes } from '../protocol/scope.ts'
-import { isSameBinding } from '../protocol/token-binding.ts'
-import type { ActClaim } from '../protocol/token-context.ts'
+import { isSameBinding } from '../protocol/tokens/token-binding.ts'
+import type { ActClaim } from '../protocol/tokens/token-context.ts'
 import {
   assertMayAct,
   issuedTokenType,
   parseTokenExchange,
   tokenExchangeGrantType,
   withActor,
-} from '../protocol/token-exchange.ts'
-import type { TokenRequest } from '../protocol/token-request.ts'
+} from '../protocol/tokens/token-exchange.ts'
+import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 import { findAuthorization, findAuthorizationByAccessToken } from '../repositories/index.ts'
 import {
   issueAccessToken,
@@ -163,11 +163,16 @@ export const tokenExchange: Grant = {
     const decision = await allowedBy(server, {
       client: { client_id: clientId, ...metadata },
       subject: {
-        ...{ subject: user.subject, clientId: token.clientId, ...visible, expiresAt: token.expiresAt },
+        subject: user.subject,
+        clientId: token.clientId,
+        ...visible,
+        expiresAt: token.expiresAt,
         ...(organization !== undefined && { organization }),
         ...(token.act && { act: token.act }),
       },
-      ...{ actor, scopes: requested, resources },
+      actor,
+      scopes: requested,
+      resources,
     })
     const scopes = definedScopes(
       requested,
@@ -176,11 +181,9 @@ export const tokenExchange: Grant = {
     )
     const content = { client, user, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
-      ...{
-        ...content,
-        context: { ...(decision.impersonation !== true && { act }), authorization_details: [] },
-        notAfter: token.expiresAt,
-      },
+      ...content,
+      context: { ...(decision.impersonation !== true && { act }), authorization_details: [] },
+      notAfter: token.expiresAt,
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
     await writeAll(server.database, storeAccessToken(accessToken))

@@ -1,10 +1,10 @@
-import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
+import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { parseScope } from '../protocol/scope.ts'
-import { parseConfirmation } from '../protocol/token-binding.ts'
-import { type ActClaim, parseActClaim } from '../protocol/token-context.ts'
+import { parseConfirmation } from '../protocol/tokens/token-binding.ts'
+import { type ActClaim, parseActClaim } from '../protocol/tokens/token-context.ts'
 import type { Actor, AuthInfo } from './types.ts'
 
 /** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */

@@ -5,7 +5,7 @@ import type { Logger } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'
-import { bearer } from '../protocol/token-binding.ts'
+import { bearer } from '../protocol/tokens/token-binding.ts'
 import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, TokenGuard } from './types.ts'
 

@@ -1,9 +1,9 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { OutboundResponse } from '../outbound/outbound.ts'
-import { formatBasicCredentials } from '../protocol/basic-credentials.ts'
+import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
-import { parseConfirmation, tokenType } from '../protocol/token-binding.ts'
+import { parseConfirmation, tokenType } from '../protocol/tokens/token-binding.ts'
 import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 

@@ -1,6 +1,6 @@
 import type { NextFunction, Request, Response } from 'express'
-import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
-import type { KeyBinding } from '../protocol/token-binding.ts'
+import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
+import type { KeyBinding } from '../protocol/tokens/token-binding.ts'
 
 /** A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK. */
 export interface AuthInfo {

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls'
 import type { Request } from 'express'
 import type { MutualTls } from '../options/mutual-tls.ts'
 import type { WarnOnce } from '../options/warn-once.ts'
-import { type ClientCertificate, parseCertificateHeader } from '../protocol/client-certificate.ts'
+import { type ClientCertificate, parseCertificateHeader } from '../protocol/clients/client-certificate.ts'
 
 /** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
 const isFromTrustedProxy = ({ app, socket }: Request): boolean => {

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import type { AuthorizationServer, EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 
 /** A request as it arrives, before the server is known to be ready. */
 export interface Incoming {

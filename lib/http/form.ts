@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import { OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
-import { bearer } from '../protocol/token-binding.ts'
-import type { TokenRequest } from '../protocol/token-request.ts'
+import { bearer } from '../protocol/tokens/token-binding.ts'
+import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 import { clientCertificate } from './client-certificate.ts'
 import type { Context } from './context.ts'
 

@@ -1,8 +1,8 @@
 import type { Request } from 'express'
-import { proofAlgorithms } from '../protocol/dpop-proof.ts'
 import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { bearer, type TokenType, tokenType } from '../protocol/token-binding.ts'
+import { proofAlgorithms } from '../protocol/tokens/dpop-proof.ts'
+import { bearer, type TokenType, tokenType } from '../protocol/tokens/token-binding.ts'
 
 const bearerScheme = tokenType(bearer)
 const dpopScheme = tokenType({ type: 'dpop' })

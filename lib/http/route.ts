@@ -3,7 +3,7 @@ import type { IRouter, NextFunction, Request } from 'express'
 import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import helmet from 'helmet'
 import type { PageModels, PageName } from '../pages/page-models.ts'
-import { type RedirectUriKind, redirectUriKind } from '../protocol/redirect-uri.ts'
+import { type RedirectUriKind, redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import type { Incoming, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
 import { sendHtml } from './send.ts'

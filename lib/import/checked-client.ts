@@ -7,9 +7,9 @@ import type { HashedSecret } from '../clients/secret-change.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { isPasswordHash } from '../passwords/passwords.ts'
-import { usesSecret } from '../protocol/client.ts'
+import { usesSecret } from '../protocol/clients/client.ts'
+import { assertRegistrableRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { assertRegistrableRedirectUri } from '../protocol/redirect-uri.ts'
 import type { HexMeaning, ImportedClient } from './imported.ts'
 
 /** What the operator says about all clients. */

@@ -1,6 +1,6 @@
 import { applyClients, type ClientDifference, planClients } from '../clients/plan.ts'
 import type { ClientRegistry } from '../clients/register.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { type ClientRules, checkedImport } from './checked-client.ts'
 import type { ImportedClient } from './imported.ts'
 

@@ -1,4 +1,4 @@
-import { registeredMembers } from '../protocol/client-metadata.ts'
+import { registeredMembers } from '../protocol/clients/client-metadata.ts'
 import type { ImportedClient, ImportedToken, Peer, PeerSettings } from './imported.ts'
 import {
   allRows,

@@ -1,6 +1,6 @@
 import type { CompactVerifyGetKey } from 'jose'
+import type { PublicJwks } from '../protocol/clients/jwks.ts'
 import { parseJsonObject } from '../protocol/json.ts'
-import type { PublicJwks } from '../protocol/jwks.ts'
 
 // RFC 7515 §4.1.9: `application/` is optional and case has no meaning. Most clients send JWT or no `typ`.
 const assertionTypes = ['jwt', 'client-authentication+jwt']

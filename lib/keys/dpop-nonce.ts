@@ -1,4 +1,4 @@
-import { noncePeriod } from '../protocol/dpop-proof.ts'
+import { noncePeriod } from '../protocol/tokens/dpop-proof.ts'
 import { authenticationCode, isEqual } from './secrets.ts'
 
 /** Nonces for DPoP proofs (RFC 9449 §8). Nothing is stored, and every process with the same secrets accepts them. */

@@ -1,4 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { OAuthError } from '../protocol/errors.ts'
+import { parseJsonObject } from '../protocol/json.ts'
 import {
   assertProofClaims,
   type ProofAlgorithm,
@@ -8,9 +10,7 @@ import {
   parseProofHeader,
   splitProof,
   thumbprintInput,
-} from '../protocol/dpop-proof.ts'
-import { OAuthError } from '../protocol/errors.ts'
-import { parseJsonObject } from '../protocol/json.ts'
+} from '../protocol/tokens/dpop-proof.ts'
 import { verifySignature } from './jwt-verifier.ts'
 
 /** A valid proof: who made it, and what makes it usable once. */

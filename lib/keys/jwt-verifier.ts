@@ -1,8 +1,8 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
-import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
-import type { ProofAlgorithm } from '../protocol/dpop-proof.ts'
+import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
+import type { PublicJwk } from '../protocol/clients/jwks.ts'
 import { parseJsonObject } from '../protocol/json.ts'
-import type { PublicJwk } from '../protocol/jwks.ts'
+import type { ProofAlgorithm } from '../protocol/tokens/dpop-proof.ts'
 import { hashSecret } from './secrets.ts'
 
 type Claims = Readonly<Record<string, unknown>>

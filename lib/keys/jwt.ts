@@ -1,6 +1,6 @@
 import { constants, type KeyObject, sign } from 'node:crypto'
 import { decodeProtectedHeader } from 'jose/decode/protected_header'
-import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 
 /** A private key with its id and algorithm. */
 export interface SigningKey {

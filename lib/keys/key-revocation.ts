@@ -1,6 +1,6 @@
 import { isUniqueViolation } from '../database/errors.ts'
 import type { Database } from '../database/types.ts'
-import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
 import { listSigningKeys, removeKeyFor, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { signingAt } from './key-schedule.ts'
 import { type KeyOptions, newKey } from './signing-key.ts'

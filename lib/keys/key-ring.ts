@@ -1,7 +1,7 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { withTimeout } from '../database/connection.ts'
 import type { Database } from '../database/types.ts'
-import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { keyIdOf, type SigningKey } from './jwt.ts'
 import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'

@@ -1,6 +1,6 @@
 import { isUniqueViolation } from '../database/errors.ts'
 import type { Database } from '../database/types.ts'
-import { type SigningAlgorithm, signingAlgorithms } from '../protocol/client-metadata.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
 import { listClients } from '../repositories/clients.ts'
 import {
   createSigningKey,

@@ -1,7 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
 import type { Database } from '../database/types.ts'
 import type { Options } from '../options/resolve.ts'
-import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { openJwk, sealJwk } from './sealed-jwk.ts'
 

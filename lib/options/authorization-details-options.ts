@@ -1,5 +1,5 @@
-import type { AuthorizationDetail } from '../protocol/authorization-details.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import type { ScopeWords } from './page-options.ts'
 
 /** One line of an authorization detail on the consent page. */

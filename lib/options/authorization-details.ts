@@ -1,5 +1,5 @@
-import { isDetailType } from '../protocol/authorization-details.ts'
-import { canonicalResource } from '../protocol/resource.ts'
+import { isDetailType } from '../protocol/requests/authorization-details.ts'
+import { canonicalResource } from '../protocol/requests/resource.ts'
 import type { AuthorizationDetailsType } from './authorization-details-options.ts'
 import { assertNames, assertRecord, assertType, closestOf, refuse } from './check.ts'
 import { assertScopeWords } from './locales.ts'

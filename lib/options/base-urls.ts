@@ -1,4 +1,4 @@
-import { normalUrl } from '../protocol/dpop-proof.ts'
+import { normalUrl } from '../protocol/tokens/dpop-proof.ts'
 import { refuse } from './check.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Knex } from 'knex'
-import { codeChallengeMethods } from '../protocol/pkce.ts'
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
+import { codeChallengeMethods } from '../protocol/requests/pkce.ts'
 import { checkedProviders } from './branding.ts'
 import { assertNames, assertRecord, assertSeconds, assertType, refuse } from './check.ts'
 import { isOrigin } from './features.ts'
@@ -109,8 +109,16 @@ const checkedTotp = (
 export const checkedLogin = (login: LoginOptions, acrValues: readonly string[] = []): CheckedLogin => {
   assertRecord('login', login)
   assertNames('login.', login, [
-    ...['url', 'identifier', 'providers', 'passkeys', 'current', 'remember', 'forget'],
-    ...['secondFactor', 'totp', 'acr'],
+    'url',
+    'identifier',
+    'providers',
+    'passkeys',
+    'current',
+    'remember',
+    'forget',
+    'secondFactor',
+    'totp',
+    'acr',
   ])
   assertType('login.url', login.url, 'string')
   assertType('login.current', login.current, 'function')

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { refuse } from './check.ts'
 import type { Logger } from './options.ts'
 

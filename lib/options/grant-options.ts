@@ -1,5 +1,5 @@
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import type { DefinedGrantType } from '../protocol/defined-grant.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import type { DefinedGrantType } from '../protocol/clients/defined-grant.ts'
 
 /** A token request for a grant of the host. Client authentication and registration are checked. */
 export interface GrantRequest {

@@ -1,4 +1,4 @@
-import { isDefinedGrantType } from '../protocol/defined-grant.ts'
+import { isDefinedGrantType } from '../protocol/clients/defined-grant.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
 import type { GrantDefinition } from './grant-options.ts'
 

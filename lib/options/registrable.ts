@@ -1,5 +1,5 @@
-import { type ClientMetadata, grantTypes } from '../protocol/client-metadata.ts'
-import type { SecurityProfile } from '../protocol/security-profile.ts'
+import { type ClientMetadata, grantTypes } from '../protocol/clients/client-metadata.ts'
+import type { SecurityProfile } from '../protocol/clients/security-profile.ts'
 import { closestOf } from './check.ts'
 import type { AuthRouterOptions } from './options.ts'
 import { knownScopes, unknownScope } from './scopes.ts'

@@ -1,4 +1,4 @@
-import type { ClientChanges, ClientMetadata } from '../protocol/client-metadata.ts'
+import type { ClientChanges, ClientMetadata } from '../protocol/clients/client-metadata.ts'
 
 /** The applicant for a registration, as a policy sees it. */
 export interface RegistrationRequest {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
-import { codeChallengeMethods } from '../protocol/pkce.ts'
-import type { SecurityProfile } from '../protocol/security-profile.ts'
+import type { SecurityProfile } from '../protocol/clients/security-profile.ts'
+import { codeChallengeMethods } from '../protocol/requests/pkce.ts'
 import { checkedDetailTypes, type DetailTypes } from './authorization-details.ts'
 import { checkedBranding } from './branding.ts'
 import { assertNames, assertRecord, refuse } from './check.ts'
@@ -105,35 +105,38 @@ export interface Options {
 }
 
 const names = [
-  ...['issuer', 'database', 'secrets', 'preparedStatements', 'tablePrefix', 'prune', 'storeEvents'],
-  ...[
-    'users',
-    'organizations',
-    'admin',
-    'login',
-    'session',
-    'scopes',
-    'resources',
-    'trustedIssuers',
-    'grants',
-    'authorizationDetails',
-    'acrValues',
-    'developers',
-    'lifetimes',
-    'refreshTokenGracePeriod',
-  ],
-  ...[
-    'maxAuthorizationsPerClient',
-    'codeChallengeMethods',
-    'throttle',
-    'features',
-    'securityProfile',
-    'views',
-    'defaultLocale',
-    'locales',
-    'branding',
-  ],
-  ...['outbound', 'logger'],
+  'issuer',
+  'database',
+  'secrets',
+  'preparedStatements',
+  'tablePrefix',
+  'prune',
+  'storeEvents',
+  'users',
+  'organizations',
+  'admin',
+  'login',
+  'session',
+  'scopes',
+  'resources',
+  'trustedIssuers',
+  'grants',
+  'authorizationDetails',
+  'acrValues',
+  'developers',
+  'lifetimes',
+  'refreshTokenGracePeriod',
+  'maxAuthorizationsPerClient',
+  'codeChallengeMethods',
+  'throttle',
+  'features',
+  'securityProfile',
+  'views',
+  'defaultLocale',
+  'locales',
+  'branding',
+  'outbound',
+  'logger',
 ]
 
 /**

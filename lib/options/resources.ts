@@ -1,5 +1,5 @@
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
-import { canonicalResource, isSameResource } from '../protocol/resource.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
+import { canonicalResource, isSameResource } from '../protocol/requests/resource.ts'
 import { standardScopes } from '../protocol/scope.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import type { AuthRouterOptions, ResourceOptions } from './options.ts'

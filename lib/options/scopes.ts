@@ -46,7 +46,14 @@ export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeO
   if (typeof scope === 'string') return checkedScope(name, { description: scope })
   assertRecord(`scopes['${name}']`, scope)
   assertNames(`scopes['${name}'].`, scope, [
-    ...['description', 'details', 'locales', 'claims', 'optional', 'group', 'risk', 'implies'],
+    'description',
+    'details',
+    'locales',
+    'claims',
+    'optional',
+    'group',
+    'risk',
+    'implies',
   ])
   if (typeof scope.description !== 'string' || scope.description === '') {
     refuse(`scopes['${name}'].description is required: the sentence that the consent page shows`)

@@ -1,4 +1,4 @@
-import { type SecurityProfile, securityProfiles } from '../protocol/security-profile.ts'
+import { type SecurityProfile, securityProfiles } from '../protocol/clients/security-profile.ts'
 import { refuse } from './check.ts'
 import type { AuthRouterOptions } from './options.ts'
 

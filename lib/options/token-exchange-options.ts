@@ -1,5 +1,5 @@
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import type { ActClaim } from '../protocol/token-context.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import type { ActClaim } from '../protocol/tokens/token-context.ts'
 
 /** A token exchange, as the policy sees it. All tokens of the request are valid. */
 export interface TokenExchangeRequest {

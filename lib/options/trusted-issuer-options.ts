@@ -1,4 +1,4 @@
-import type { PublicJwk } from '../protocol/jwks.ts'
+import type { PublicJwk } from '../protocol/clients/jwks.ts'
 
 /** An issuer whose signed assertions clients exchange for access tokens (RFC 7523 §2.1). */
 export interface TrustedIssuerOptions {

@@ -1,4 +1,4 @@
-import { usableJwks } from '../protocol/jwks.ts'
+import { usableJwks } from '../protocol/clients/jwks.ts'
 import { assertNames, assertRecord, assertType, refuse } from './check.ts'
 import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
 

@@ -1,5 +1,5 @@
 import type { Logger } from '../options/options.ts'
-import { type PublicJwks, usableJwks } from '../protocol/jwks.ts'
+import { type PublicJwks, usableJwks } from '../protocol/clients/jwks.ts'
 import { type Cached, createCached } from './cached.ts'
 import type { Outbound } from './outbound.ts'
 

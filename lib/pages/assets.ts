@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { pictureTypes } from '../options/branding.ts'
-import { imageOf, svgSize } from '../protocol/image.ts'
+import { imageOf, svgSize } from '../protocol/clients/image.ts'
 import { minifyCss, minifyScript } from './minify.ts'
 import { accentRules } from './theme/accent.ts'
 

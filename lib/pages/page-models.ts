@@ -1,4 +1,4 @@
-import type { Organization } from '../protocol/organization.ts'
+import type { Organization } from '../protocol/requests/organization.ts'
 import type { AccountPage } from './account-page-model.ts'
 
 /** A client on the pages. */

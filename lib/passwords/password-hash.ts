@@ -97,8 +97,11 @@ const parseScrypt = (hash: string): PasswordHash | undefined => {
     algorithm: 'scrypt',
     dummy: parameters + phcDummy,
     scrypt: {
-      ...{ cost, blockSize, parallelization },
-      ...{ salt: Buffer.from(salt, 'base64'), hash: Buffer.from(derived, 'base64') },
+      cost,
+      blockSize,
+      parallelization,
+      salt: Buffer.from(salt, 'base64'),
+      hash: Buffer.from(derived, 'base64'),
     },
   }
 }

@@ -30,8 +30,26 @@ export const standardScopeClaims: Readonly<Record<string, readonly string[]>> = 
 
 /** Claims that the protocol sets; a user's data never overrides them (OIDC Core §2, RFC 7519 §4.1). */
 export const protocolClaims: ReadonlySet<string> = new Set([
-  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'nonce', 'auth_time', 'acr', 'amr', 'azp'],
-  ...['at_hash', 'c_hash', 's_hash', 'sid', 'client_id', 'scope', 'cnf', 'events'],
+  'iss',
+  'sub',
+  'aud',
+  'exp',
+  'nbf',
+  'iat',
+  'jti',
+  'nonce',
+  'auth_time',
+  'acr',
+  'amr',
+  'azp',
+  'at_hash',
+  'c_hash',
+  's_hash',
+  'sid',
+  'client_id',
+  'scope',
+  'cnf',
+  'events',
 ])
 
 /** Converts a raw value to the type of a claim; undefined if that is not possible. */

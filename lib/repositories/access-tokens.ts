@@ -10,10 +10,10 @@ import {
   type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Family } from '../protocol/authorization.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
-import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/token-binding.ts'
-import type { TokenContext } from '../protocol/token-context.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import type { Family } from '../protocol/requests/authorization.ts'
+import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
+import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
 
 /** An access token, with its authorization and its client, all from one statement. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { number, numberOrNull, query, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Authorization } from '../protocol/authorization.ts'
+import type { Authorization } from '../protocol/requests/authorization.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
@@ -31,7 +31,8 @@ const records = (
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select([
-      ...[...authorizationColumns, 'authorizations.created_at'],
+      ...authorizationColumns,
+      'authorizations.created_at',
       // CASE instead of WHERE: with a condition on this column SQLite would use its index, and read everybody's tokens.
       greatestOf(
         table('access_tokens as tokens'),

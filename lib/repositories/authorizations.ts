@@ -12,9 +12,9 @@ import {
   type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Authorization, AuthorizationDetails, Family } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 

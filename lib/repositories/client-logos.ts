@@ -1,7 +1,7 @@
 import { command, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
-import type { ClientLogo } from '../protocol/client.ts'
+import type { ClientLogo } from '../protocol/clients/client.ts'
 
 /** An image that a client has as its logo. */
 export interface LogoImage {

@@ -9,8 +9,8 @@ import {
   textOrNull,
 } from '../database/statement.ts'
 import type { Database, Dialect, Row } from '../database/types.ts'
-import type { Client, ClientLogo } from '../protocol/client.ts'
-import type { ClientMetadata } from '../protocol/client-metadata.ts'
+import type { Client, ClientLogo } from '../protocol/clients/client.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 

@@ -1,6 +1,6 @@
 import { command, json, number, query, text, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
-import type { ConsentReceipt } from '../protocol/consent.ts'
+import type { ConsentReceipt } from '../protocol/requests/consent.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
 

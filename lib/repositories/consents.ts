@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Client } from '../protocol/client.ts'
-import { agreedEntries, type ConsentTerms } from '../protocol/consent.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import { agreedEntries, type ConsentTerms } from '../protocol/requests/consent.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
@@ -201,7 +201,9 @@ export const lookupColumns = [
   ...clientColumns.map((column) => `clients.${column}`),
   ...loginColumns.map((column) => `logins.${column}`),
   'consents.subject as consent_subject',
-  ...['consents.organization', 'consents.terms', 'consents.updated_at as consent_updated_at'],
+  'consents.organization',
+  'consents.terms',
+  'consents.updated_at as consent_updated_at',
 ]
 
 /** Joins the valid login of a session, and what its user allows the client, to rows that hold `clients`. */

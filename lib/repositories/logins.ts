@@ -10,7 +10,7 @@ import {
   type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { Login } from '../protocol/login.ts'
+import type { Login } from '../protocol/requests/login.ts'
 import { maxNewest } from './authorization-records.ts'
 
 export interface LoginRecord extends Login {

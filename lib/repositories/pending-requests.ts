@@ -10,8 +10,8 @@ import {
   type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import type { AuthorizationRequest } from '../protocol/authorization-request.ts'
-import type { Decision } from '../protocol/next-step.ts'
+import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
+import type { Decision } from '../protocol/requests/next-step.ts'
 import { shownClientOf } from './clients.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
 
@@ -64,7 +64,8 @@ const byId = query<{ id: string; sessionHash: string | null; now: number }>((tab
       ...['sid', 'browser_hash', 'created_at', 'expires_at'].map(
         (column) => `pending.${column} as pending_${column}`,
       ),
-      ...[...lookupColumns, 'clients.logo'],
+      ...lookupColumns,
+      'clients.logo',
     ])
     .where('pending.id', v.id),
 )

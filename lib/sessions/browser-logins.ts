@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { createSecret, derivedSecret, hashSecret, randomId } from '../keys/secrets.ts'
-import type { Login } from '../protocol/login.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { Login } from '../protocol/requests/login.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
   createHostLogin,
   createLogin,

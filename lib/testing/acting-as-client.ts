@@ -1,8 +1,8 @@
 import { writeAll } from '../database/transaction.ts'
-import { allowedScopes } from '../protocol/client.ts'
-import { scopesWithin } from '../protocol/resource.ts'
+import { allowedScopes } from '../protocol/clients/client.ts'
+import { scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes } from '../protocol/scope.ts'
-import { bearer } from '../protocol/token-binding.ts'
+import { bearer } from '../protocol/tokens/token-binding.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import {

@@ -1,5 +1,5 @@
 import type { ServerSetup } from '../authorization-server.ts'
-import { parseResources } from '../protocol/resource.ts'
+import { parseResources } from '../protocol/requests/resource.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { type AuthRouter, serverBehind } from '../router.ts'
 

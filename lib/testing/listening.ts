@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { refuse } from '../options/check.ts'
-import { isLoopbackHost } from '../protocol/redirect-uri.ts'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 
 /** An app that can be attacked. */
 export interface Listening {

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { knownScopes } from '../options/scopes.ts'
-import type { Client } from '../protocol/client.ts'
-import { type ClientMetadata, parseClientMetadata } from '../protocol/client-metadata.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import { type ClientMetadata, parseClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { createClient, findClient, updateClient } from '../repositories/index.ts'
 
 /** @throws Error if it does not exist or is disabled */

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { frontChannelLogoutUrl } from '../protocol/logout-request.ts'
+import { frontChannelLogoutUrl } from '../protocol/requests/logout-request.ts'
 import { findClientsOfLogin } from '../repositories/index.ts'
 import type { EndedLogin } from './back-channel-logout.ts'
 import { sidFor } from './user-claims.ts'

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
-import type { Authorization } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
-import type { SigningAlgorithm } from '../protocol/client-metadata.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { Authorization } from '../protocol/requests/authorization.ts'
 import type { User } from '../users/users.ts'
 import { idTokenUserClaims, sidFor, subjectFor } from './user-claims.ts'
 

@@ -2,19 +2,19 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
 import { randomId } from '../keys/secrets.ts'
-import type { AuthorizationDetails } from '../protocol/authorization.ts'
-import type { Client } from '../protocol/client.ts'
+import type { Client } from '../protocol/clients/client.ts'
 import { isObject } from '../protocol/json.ts'
+import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
+import { formatScope } from '../protocol/scope.ts'
+import type { SigningAlgorithm } from '../protocol/signing-algorithms.ts'
 import {
   accessTokenType,
   isJwtAccessToken,
   isJwtAccessTokenClaim,
   type JwtAccessToken,
   parseJwtAccessToken,
-} from '../protocol/jwt-access-token.ts'
-import { formatScope } from '../protocol/scope.ts'
-import type { SigningAlgorithm } from '../protocol/signing-algorithms.ts'
-import { confirmationClaim } from '../protocol/token-binding.ts'
+} from '../protocol/tokens/jwt-access-token.ts'
+import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
 import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'

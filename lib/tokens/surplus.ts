@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { RequestInfo } from '../protocol/request-info.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { revokeSurplusAuthorizations } from '../repositories/index.ts'
 
 /** A new authorization. */

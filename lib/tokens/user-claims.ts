@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { pairwiseSid, pairwiseSubject } from '../keys/secrets.ts'
 import { claimNames, releasedClaims } from '../protocol/claims.ts'
-import { type ClaimsRequest, matchingClaims } from '../protocol/claims-request.ts'
-import { allowedScopes, type Client, sectorOf } from '../protocol/client.ts'
+import { allowedScopes, type Client, sectorOf } from '../protocol/clients/client.ts'
+import { type ClaimsRequest, matchingClaims } from '../protocol/requests/claims-request.ts'
 import type { User } from '../users/users.ts'
 
 /**

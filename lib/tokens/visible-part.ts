@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Client } from '../protocol/client.ts'
-import { scopesWithin } from '../protocol/resource.ts'
+import type { Client } from '../protocol/clients/client.ts'
+import { scopesWithin } from '../protocol/requests/resource.ts'
 import type { VerifiedToken } from './access-token.ts'
 
 /**

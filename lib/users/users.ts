@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthRouterOptions, HostUser } from '../options/options.ts'
-import { isAmong, type Organization, parseOrganizations } from '../protocol/organization.ts'
+import { isAmong, type Organization, parseOrganizations } from '../protocol/requests/organization.ts'
 import { callHost } from './host-function.ts'
 
 /** A user, from any source. */

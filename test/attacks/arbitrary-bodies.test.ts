@@ -6,19 +6,49 @@ import { parsedMount, plainMount, startTarget } from '../support/target.ts'
 
 /** What RFC 6749 §5.2, RFC 6750 §3.1 and RFC 7009 §2.2.1 register. */
 const registeredErrors = [
-  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
-  ...['invalid_scope', 'invalid_token', 'insufficient_scope', 'unsupported_token_type'],
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'invalid_token',
+  'insufficient_scope',
+  'unsupported_token_type',
 ]
 const paths = ['/token', '/introspect', '/revoke', '/userinfo', '/jwks', '/.well-known/openid-configuration']
 const names = [
-  ...['grant_type', 'client_id', 'client_secret', 'code', 'redirect_uri', 'code_verifier', 'refresh_token'],
-  ...['scope', 'token', 'token_type_hint', 'access_token', 'client_assertion', 'client_assertion_type'],
-  ...['__proto__', 'constructor[prototype]', 'a[b][c]', ''],
+  'grant_type',
+  'client_id',
+  'client_secret',
+  'code',
+  'redirect_uri',
+  'code_verifier',
+  'refresh_token',
+  'scope',
+  'token',
+  'token_type_hint',
+  'access_token',
+  'client_assertion',
+  'client_assertion_type',
+  '__proto__',
+  'constructor[prototype]',
+  'a[b][c]',
+  '',
 ]
 const values = [
-  ...['authorization_code', 'refresh_token', 'client_credentials', 'web', 'native', 'signer', 'openid'],
-  ...['urn:ietf:params:oauth:client-assertion-type:jwt-bearer', 'e30.e30.', `lk_at_${'A'.repeat(43)}`],
-  ...[secret, callback],
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'web',
+  'native',
+  'signer',
+  'openid',
+  'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+  'e30.e30.',
+  `lk_at_${'A'.repeat(43)}`,
+  secret,
+  callback,
 ]
 const bytes = (maxLength: number): fc.Arbitrary<string> =>
   fc

@@ -20,7 +20,8 @@ const settings = () => ({
     ...clients,
     { ...confidential, client_id: 'strict', require_pkce: true },
     {
-      ...{ ...confidential, client_id: 'legacy' },
+      ...confidential,
+      client_id: 'legacy',
       response_types: ['code' as const, 'token' as const, 'id_token token' as const],
       grant_types: ['authorization_code' as const, 'implicit' as const],
     },
@@ -69,9 +70,14 @@ underAttack(
     // RFC 6749 §4.1.2.1 and §10.15, RFC 9700 §4.11.2, RFC 6819 §4.2.4; CVE-2019-9837 let prompt=none through.
     describe('for an unknown client gets an error page, whatever else it contains:', () => {
       test.each([
-        ...['unregistered', 'WEB', 'web\0', 'web\r\nLocation: https://evil.example/', ''],
+        'unregistered',
+        'WEB',
+        'web\0',
+        'web\r\nLocation: https://evil.example/',
+        '',
         // Disabled, and without redirect URIs.
-        ...['off', 'machine'],
+        'off',
+        'machine',
       ])('%j', async (client_id) => {
         await undisturbed(async () => {
           for (const agent of [browser(), ada]) {

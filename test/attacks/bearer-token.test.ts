@@ -101,7 +101,8 @@ underAttack(
         const { access_token } = await fresh()
         const first = await userinfo(access_token)
         expect(first.headers).toMatchObject({
-          ...{ 'cache-control': 'no-store', 'content-type': 'application/json' },
+          'cache-control': 'no-store',
+          'content-type': 'application/json',
         })
         expect(first.headers).not.toHaveProperty('etag')
         const again = await atUserinfo({ ...bearer(access_token), 'If-None-Match': '*' })

@@ -140,8 +140,10 @@ const forgeries: Record<string, (target: Target) => (string | Promise<string>)[]
   'that is no JWT (CVE-2022-36083, CVE-2025-61920)': (target) => {
     const rounds = '{"alg":"PBES2-HS256+A128KW","enc":"A128CBC-HS256","p2c":2147483647,"p2s":"AAAA"}'
     return [
-      ...[unsigned({ alg: 'ES256' }, usual(target)), `e30.${base64url.encode('['.repeat(3000))}.AA`],
-      ...[`e30.${base64url.encode('null')}.AA`, `${base64url.encode(rounds)}.AA.AA.AA.AA`],
+      unsigned({ alg: 'ES256' }, usual(target)),
+      `e30.${base64url.encode('['.repeat(3000))}.AA`,
+      `e30.${base64url.encode('null')}.AA`,
+      `${base64url.encode(rounds)}.AA.AA.AA.AA`,
     ]
   },
 }

@@ -23,7 +23,9 @@ const settings = () => ({
     { ...confidential, client_id: 'shop', client_name: 'Shop', scope: 'openid email' },
     { ...confidential, client_id: 'two', redirect_uris: [callback, secondHost], scope: 'openid' },
     {
-      ...{ client_id: 'ours', first_party: true, scope: 'openid' },
+      client_id: 'ours',
+      first_party: true,
+      scope: 'openid',
       token_endpoint_auth_method: 'none' as const,
       redirect_uris: ['com.example.ours:/callback', 'http://127.0.0.1/callback', callback],
     },
@@ -85,9 +87,16 @@ underAttack(
       test('boxes of other scopes, scope itself, a claim, the parameters of the request', async () => {
         const { agent, fields } = await consentPage(asked)
         const more = {
-          ...{ 'scope:email': 'on', 'scope:profile': 'on', 'scope:offline_access': 'on' },
-          ...{ scope: 'openid email profile offline_access', 'scope:claim"email': 'on', 'claim"email': 'on' },
-          ...{ client_id: 'shop', redirect_uri: evil, state: 'evil', nonce: 'evil' },
+          'scope:email': 'on',
+          'scope:profile': 'on',
+          'scope:offline_access': 'on',
+          scope: 'openid email profile offline_access',
+          'scope:claim"email': 'on',
+          'claim"email': 'on',
+          client_id: 'shop',
+          redirect_uri: evil,
+          state: 'evil',
+          nonce: 'evil',
         }
         expect(await grantedBy({ ...fields, ...more, decision: 'allow' }, agent)).toBe(asked.scope)
         expect((await table('consents'))[0].scopes).toBe(asked.scope)
@@ -272,7 +281,11 @@ underAttack(
       const { page, fields } = await consentPage({ nonce: 'n', ...s256 })
       expect(ownCookies(page)).toEqual([])
       expect(Object.keys(fields).sort()).toEqual([
-        ...['account', 'authorization_request', 'csrf_token', 'locale', 'shown'],
+        'account',
+        'authorization_request',
+        'csrf_token',
+        'locale',
+        'shown',
       ])
     })
   },

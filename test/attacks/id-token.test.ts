@@ -264,8 +264,10 @@ underAttack(
 
     test('says what it is, whatever the claims parameter asks (OIDC Core §5.5)', async () => {
       const members = {
-        ...{ aud: { essential: true, values: ['other', 'web'] }, iss: { value: 'https://evil.example' } },
-        ...{ nonce: { value: 'another' }, at_hash: { value: 'x' } },
+        aud: { essential: true, values: ['other', 'web'] },
+        iss: { value: 'https://evil.example' },
+        nonce: { value: 'another' },
+        at_hash: { value: 'x' },
       }
       const claims = JSON.stringify({ id_token: members, userinfo: members })
       const tokens = tokensOf(await redeem(await codeFor({ claims, nonce: 'n' })))
@@ -289,10 +291,25 @@ underAttack(
 
 /** What a user table could hold, were a user allowed to fill in columns that a careless mapping reveals. */
 const poison = {
-  ...{ iss: 'https://evil.example', sub: 'root', aud: 'other', exp: 9_999_999_999, iat: 1, nbf: 1, jti: 'x' },
-  ...{ nonce: 'poison', azp: 'other', at_hash: 'x', c_hash: 'x', auth_time: 1, acr: 'high', amr: ['hwk'] },
-  ...{ sid: 'x', events: { 'http://schemas.openid.net/event/backchannel-logout': {} } },
-  ...{ client_id: 'other', scope: 'root', cnf: {} },
+  iss: 'https://evil.example',
+  sub: 'root',
+  aud: 'other',
+  exp: 9_999_999_999,
+  iat: 1,
+  nbf: 1,
+  jti: 'x',
+  nonce: 'poison',
+  azp: 'other',
+  at_hash: 'x',
+  c_hash: 'x',
+  auth_time: 1,
+  acr: 'high',
+  amr: ['hwk'],
+  sid: 'x',
+  events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+  client_id: 'other',
+  scope: 'root',
+  cnf: {},
 }
 
 underAttack(

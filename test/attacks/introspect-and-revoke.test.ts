@@ -56,7 +56,8 @@ underAttack(
     const expectDone = (answer: Answer): void => {
       expect({ status: answer.status, html: answer.html }).toEqual({ status: 200, html: '{}' })
       expect(answer.headers).toMatchObject({
-        ...{ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
       })
     }
     /** RFC 7009 §2.2: the same bytes as for a token that never was, and nothing is written. */
@@ -131,7 +132,10 @@ underAttack(
       const hashes = bothOf(tokens).map(hashSecret)
       const prefixed = hashes.flatMap((hash) => [`lk_at_${hash}`, `lk_rt_${hash}`])
       const changed = bothOf(tokens).flatMap((value) => [
-        ...[value.slice(0, -1), `${value}A`, value.toUpperCase(), `${value} `],
+        value.slice(0, -1),
+        `${value}A`,
+        value.toUpperCase(),
+        `${value} `,
         value.replace(/lk_(.)t_/, (_, kind) => `lk_${kind === 'a' ? 'r' : 'a'}t_`),
       ])
       const patterns = ['%', 'lk_rt_%', "' OR '1'='1", '__proto__', 'lk_rt_', ' ', 'web']
@@ -289,7 +293,8 @@ underAttack(
           event: 'the client is disabled (CVE-2024-47000)',
           end: () => otherClient().update({ disabled_at: 1 }),
           undo: () => otherClient().update({ disabled_at: null }),
-          ...{ client: other, error: 'invalid_client' },
+          client: other,
+          error: 'invalid_client',
         },
         {
           event: 'the client is deleted (CVE-2024-47000)',
@@ -298,7 +303,8 @@ underAttack(
             await otherClient().delete()
           },
           undo: () => otherClient().insert(row),
-          ...{ client: other, error: 'invalid_client' },
+          client: other,
+          error: 'invalid_client',
         },
         {
           event: 'the client was removed from the account (CVE-2026-43983)',

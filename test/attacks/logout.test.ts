@@ -79,7 +79,9 @@ underAttack(
         const agent = await signedIn()
         const { fields } = await asked(undefined, agent)
         const links: Fields[] = [
-          ...[{}, fields, { client_id: 'shop' }],
+          {},
+          fields,
+          { client_id: 'shop' },
           { client_id: 'shop', post_logout_redirect_uri: bye, state: 's', csrf_token: 'A'.repeat(43) },
           { confirm: 'yes', confirmed: '1', logout: 'true', decision: 'allow' },
           { logout_hint: ada.email, login_hint: ada.email, sub: '1', sid: 'x', session_state: 'x' },
@@ -122,11 +124,21 @@ underAttack(
     // RP-Initiated Logout §3, RFC 9700 §4.11.2, ASVS 3.7.2; CVE-2024-39694 took other sites for paths of its own.
     describe('redirects only to registered addresses, and does not sign out for others:', () => {
       const places = [
-        ...[evil, '//evil.example', '/\\evil.example', callback, otherBye],
+        evil,
+        '//evil.example',
+        '/\\evil.example',
+        callback,
+        otherBye,
         'javascript:alert(1)//client.example.com/bye',
-        ...['https://client.example.com.evil.example/bye', 'https://client.example.com@evil.example/bye'],
-        ...[`${bye}/more`, `${bye}/`, 'https://client.example.com/Bye', `${bye}#x`, `${bye}\0`],
-        ...[`${bye}?next=${encodeURIComponent(evil)}`, `${bye}\r\nSet-Cookie: planted=1`],
+        'https://client.example.com.evil.example/bye',
+        'https://client.example.com@evil.example/bye',
+        `${bye}/more`,
+        `${bye}/`,
+        'https://client.example.com/Bye',
+        `${bye}#x`,
+        `${bye}\0`,
+        `${bye}?next=${encodeURIComponent(evil)}`,
+        `${bye}\r\nSet-Cookie: planted=1`,
       ]
       test.each(places)('%j', async (post_logout_redirect_uri) => {
         const id_token_hint = hints.shop

@@ -269,12 +269,19 @@ underAttack(
       clients: [
         ...rivals,
         {
-          ...{ ...confidential, client_id: 'shown', logo_uri: at('logo'), client_uri: at('home') },
-          ...{ policy_uri: at('policy'), tos_uri: at('tos'), sector_identifier_uri: at('sector') },
+          ...confidential,
+          client_id: 'shown',
+          logo_uri: at('logo'),
+          client_uri: at('home'),
+          policy_uri: at('policy'),
+          tos_uri: at('tos'),
+          sector_identifier_uri: at('sector'),
         },
         ...innerAddresses.map(
           ([, address], index): ClientSeed => ({
-            ...{ ...confidential, client_id: `notified-${index}`, first_party: true },
+            ...confidential,
+            client_id: `notified-${index}`,
+            first_party: true,
             backchannel_logout_uri: address(port),
           }),
         ),
@@ -294,7 +301,9 @@ test('a logout notice does not follow a redirect to an inner address (ASVS 1.3.6
   const target = await startTarget(plainMount, {
     clients: [
       {
-        ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback] },
+        client_id: 'web',
+        client_secret: secret,
+        redirect_uris: [callback],
         backchannel_logout_uri: `${receiver.origin}/moved`,
       },
     ],

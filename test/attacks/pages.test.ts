@@ -17,7 +17,10 @@ const settings = () => ({
   clients: [
     ...clients,
     {
-      ...{ client_id: 'hostile', client_name: hostileName, client_secret: secret, redirect_uris: [callback] },
+      client_id: 'hostile',
+      client_name: hostileName,
+      client_secret: secret,
+      redirect_uris: [callback],
       post_logout_redirect_uris: ['https://client.example.com/bye'],
       client_uri: `https://client.example.com/?"><script>alert(1)</script>`,
       policy_uri: `https://client.example.com/?'><img`,
@@ -114,8 +117,10 @@ underAttack(
               "default-src 'none';style-src 'self';img-src 'self';script-src 'self';base-uri 'none'"
             expect(headers).toMatchObject({
               'content-security-policy': `${policy};frame-ancestors 'none';form-action 'self'${mayEndAt && ` ${mayEndAt}`}`,
-              ...{ 'x-frame-options': 'DENY', 'x-content-type-options': 'nosniff' },
-              ...{ 'referrer-policy': 'same-origin', 'cache-control': 'no-store' },
+              'x-frame-options': 'DENY',
+              'x-content-type-options': 'nosniff',
+              'referrer-policy': 'same-origin',
+              'cache-control': 'no-store',
               'content-type': 'text/html; charset=utf-8',
             })
             const unwanted =

@@ -4,9 +4,9 @@ import { bearerToken } from '../../lib/http/presented-token.ts'
 import { hashSecret, openUnder, sealUnder } from '../../lib/keys/secrets.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import { parseTarget } from '../../lib/outbound/target.ts'
-import { assertClientAssertion, claimedClientId } from '../../lib/protocol/client-assertion.ts'
+import { assertClientAssertion, claimedClientId } from '../../lib/protocol/clients/client-assertion.ts'
+import { parseJwks, usableJwks } from '../../lib/protocol/clients/jwks.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
-import { parseJwks, usableJwks } from '../../lib/protocol/jwks.ts'
 import { fc, runs } from '../support/property.ts'
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string())

@@ -107,12 +107,14 @@ underAttack(
         test('twice, under another name, encoded twice, too long or not UTF-8 ends on a page', () =>
           undisturbed(async () => {
             const queries = [
-              ...[
-                `${good}&redirect_uri=${bad}`,
-                `${bad}&redirect_uri=${good}`,
-                `${good}&redirect_uri=${good}`,
-              ],
-              ...[`${good};redirect_uri=${bad}`, `${good},${bad}`, `${good}%20${bad}`, twice, ''],
+              `${good}&redirect_uri=${bad}`,
+              `${bad}&redirect_uri=${good}`,
+              `${good}&redirect_uri=${good}`,
+              `${good};redirect_uri=${bad}`,
+              `${good},${bad}`,
+              `${good}%20${bad}`,
+              twice,
+              '',
               ...['%ff%fe', '%c0%af', '%ed%a0%80', '%zz'].map((bytes) => good + bytes),
               'x'.repeat(8000),
             ].map((value) => `redirect_uri=${value}`)

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import { type ClientSeed, OAuthError, seedClients } from '../../lib/index.ts'
-import { clientMetadataNames } from '../../lib/protocol/client-metadata.ts'
+import { clientMetadataNames } from '../../lib/protocol/clients/client-metadata.ts'
 import { openServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
@@ -23,9 +23,17 @@ const register = (members: object) => supertest(host.app).post('/oauth/register'
 
 test('whatever a client says about itself, it gets no right of the host and causes no fault', async () => {
   const privileged = {
-    ...{ first_party: true, may_introspect: true, require_pkce: true, refresh_token_rotation: false },
-    ...{ id_token_scope_claims: true, access_token_lifetime: 9, response_modes: ['query'] },
-    ...{ client_id: 'web', self_described: 'document', scope_follows_resources: false, disabled: true },
+    first_party: true,
+    may_introspect: true,
+    require_pkce: true,
+    refresh_token_rotation: false,
+    id_token_scope_claims: true,
+    access_token_lifetime: 9,
+    response_modes: ['query'],
+    client_id: 'web',
+    self_described: 'document',
+    scope_follows_resources: false,
+    disabled: true,
     scope: 'notes:write',
   }
   const odd = ['__proto__', 'client_name#de', 'toString']
@@ -46,8 +54,12 @@ test('whatever a client says about itself, it gets no right of the host and caus
       const { metadata, secret_hash } = await table('clients').where({ client_id: body.client_id }).first()
       const stored = JSON.parse(metadata)
       expect(stored).toMatchObject({
-        ...{ first_party: false, self_described: 'registration', require_pkce: false },
-        ...{ refresh_token_rotation: true, id_token_scope_claims: false, scope_follows_resources: true },
+        first_party: false,
+        self_described: 'registration',
+        require_pkce: false,
+        refresh_token_rotation: true,
+        id_token_scope_claims: false,
+        scope_follows_resources: true,
         scope: 'openid profile email address phone offline_access',
       })
       expect(Object.keys(stored).join()).not.toMatch(/may_introspect|lifetime|response_modes/)
@@ -126,8 +138,13 @@ describe('a client cannot be registered', () => {
   })
 
   test.each([
-    ...['client_uri', 'policy_uri', 'tos_uri', 'logo_uri', 'sector_identifier_uri'],
-    ...['jwks_uri', 'backchannel_logout_uri'],
+    'client_uri',
+    'policy_uri',
+    'tos_uri',
+    'logo_uri',
+    'sector_identifier_uri',
+    'jwks_uri',
+    'backchannel_logout_uri',
   ])('with a hostile %s (RFC 7591 §5)', async (name) => {
     const relative = ['', '/jwks', '//a.example/', ' https://a.example/x']
     const split = ['https://a.example\\@evil.example/x', 'https://a.example/x\r\nHost: evil.example']

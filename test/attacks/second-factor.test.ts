@@ -107,7 +107,8 @@ describe.each([
     const tab = await agent.open(url({ client_id: 'web' }))
     const query = `authorization_request=${request(page)}`
     const ofRequest = ['authorize', 'login', 'consent', 'select-account', 'second-factor'].flatMap((path) => [
-      ...[`/oauth/${path}?${query}`, `/oauth/${path}?${query}&code=${right['1']}`],
+      `/oauth/${path}?${query}`,
+      `/oauth/${path}?${query}&code=${right['1']}`,
     ])
     const others = [
       '/oauth/account',

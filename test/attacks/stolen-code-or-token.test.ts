@@ -45,7 +45,8 @@ const thefts: Theft[] = [
   { what: 'another confidential client (RFC 6749 §4.1.3, RFC 9700 §4.5, CVE-2026-55672)', wrong: other },
   {
     what: 'a stranger in the name of its owner, without the secret (RFC 6749 §3.2.1, ASVS 10.4.10)',
-    ...{ wrong: { client_secret: undefined }, error: 'invalid_client' },
+    wrong: { client_secret: undefined },
+    error: 'invalid_client',
   },
   {
     what: 'an app on the same device that listens on another port (RFC 8252 §8.3, RFC 6819 §4.4.1.1)',
@@ -59,7 +60,8 @@ const thefts: Theft[] = [
   },
   {
     what: 'a client that names no redirect URI (RFC 6749 §4.1.3, RFC 9700 §4.1)',
-    ...{ wrong: { redirect_uri: undefined }, error: 'invalid_request' },
+    wrong: { redirect_uri: undefined },
+    error: 'invalid_request',
   },
   {
     what: 'a client that proves PKCE although the challenge was cut out (RFC 9700 §4.8, CVE-2024-23647, CVE-2024-22258)',
@@ -67,15 +69,21 @@ const thefts: Theft[] = [
   },
   {
     what: 'its own client with no verifier (RFC 7636 §4.6, CVE-2023-48228, CVE-2025-4144)',
-    ...{ asked: s256, right: { code_verifier: verifier }, wrong: { code_verifier: undefined } },
+    asked: s256,
+    right: { code_verifier: verifier },
+    wrong: { code_verifier: undefined },
   },
   {
     what: 'its own client with the challenge, as if the method were plain',
-    ...{ asked: s256, right: { code_verifier: verifier }, wrong: { code_verifier: s256.code_challenge } },
+    asked: s256,
+    right: { code_verifier: verifier },
+    wrong: { code_verifier: s256.code_challenge },
   },
   {
     what: 'its own client with a verifier whose hash is the plain challenge (RFC 7636 §4.6)',
-    ...{ asked: plain, right: { code_verifier: plain.code_challenge }, wrong: { code_verifier: verifier } },
+    asked: plain,
+    right: { code_verifier: plain.code_challenge },
+    wrong: { code_verifier: verifier },
   },
 ]
 
@@ -365,8 +373,10 @@ underAttack(
       ...rivals,
       { ...confidential, client_id: 'idle', refresh_token_idle_lifetime: 100 },
       {
-        ...{ ...confidential, client_id: 'absolute' },
-        ...{ refresh_token_idle_lifetime: 50, refresh_token_absolute_lifetime: 100 },
+        ...confidential,
+        client_id: 'absolute',
+        refresh_token_idle_lifetime: 50,
+        refresh_token_absolute_lifetime: 100,
       },
       { ...confidential, client_id: 'retired', grant_types: ['authorization_code'] },
     ],

@@ -1,5 +1,5 @@
 import { OAuthError } from '../../lib/index.ts'
-import { tokenTypes } from '../../lib/protocol/token-exchange.ts'
+import { tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   exchange,

@@ -280,7 +280,11 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
         })()`)
         const refused = 'SecurityError'
         expect(seen).toEqual({
-          ...{ document: refused, address: refused, storage: refused, name: refused, form: refused },
+          document: refused,
+          address: refused,
+          storage: refused,
+          name: refused,
+          form: refused,
           frames: '0',
         })
         await expectUnchanged(page.context(), before, 'the opener')

@@ -26,8 +26,12 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
     await session.send('WebAuthn.enable')
     const { authenticatorId } = await session.send('WebAuthn.addVirtualAuthenticator', {
       options: {
-        ...{ protocol: 'ctap2', transport: 'internal', automaticPresenceSimulation: true },
-        ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+        protocol: 'ctap2',
+        transport: 'internal',
+        automaticPresenceSimulation: true,
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
       },
     })
     return { session, authenticatorId }
@@ -121,8 +125,15 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
     app.visit(
       async (tab) => {
         await table('passkeys').insert({
-          ...{ hash: 'x'.repeat(43), subject: '1', credential_id: 'AAAA', public_key: 'AAAA', counter: 0 },
-          ...{ transports: '', name: 'Key', backed_up: 0, created_at: 1_790_000_000 },
+          hash: 'x'.repeat(43),
+          subject: '1',
+          credential_id: 'AAAA',
+          public_key: 'AAAA',
+          counter: 0,
+          transports: '',
+          name: 'Key',
+          backed_up: 0,
+          created_at: 1_790_000_000,
         })
         await tab.goto(page())
         expect(await tab.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0)

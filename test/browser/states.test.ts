@@ -80,8 +80,15 @@ const labels: Readonly<Record<string, string>> = {
 }
 /** The states with a field that a browser has nothing for: a code that is used once, or a name of a passkey. */
 const unfilledForms = [
-  ...['device', 'device-filled', 'device-wrong', 'device-throttled', 'second-factor-recovery'],
-  ...['passkeys', 'passkeys-added', 'passkeys-not-added', 'passkey'],
+  'device',
+  'device-filled',
+  'device-wrong',
+  'device-throttled',
+  'second-factor-recovery',
+  'passkeys',
+  'passkeys-added',
+  'passkeys-not-added',
+  'passkey',
 ]
 /** No fault with the reader's own text styles. */
 const adjusted = { spaced: [], large: [] }
@@ -179,9 +186,11 @@ describeWith('chromium', 'every state of every page', () => {
           barriers: fullest().includes(name) ? await barriersOf(page, ['color-contrast']) : [],
         }
         expect({ name, ...found, onDesktop, inTheDark }).toEqual({
-          ...{ name, direction: 'ltr', moving: [] },
+          name,
+          direction: 'ltr',
+          moving: [],
           // A client is not the user.
-          ...{ withoutAutocomplete: isClientForm(name) ? found.withoutAutocomplete : unfilled(name) },
+          withoutAutocomplete: isClientForm(name) ? found.withoutAutocomplete : unfilled(name),
           order: found.order.map((_number, index) => index),
           focus: name.startsWith('consent') ? focusOnConsent(name) : found.focus,
           forms: formsIn(name),
@@ -200,7 +209,10 @@ describeWith('chromium', 'every state of every page', () => {
         const faults = await page.evaluate(layout)
         const barriers = isExhaustive ? await barriersOf(page) : []
         expect({ name, direction, order, faults, barriers }).toEqual({
-          ...{ name, direction: language === 'ar' ? 'rtl' : 'ltr', faults: [], barriers: [] },
+          name,
+          direction: language === 'ar' ? 'rtl' : 'ltr',
+          faults: [],
+          barriers: [],
           order: order.map((_number, index) => index),
         })
       }
@@ -229,7 +241,10 @@ describeWith('chromium', 'every state of every page', () => {
             await page.emulateMedia({ forcedColors, colorScheme })
             const unseen = await page.evaluate('inPage.unseenFocus()')
             expect({ name, colorScheme, forcedColors, unseen }).toEqual({
-              ...{ name, colorScheme, forcedColors, unseen: [] },
+              name,
+              colorScheme,
+              forcedColors,
+              unseen: [],
             })
           }
         await page.emulateMedia({ forcedColors: null, colorScheme: null })

@@ -139,7 +139,7 @@ describe('with the defaults of development', () => {
 
   test('client create prints the secret once and stores its hash alone; list shows the client', async () => {
     const folder = await migrated()
-    const web = [...['client', 'create', '--id', 'shop', '--name', 'Shop'], '--redirect-uri', callback]
+    const web = ['client', 'create', '--id', 'shop', '--name', 'Shop', '--redirect-uri', callback]
     const created = await cli.succeed(folder, [...web, '--redirect-uri', 'http://127.0.0.1/callback'])
     const secret = field(created.stdout, 'client_secret')
     expect(secret).toMatch(/^lk_cs_[\w-]{43}$/)
@@ -160,7 +160,10 @@ describe('with the defaults of development', () => {
     expect(listed).toHaveLength(2)
     expect(listed).toContainEqual(
       expect.objectContaining({
-        ...{ client_id, token_endpoint_auth_method: 'none', first_party: true, scope: 'openid email' },
+        client_id,
+        token_endpoint_auth_method: 'none',
+        first_party: true,
+        scope: 'openid email',
         redirect_uris: ['com.example.app:/callback'],
       }),
     )
@@ -255,8 +258,11 @@ describe('with the defaults of development', () => {
     const now = Math.floor(Date.now() / 1000)
     const tokens = (count: number, expires_at: number) =>
       Array.from({ length: count }, () => ({
-        ...{ hash: randomBytes(32).toString('base64url'), client_id: 'shop', scopes: '' },
-        ...{ created_at: 1, expires_at },
+        hash: randomBytes(32).toString('base64url'),
+        client_id: 'shop',
+        scopes: '',
+        created_at: 1,
+        expires_at,
       }))
     const fill = () =>
       withDatabase(folder, async (database) => {
@@ -296,8 +302,11 @@ describe('with the defaults of development', () => {
     await cli.succeed(folder, ['user', 'create', '--username', 'bob'], bob)
     expect(await rowsOf(folder, 'oauth_users')).toMatchObject([
       {
-        ...{ id: field(created.stdout, 'subject'), username: 'ada', name: 'Ada Lovelace' },
-        ...{ email: 'ada@example.com', email_verified: 1 },
+        id: field(created.stdout, 'subject'),
+        username: 'ada',
+        name: 'Ada Lovelace',
+        email: 'ada@example.com',
+        email_verified: 1,
         password_hash: expect.stringMatching(/^\$argon2id\$/),
       },
       { username: 'bob', email: null, email_verified: 0 },

@@ -54,7 +54,9 @@ describe('latchkey preview', () => {
       const { text } = await request(server).get(state).expect(200)
       expect({ state, isGerman: text.includes('<html lang="de"'), brand: text.includes('Juniper') }).toEqual({
         // Pages for operators are in English only.
-        ...{ state, isGerman: !state.includes('/operator-'), brand: true },
+        state,
+        isGerman: !state.includes('/operator-'),
+        brand: true,
       })
     }
     const { text } = await request(server).get('/en/consent-your-scopes').expect(200)

@@ -56,7 +56,11 @@ test('an access token and a refresh token are inspected and revoked', async () =
 test('a JWT counts only if a key of this server signed it; it ends with the consent', async () => {
   const { access_token: jwt } = await tokensOf(host, [files], { scope: 'files:read' })
   expect(await inspect(jwt)).toMatchObject({
-    ...{ type: 'JWT access token', state: 'active', sub: '1', scope: 'files:read', resource: files },
+    type: 'JWT access token',
+    state: 'active',
+    sub: '1',
+    scope: 'files:read',
+    resource: files,
   })
   const [head, body = '', signature] = jwt.split('.')
   const claims = { ...JSON.parse(Buffer.from(body, 'base64url').toString()), sub: '2' }
@@ -112,8 +116,13 @@ test('a personal access token is inspected, listed and revoked, by itself and by
     await issuePersonalToken(server, option, choice),
   ]
   expect(await inspect(one?.value ?? '')).toMatchObject({
-    ...{ type: 'personal access token', state: 'active', id: one?.id, name: choice.name },
-    ...{ sub: '1', scope: 'notes:read', expires: new Date(expiresAt * 1000).toISOString() },
+    type: 'personal access token',
+    state: 'active',
+    id: one?.id,
+    name: choice.name,
+    sub: '1',
+    scope: 'notes:read',
+    expires: new Date(expiresAt * 1000).toISOString(),
   })
   const { stdout } = await cli.succeed(folder, ['personal-tokens', 'list', '1'])
   expect(stdout).toMatch(/^ID +NAME +SCOPES +CREATED +LAST USED +EXPIRES\n/)

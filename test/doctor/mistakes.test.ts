@@ -222,7 +222,11 @@ test('a server logs once at its start what needs no request, but not in tests', 
     const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes' }
     const again = authRouter({
       scopes,
-      ...{ issuer, database: database.knex, users, logger, login },
+      issuer,
+      database: database.knex,
+      users,
+      logger,
+      login,
       secrets: [serverSecret],
     })
     await again.ready()

@@ -122,8 +122,11 @@ export const createSaboteur = (kind: DatabaseKind): Saboteur => {
     during: async (way, statement, work) => {
       await settled()
       const observed: Observed = {
-        ...{ way, toGo: statement, statements: 0 },
-        ...{ decidedAt: undefined, struck: undefined },
+        way,
+        toGo: statement,
+        statements: 0,
+        decidedAt: undefined,
+        struck: undefined,
       }
       current = observed
       try {

@@ -134,8 +134,13 @@ describe('clients', () => {
     const page = await carol.get('/oauth/admin/new-client')
     const redirect_uris = `${callback}\r\n\r\n com.example.app:/cb `
     const refused = await carol.submit(page, 'value="create"', {
-      ...{ client_id: 'new', client_name: 'New <b>', redirect_uris, scope: ' openid  email ' },
-      ...{ 'grant_types:client_credentials': 'on', first_party: 'on', other: '{' },
+      client_id: 'new',
+      client_name: 'New <b>',
+      redirect_uris,
+      scope: ' openid  email ',
+      'grant_types:client_credentials': 'on',
+      first_party: 'on',
+      other: '{',
     })
     expect(refused.status).toBe(400)
     const created = await carol.submit(refused, 'value="create"', { other: '{ "default_max_age": 60 }' })
@@ -145,9 +150,13 @@ describe('clients', () => {
     const fields = { grant_type: 'client_credentials', client_id: 'new', client_secret }
     expect((await post(host, fields)).status).toBe(200)
     expect(await metadataOf('new')).toMatchObject({
-      ...{ client_name: 'New <b>', redirect_uris: [callback, 'com.example.app:/cb'], scope: 'openid email' },
-      ...{ grant_types: ['authorization_code', 'refresh_token', 'client_credentials'], first_party: true },
-      ...{ require_pkce: false, default_max_age: 60 },
+      client_name: 'New <b>',
+      redirect_uris: [callback, 'com.example.app:/cb'],
+      scope: 'openid email',
+      grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+      first_party: true,
+      require_pkce: false,
+      default_max_age: 60,
     })
     const again = await carol.get(pathTo('new'))
     expect(again.html).not.toContain(client_secret)
@@ -209,7 +218,9 @@ describe('clients', () => {
     expect(saved.html).toContain('Your changes are saved.')
     const { default_max_age: __, contacts: ___, ...kept } = before!
     expect(await metadataOf('web')).toEqual({
-      ...{ ...kept, client_name: 'Shop', tls_client_certificate_bound_access_tokens: false },
+      ...kept,
+      client_name: 'Shop',
+      tls_client_certificate_bound_access_tokens: false,
     })
     expect(acts()).toEqual(Array(2).fill(['client.updated', { clientId: 'web', actor: 'carol' }]))
   })
@@ -278,7 +289,8 @@ describe('clients', () => {
     const { knex, tablePrefix } = host.database
     const [row] = await knex(`${tablePrefix}clients`).where({ client_id: 'self' })
     const rows = Array.from({ length: 1000 }, (_, index) => ({
-      ...{ ...row, client_id: `c-${String(index).padStart(4, '0')}` },
+      ...row,
+      client_id: `c-${String(index).padStart(4, '0')}`,
       metadata: JSON.stringify({ ...JSON.parse(row.metadata), client_name: `No. ${index}` }),
     }))
     await knex.batchInsert(`${tablePrefix}clients`, rows, 50)
@@ -390,7 +402,12 @@ describe('keys, events and all pages', () => {
 
     const { knex, tablePrefix } = host.database
     const rows = Array.from({ length: 1105 }, (_, index) => ({
-      ...{ id: `x${index}`, type: 'login.failed', request_id: 'X', subject: null, time: 1, details: '{}' },
+      id: `x${index}`,
+      type: 'login.failed',
+      request_id: 'X',
+      subject: null,
+      time: 1,
+      details: '{}',
       expires_at: 5_000_000_000 + (index >> 1),
     }))
     await knex.batchInsert(`${tablePrefix}events`, rows, 65)

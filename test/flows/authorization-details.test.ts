@@ -52,14 +52,19 @@ beforeAll(async () => {
     clients: [
       { ...clients[0]!, scope, authorization_details_types: types },
       {
-        ...{ client_id: 'ours', client_secret: secret, redirect_uris: [callback] },
-        ...{ scope, first_party: true, authorization_details_types: types },
+        client_id: 'ours',
+        client_secret: secret,
+        redirect_uris: [callback],
+        scope,
+        first_party: true,
+        authorization_details_types: types,
       },
       { ...clients[0]!, client_id: 'plain', scope },
       { ...deviceClients[0]!, authorization_details_types: types },
       {
         ...clients[0]!,
-        ...{ client_id: 'signer', authorization_details_types: types },
+        client_id: 'signer',
+        authorization_details_types: types,
         jwks: { keys: [key.publicJwk as never] },
       },
       { client_id: 'bank-api', client_secret: secret, grant_types: [] },
@@ -80,7 +85,9 @@ beforeEach(async () => {
 
 const asked = (details: unknown, fields: Record<string, string> = {}): string =>
   authorizeUrl({
-    ...{ client_id: 'web', scope, ...fields },
+    client_id: 'web',
+    scope,
+    ...fields,
     authorization_details: typeof details === 'string' ? details : JSON.stringify(details),
   })
 const granted = async (details: unknown, fields: Record<string, string> = {}): Promise<string> =>

@@ -22,8 +22,11 @@ const web = { client_id: 'web', scope: 'openid', state: 'a state' }
 /** A whole request as raw text, to which a test adds what it is about. */
 const raw = (more: string, without = '') =>
   `/oauth/authorize?${[
-    ...['response_type=code', 'client_id=web', `redirect_uri=${encodeURIComponent(callback)}`],
-    ...['scope=openid', 'state=s'],
+    'response_type=code',
+    'client_id=web',
+    `redirect_uri=${encodeURIComponent(callback)}`,
+    'scope=openid',
+    'state=s',
   ]
     .filter((pair) => without === '' || !pair.startsWith(`${without}=`))
     .concat(more)

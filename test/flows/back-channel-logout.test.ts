@@ -56,8 +56,12 @@ afterEach(async () => {
 })
 
 const client = (client_id: string, metadata: Partial<ClientSeed> = {}): ClientSeed => ({
-  ...{ client_id, client_secret: secret, redirect_uris: [callback], first_party: true },
-  ...{ backchannel_logout_uri: `${receiver.origin}/${client_id}`, post_logout_redirect_uris: [bye] },
+  client_id,
+  client_secret: secret,
+  redirect_uris: [callback],
+  first_party: true,
+  backchannel_logout_uri: `${receiver.origin}/${client_id}`,
+  post_logout_redirect_uris: [bye],
   ...metadata,
 })
 
@@ -133,7 +137,11 @@ describe('the logout token (Back-Channel Logout §2.4)', () => {
         currentDate: new Date(clock.now() * 1000),
       })
       expect(payload).toEqual({
-        ...{ iss: issuer, aud: 'shop', sub, iat: clock.now(), exp: expect.any(Number) },
+        iss: issuer,
+        aud: 'shop',
+        sub,
+        iat: clock.now(),
+        exp: expect.any(Number),
         jti: expect.stringMatching(/^[\w-]{22}$/),
         events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
         sid: sidOf(tokens),

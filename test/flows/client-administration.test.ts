@@ -76,8 +76,12 @@ const uses = async ({ client_id, agent, url, tokens, own }: Holdings) => ({
   authorize: (await agent.get(url)).status,
 })
 const allAre = (status: number, authorize: number) => ({
-  ...{ userinfo: status, api: status, 'api with its own token': status },
-  ...{ introspection: status, 'client credentials': status, authorize },
+  userinfo: status,
+  api: status,
+  'api with its own token': status,
+  introspection: status,
+  'client credentials': status,
+  authorize,
 })
 const working = allAre(200, 303)
 const refused = allAre(401, 400)

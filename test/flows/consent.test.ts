@@ -19,7 +19,9 @@ const seeds = [
   { ...confidential, client_id: 'desk', redirect_uris: ['http://127.0.0.1/desk'], scope: 'openid' },
   { ...confidential, client_id: 'ours', scope: 'openid profile', first_party: true },
   {
-    ...{ ...confidential, client_id: 'shop', client_name: 'Shop' },
+    ...confidential,
+    client_id: 'shop',
+    client_name: 'Shop',
     redirect_uris: [callback, `${callback}/other`, elsewhere, 'http://127.0.0.1/desk'],
     scope: 'openid email notes:read notes:write roles profile',
     policy_uri: 'https://client.example.com/privacy',
@@ -109,7 +111,12 @@ describe('the page', () => {
     ])
     // Its form carries the request, a token and the boxes, and nothing of the protocol.
     expect(Object.keys(fieldsOf(page, 'value="allow"')).sort()).toEqual([
-      ...['account', 'authorization_request', 'csrf_token', 'locale', 'scope:notes:write', 'shown'],
+      'account',
+      'authorization_request',
+      'csrf_token',
+      'locale',
+      'scope:notes:write',
+      'shown',
     ])
   })
 
@@ -219,7 +226,8 @@ describe('the answer', () => {
     expect(fieldsOf(login, 'name="password"').username).toBe('')
     const wrong = await agent.signIn(login, bob.email, 'not bob’s')
     expect({ status: wrong.status, username: fieldsOf(wrong, 'name="password"').username }).toEqual({
-      ...{ status: 400, username: bob.email },
+      status: 400,
+      username: bob.email,
     })
     expect(await logins()).toHaveLength(open)
     codeOf(await thief.get(authorizeUrl({ ...web, prompt: 'none' })))
@@ -249,17 +257,26 @@ describe('a receipt', () => {
     const { agent, page } = await asked(shop)
     codeOf(await allowUnticked(agent, page))
     const line = (name: string, text: string, group: string, more = {}) => ({
-      ...{ name, text, group, optional: false, allowed: true, meaning: expect.any(String) },
+      name,
+      text,
+      group,
+      optional: false,
+      allowed: true,
+      meaning: expect.any(String),
       ...more,
     })
     const mine = table('authorizations').where({ subject: '1', client_id: 'shop' })
     const [authorization] = await mine.orderBy('created_at', 'desc')
     expect(await receipts()).toEqual([
       {
-        ...{ clientId: 'shop', authorizationId: authorization.id, locale: 'en', product: 'Acme' },
+        clientId: 'shop',
+        authorizationId: authorization.id,
+        locale: 'en',
+        product: 'Acme',
         createdAt: Number(authorization.created_at),
         client: {
-          ...{ name: 'Shop', host: 'client.example.com' },
+          name: 'Shop',
+          host: 'client.example.com',
           policyUri: 'https://client.example.com/privacy',
           tosUri: 'https://client.example.com/terms',
         },
@@ -318,7 +335,8 @@ describe('when the meaning of a scope has changed', () => {
   /** The same browser after a deployment: same database and secrets, but other scopes. */
   const deployed = async (agent: RawBrowser, changed: Scopes): Promise<RawBrowser> => {
     const next = await startHost({
-      ...{ database: host.database, clients: seeds },
+      database: host.database,
+      clients: seeds,
       options: { scopes: { ...scopes, ...changed }, branding },
     })
     deployments.push(next)

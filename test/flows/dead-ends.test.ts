@@ -8,7 +8,10 @@ const [ada, bob] = [people[0]!, people[1]!]
 const home = 'https://client.example.com/'
 const start = `${home}start`
 const notes = {
-  ...{ client_id: 'notes', client_name: 'Notes', client_secret: secret, scope: 'openid' },
+  client_id: 'notes',
+  client_name: 'Notes',
+  client_secret: secret,
+  scope: 'openid',
   redirect_uris: [callback],
 }
 const request = (more: Readonly<Record<string, string>> = {}): string =>

@@ -78,7 +78,10 @@ test('the example of the documentation exchanges a PIN once, for an active user'
   const answers = await Promise.all(Array.from({ length: 4 }, () => withPin('1234')))
   expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
   expect(answers.find(({ status }) => status === 200)?.body).toEqual({
-    ...{ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600, scope: 'till:open' },
+    access_token: expect.any(String),
+    token_type: 'Bearer',
+    expires_in: 3600,
+    scope: 'till:open',
   })
   expectError(await withPin('0000'), 400, 'invalid_grant')
   expectError(await withPin(''), 400, 'invalid_request')
@@ -97,7 +100,9 @@ test('the function gets the request without the credentials of the client', asyn
   expect(asked.at(-1)).toEqual({
     client: expect.objectContaining({ client_id: 'app', scope: 'openid notes:read' }),
     parameters: { client_id: 'app', ticket: 'x'.repeat(8192) },
-    ...{ scopes: ['notes:read'], resources: [api], address: expect.any(String) },
+    scopes: ['notes:read'],
+    resources: [api],
+    address: expect.any(String),
   })
   expectError(await exchange({ ticket: 'x'.repeat(8193) }), 400, 'invalid_request')
   expectError(await exchange({ client_secret: 'wrong' }), 401, 'invalid_client')
@@ -107,12 +112,19 @@ test('a user gets a token with a refresh token and an ID token, if the host gran
   given({
     subject: 1,
     scopes: ['openid', 'notes:read', 'notes:write'],
-    ...{ refreshToken: true, organization: 'acme', authTime: 1_700_000_000, amr: ['otp'] },
+    refreshToken: true,
+    organization: 'acme',
+    authTime: 1_700_000_000,
+    amr: ['otp'],
   })
   const tokens = await answerOf(exchange())
   expect(tokens).toMatchObject({ scope: 'openid notes:read', refresh_token: expect.any(String) })
   expect(claimsOf(tokens.id_token)).toMatchObject({
-    ...{ sub: '1', aud: 'app', auth_time: 1_700_000_000, amr: ['otp'], org_id: 'acme' },
+    sub: '1',
+    aud: 'app',
+    auth_time: 1_700_000_000,
+    amr: ['otp'],
+    org_id: 'acme',
   })
   expect(events.at(-1)).toMatchObject({ type: 'tokens.issued', grantType: free, subject: '1' })
   const app = { client_id: 'app', client_secret: secret }
@@ -127,7 +139,10 @@ test('without refreshToken and subject the client has one token for itself, with
   given({ scopes: ['openid', 'notes:read'] })
   const tokens = await answerOf(exchange())
   expect(tokens).toEqual({
-    ...{ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600, scope: 'notes:read' },
+    access_token: expect.any(String),
+    token_type: 'Bearer',
+    expires_in: 3600,
+    scope: 'notes:read',
   })
   expect((await guarded(host, tokens.access_token)).body).toEqual({ subject: null })
 })

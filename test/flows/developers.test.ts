@@ -175,11 +175,20 @@ describe('a client of a developer', () => {
     expect(JSON.stringify(events)).not.toContain('lk_cs_')
     const { client_id_issued_at: _, ...metadata } = (await clientOf(clientId)) ?? {}
     expect(metadata).toEqual({
-      ...{ client_id: clientId, disabled: false, client_name: 'Order Desk', redirect_uris: [redirectUri] },
-      ...{ scope: 'openid notes:read', grant_types: ['authorization_code', 'refresh_token'] },
-      ...{ response_types: ['code'], id_token_signed_response_alg: 'RS256', subject_type: 'public' },
-      ...{ first_party: false, require_pkce: false, id_token_scope_claims: true },
-      ...{ refresh_token_rotation: true, self_described: 'user' },
+      client_id: clientId,
+      disabled: false,
+      client_name: 'Order Desk',
+      redirect_uris: [redirectUri],
+      scope: 'openid notes:read',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      id_token_signed_response_alg: 'RS256',
+      subject_type: 'public',
+      first_party: false,
+      require_pkce: false,
+      id_token_scope_claims: true,
+      refresh_token_rotation: true,
+      self_described: 'user',
     })
   })
 
@@ -234,9 +243,17 @@ describe('a client of a developer', () => {
 
   test('gets nothing that the form does not offer', async () => {
     const more = {
-      ...{ 'scopes:notes:write': 'on', scope: 'notes:write', first_party: 'on', 'first_party:true': 'on' },
-      ...{ 'grant_types:client_credentials': 'on', grant_types: 'implicit', other: '{"first_party":true}' },
-      ...{ client_id: 'mine', client_secret: 'x'.repeat(40), may_introspect: 'on', subject: '2' },
+      'scopes:notes:write': 'on',
+      scope: 'notes:write',
+      first_party: 'on',
+      'first_party:true': 'on',
+      'grant_types:client_credentials': 'on',
+      grant_types: 'implicit',
+      other: '{"first_party":true}',
+      client_id: 'mine',
+      client_secret: 'x'.repeat(40),
+      may_introspect: 'on',
+      subject: '2',
     }
     const { clientId } = await register(agent, more)
     const client = await clientOf(clientId)
@@ -254,8 +271,11 @@ describe('a client of a developer', () => {
     const page = await change(clientId, { client_name: 'Desk 2', 'scopes:openid': '' })
     expect(textOf(page)).toContain('Your changes are saved.')
     expect(await clientOf(clientId)).toMatchObject({
-      ...{ client_name: 'Desk 2', scope: 'notes:read notes:write', access_token_lifetime: 60 },
-      ...{ first_party: false, self_described: 'user' },
+      client_name: 'Desk 2',
+      scope: 'notes:read notes:write',
+      access_token_lifetime: 60,
+      first_party: false,
+      self_described: 'user',
     })
     expect(typesOf()).toEqual(['client.created', 'client.updated', 'client.updated'])
   })

@@ -45,7 +45,8 @@ test('a device shows a code, its user allows it in a browser, and the device get
     user_code: expect.stringMatching(/^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/),
     verification_uri: `${issuer}/device`,
     verification_uri_complete: `${issuer}/device?user_code=${codes.user_code}`,
-    ...{ expires_in: 600, interval: 5 },
+    expires_in: 600,
+    interval: 5,
   })
   expectError(await poll(host, codes), 400, 'authorization_pending')
 
@@ -269,7 +270,8 @@ describe('a device may ask for what an authorization request may ask for', () =>
   test('the host chooses the address that the device shows, and how long the code is valid', async () => {
     const codes = await codesFor(other)
     expect(codes).toMatchObject({
-      ...{ verification_uri: 'https://example.com/tv', expires_in: 120 },
+      verification_uri: 'https://example.com/tv',
+      expires_in: 120,
       verification_uri_complete: `https://example.com/tv?user_code=${codes.user_code}`,
     })
   })

@@ -12,8 +12,8 @@ import {
   resourceServer,
   seedClients,
 } from '../../lib/index.ts'
-import type { GrantType } from '../../lib/protocol/client-metadata.ts'
-import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
+import type { GrantType } from '../../lib/protocol/clients/client-metadata.ts'
+import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { connect, deviceGrant } from '../support/device.ts'
 import { callback, createUsers, people, secret } from '../support/host.ts'
@@ -43,10 +43,15 @@ const scope = 'openid offline_access notes:read'
 const clients: ClientSeed[] = [
   {
     ...client,
-    ...{ redirect_uris: [callback], scope, first_party: true },
+    redirect_uris: [callback],
+    scope,
+    first_party: true,
     grant_types: [
-      ...['authorization_code', 'refresh_token', 'client_credentials'],
-      ...[deviceGrant, tokenExchangeGrantType],
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+      deviceGrant,
+      tokenExchangeGrantType,
     ] as GrantType[],
   },
   { ...api, redirect_uris: [], grant_types: [] },
@@ -107,7 +112,7 @@ const token = (grant_type: string, fields: Fields = {}) =>
 const redeem = (code: string, resource: string) =>
   token('authorization_code', { code, redirect_uri: callback, resource })
 const authorizePath = (fields: Fields): string => {
-  const usual = { response_type: 'code', ...{ client_id: 'web' }, redirect_uri: callback, scope }
+  const usual = { response_type: 'code', client_id: 'web', redirect_uri: callback, scope }
   return `/oauth/authorize?${new URLSearchParams({ ...usual, ...fields })}`
 }
 

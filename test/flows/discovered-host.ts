@@ -21,8 +21,12 @@ export const assertionAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519
 export const otherAlgorithms = ['RS512', 'PS384']
 export const signingAlgorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export const frontChannel = [
-  ...['token', 'id_token', 'id_token token'],
-  ...['code id_token', 'code token', 'code id_token token'],
+  'token',
+  'id_token',
+  'id_token token',
+  'code id_token',
+  'code token',
+  'code id_token token',
 ]
 export const everyScope = 'openid profile email address phone offline_access roles'
 export const loggedOut = 'https://client.example.com/signed-out'
@@ -53,7 +57,13 @@ export const openClientSite = async (): Promise<ClientSite> => {
     return new SignJWT({}).setProtectedHeader({ alg }).sign(keys[alg].privateKey)
   }
   const site: ClientSite = {
-    ...{ origin, keys, logoutTokens, requestObject: '', reads: 0, objectBy, close: server.close },
+    origin,
+    keys,
+    logoutTokens,
+    requestObject: '',
+    reads: 0,
+    objectBy,
+    close: server.close,
   }
   server.serve(async (req, res) => {
     if (req.url === '/client.json') {
@@ -83,7 +93,9 @@ const seedsAt = ({ origin, keys }: ClientSite, implicit: boolean): ClientSeed[] 
   })
   return [
     {
-      ...{ ...confidential, client_id: 'web', request_uris: [`${origin}/object`] },
+      ...confidential,
+      client_id: 'web',
+      request_uris: [`${origin}/object`],
       grant_types: ['authorization_code', 'refresh_token', ...(implicit ? (['implicit'] as const) : [])],
       response_types: ['code', ...(implicit ? frontChannel : [])] as ClientSeed['response_types'],
       post_logout_redirect_uris: [loggedOut],
@@ -94,18 +106,26 @@ const seedsAt = ({ origin, keys }: ClientSite, implicit: boolean): ClientSeed[] 
     { ...confidential, client_id: 'bound', tls_client_certificate_bound_access_tokens: true },
     { client_id: 'machine', client_secret: secret, grant_types: ['client_credentials'], scope: 'roles' },
     ...(['client_secret_basic', 'client_secret_post'] as const).map((method) => ({
-      ...{ ...confidential, client_id: method, token_endpoint_auth_method: method },
+      ...confidential,
+      client_id: method,
+      token_endpoint_auth_method: method,
     })),
     { ...redirectUris, client_id: 'none', token_endpoint_auth_method: 'none' },
     { ...withKey('ES256'), client_id: 'private_key_jwt' },
     ...otherAlgorithms.map((alg) => ({ ...withKey(alg), client_id: alg })),
     ...assertionAlgorithms.map((alg) => ({
-      ...{ ...withKey(alg), client_id: `assertion-${alg}`, request_uris: [`${origin}/object`] },
-      ...{ token_endpoint_auth_signing_alg: alg, request_object_signing_alg: alg },
+      ...withKey(alg),
+      client_id: `assertion-${alg}`,
+      request_uris: [`${origin}/object`],
+      token_endpoint_auth_signing_alg: alg,
+      request_object_signing_alg: alg,
     })),
     ...signingAlgorithms.map((alg) => ({
-      ...{ ...confidential, client_id: `signed-${alg}`, id_token_signed_response_alg: alg },
-      ...{ userinfo_signed_response_alg: alg, authorization_signed_response_alg: alg },
+      ...confidential,
+      client_id: `signed-${alg}`,
+      id_token_signed_response_alg: alg,
+      userinfo_signed_response_alg: alg,
+      authorization_signed_response_alg: alg,
     })),
   ]
 }
@@ -123,7 +143,9 @@ export const startDiscoveredHost = async (
   const host: Host = await startHost({
     clients: seedsAt(site, features.implicit === true),
     options: {
-      ...{ users: onePerson(), features, outbound: { allow: [site.origin] } },
+      users: onePerson(),
+      features,
+      outbound: { allow: [site.origin] },
       scopes: { roles: { description: 'Know your roles', claims: ['roles', 'rank'] } },
     },
   })
@@ -169,7 +191,16 @@ export const startDiscoveredHost = async (
     return send('token_endpoint', fields, client_id)
   }
   return {
-    ...{ app, browser, metadata, listed, pathOf, asked, grant, granted, send, redeem },
+    app,
+    browser,
+    metadata,
+    listed,
+    pathOf,
+    asked,
+    grant,
+    granted,
+    send,
+    redeem,
     close: host.close,
     tokensFor: async (parameters: Fields = {}, agent = browser): Promise<TokenAnswer> =>
       tokensOf(await redeem(await granted(parameters, agent), parameters.client_id)),

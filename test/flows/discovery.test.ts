@@ -65,8 +65,11 @@ const features = {
   'by default': {},
   'with features.implicit': { implicit: true },
   'with clients that describe themselves and request objects': {
-    ...{ registration: true, clientMetadataDocuments: true, requestObjects: true },
-    ...{ pushedRequests: true as const, frontChannelLogout: true },
+    registration: true,
+    clientMetadataDocuments: true,
+    requestObjects: true,
+    pushedRequests: true as const,
+    frontChannelLogout: true,
     mutualTls: { header: 'Client-Cert', ca: certificate.cert, url: 'https://mtls.example.com/oauth' },
   },
 }
@@ -284,7 +287,9 @@ describe.each(Object.entries(features))('%s', (_, features) => {
     prompt_values_supported: async () => {
       await host.grant()
       const places: Fields = {
-        ...{ none: 'the client', login: '/oauth/login', consent: '/oauth/consent' },
+        none: 'the client',
+        login: '/oauth/login',
+        consent: '/oauth/consent',
         select_account: '/oauth/select-account',
       }
       await each('prompt_values_supported', [
@@ -422,7 +427,10 @@ describe.each(Object.entries(features))('%s', (_, features) => {
 
   /** Names whose proof stands under another. */
   const together = [
-    ...['token_endpoint', 'jwks_uri', 'revocation_endpoint', 'backchannel_logout_session_supported'],
+    'token_endpoint',
+    'jwks_uri',
+    'revocation_endpoint',
+    'backchannel_logout_session_supported',
     ...['token', 'revocation', 'introspection'].map(
       (name) => `${name}_endpoint_auth_signing_alg_values_supported`,
     ),

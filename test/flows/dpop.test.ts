@@ -83,7 +83,8 @@ const tokens = async (fields: Fields, by: DpopKey | undefined = key): Promise<To
 }
 
 const codeFields = async (parameters: Fields = {}, fields: Fields = {}): Promise<Fields> => ({
-  ...{ grant_type: 'authorization_code', redirect_uri: callback },
+  grant_type: 'authorization_code',
+  redirect_uri: callback,
   code: await codeFor(host, { scope, ...parameters }, { agent }),
   ...(parameters.client_id === 'native' ? native : web),
   ...fields,
@@ -121,7 +122,9 @@ const places: Readonly<
     app: () => remote(jwtApi, { dpop: true }),
   },
   'a remote guard that introspects': {
-    ...{ resource: opaqueApi, url: () => opaqueApi, app: () => remote(opaqueApi, { dpop: true }) },
+    resource: opaqueApi,
+    url: () => opaqueApi,
+    app: () => remote(opaqueApi, { dpop: true }),
   },
 }
 
@@ -179,7 +182,9 @@ describe('the token endpoint', () => {
     const opaque = await tokensFor(opaqueApi)
     expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_at_/) })
     expect((await introspect(host, opaque.access_token)).body).toMatchObject({
-      ...{ active: true, token_type: 'DPoP', cnf: { jkt: key.thumbprint } },
+      active: true,
+      token_type: 'DPoP',
+      cnf: { jkt: key.thumbprint },
     })
     const { access_token: jwt } = await tokensFor(jwtApi)
     expect(payloadOf(jwt).cnf).toEqual({ jkt: key.thumbprint })

@@ -217,7 +217,10 @@ test.each(requests)(
     const { status, body } = await send()
     expect(status).toBeGreaterThanOrEqual(400)
     expect(await explained(body.error_id)).toMatchObject({
-      ...{ code: body.error, path: '/token', expected: exactly(expected), received: exactly(received) },
+      code: body.error,
+      path: '/token',
+      expected: exactly(expected),
+      received: exactly(received),
     })
   },
 )

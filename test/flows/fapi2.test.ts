@@ -21,8 +21,13 @@ const audience = 'https://api.example.com/accounts'
 const strict: AuthRouterOptions['features'] = { pushedRequests: true, dpop: true, requestObjects: true }
 const { verifier, challenge } = pkce()
 const asked = {
-  ...{ response_type: 'code', redirect_uri: callback, scope: 'openid notes:read', state: 's' },
-  ...{ code_challenge: challenge, code_challenge_method: 'S256', resource: audience },
+  response_type: 'code',
+  redirect_uri: callback,
+  scope: 'openid notes:read',
+  state: 's',
+  code_challenge: challenge,
+  code_challenge_method: 'S256',
+  resource: audience,
 }
 type Fields = Readonly<Record<string, string>>
 

@@ -15,8 +15,12 @@ import { answerOf, redeem } from '../support/tokens.ts'
 
 const bye = 'https://client.example.com/bye'
 const seed = (client_id: string, more: Partial<ClientSeed> = {}): ClientSeed => ({
-  ...{ client_id, client_secret: secret, first_party: true, redirect_uris: [callback] },
-  ...{ post_logout_redirect_uris: [bye, 'com.example.app:/bye'], ...more },
+  client_id,
+  client_secret: secret,
+  first_party: true,
+  redirect_uris: [callback],
+  post_logout_redirect_uris: [bye, 'com.example.app:/bye'],
+  ...more,
 })
 const clients = [
   seed('shop', { frontchannel_logout_uri: 'https://client.example.com/out?a=b%20c' }),

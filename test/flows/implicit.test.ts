@@ -27,8 +27,11 @@ const clients: ClientSeed[] = [
   { client_id: 'ours', client_secret: secret, ...frontChannel, first_party: true },
   { client_id: 'code-only', client_secret: secret, redirect_uris: [callback] },
   {
-    ...{ client_id: 'token-only', token_endpoint_auth_method: 'none', redirect_uris: [callback] },
-    ...{ grant_types: ['implicit'], response_types: ['token'] },
+    client_id: 'token-only',
+    token_endpoint_auth_method: 'none',
+    redirect_uris: [callback],
+    grant_types: ['implicit'],
+    response_types: ['token'],
   },
 ]
 

@@ -52,20 +52,21 @@ const registrable = registrableOf({ scopes: { 'notes:read': true, 'notes:write':
 
 const take = (clients: readonly ImportedClient[], meaning?: 'plain' | 'sha256') =>
   importClients({ database: opened().database, now: clock.now, installed: [] }, clients, {
-    ...{ registrable, scopes: registrable.scopes, hex: meaning, dryRun: false },
+    registrable,
+    scopes: registrable.scopes,
+    hex: meaning,
+    dryRun: false,
   })
 
 const lifetimes = { refreshTokenIdle: 1000, refreshTokenAbsolute: 5000 }
 const takeTokens = async (...tokens: Partial<ImportedToken>[]) => {
   const { clients } = await take([shop])
   const list = tokens.map((each) => ({
-    ...{
-      clientId: 'shop',
-      subject: '1',
-      scopes: ['openid', 'notes:read'],
-      stored: token,
-      createdAt: clock.now(),
-    },
+    clientId: 'shop',
+    subject: '1',
+    scopes: ['openid', 'notes:read'],
+    stored: token,
+    createdAt: clock.now(),
     ...each,
   }))
   const batches = async function* () {
@@ -286,7 +287,8 @@ test('tokens that cannot be imported are counted by reason', async () => {
     { refusal: 'it is odd' },
   )
   expect(refused).toEqual({
-    ...{ imported: 0, known: 0 },
+    imported: 0,
+    known: 0,
     refused: {
       'its client is not imported': 1,
       'it belongs to no user': 1,

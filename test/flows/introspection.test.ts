@@ -29,8 +29,11 @@ beforeAll(async () => {
       { client_id: 'other', client_secret: secret, redirect_uris: [callback], grant_types: [...grant_types] },
       { client_id: 'switched', client_secret: secret, redirect_uris: [callback] },
       {
-        ...{ client_id: 'kept', client_secret: secret, redirect_uris: [callback] },
-        ...{ refresh_token_rotation: false, refresh_token_idle_lifetime: 600 },
+        client_id: 'kept',
+        client_secret: secret,
+        redirect_uris: [callback],
+        refresh_token_rotation: false,
+        refresh_token_idle_lifetime: 600,
       },
     ],
   })
@@ -59,8 +62,15 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     const res = await introspect(access_token)
     expect(res.status).toBe(200)
     expect(res.body).toEqual({
-      ...{ active: true, iss: issuer, client_id: 'web', scope, token_type: 'Bearer', sub: '1' },
-      ...{ username: 'ada@example.com', iat: issuedAt, exp: issuedAt + 3600 },
+      active: true,
+      iss: issuer,
+      client_id: 'web',
+      scope,
+      token_type: 'Bearer',
+      sub: '1',
+      username: 'ada@example.com',
+      iat: issuedAt,
+      exp: issuedAt + 3600,
       auth_time: issuedAt,
     })
   })
@@ -99,8 +109,14 @@ describe('an active token is described in full and in nothing else (RFC 7662 §2
     const fields = { grant_type: 'client_credentials', scope: 'notes:read', ...web }
     const { access_token } = await answerOf(post(host, fields))
     expect((await introspect(access_token)).body).toEqual({
-      ...{ active: true, iss: issuer, client_id: 'web', scope: 'notes:read', token_type: 'Bearer' },
-      ...{ sub: 'web', iat: clock.now(), exp: clock.now() + 3600 },
+      active: true,
+      iss: issuer,
+      client_id: 'web',
+      scope: 'notes:read',
+      token_type: 'Bearer',
+      sub: 'web',
+      iat: clock.now(),
+      exp: clock.now() + 3600,
     })
   })
 

@@ -38,8 +38,11 @@ beforeAll(async () => {
       { ...clients[0], client_id: 'brief', scope, access_token_lifetime: 60 },
       { ...clients[0], client_id: 'long', scope, access_token_lifetime: 7200 },
       {
-        ...{ ...clients[0], client_id: 'implicit', scope },
-        ...{ response_types: ['token'], grant_types: ['implicit'] },
+        ...clients[0],
+        client_id: 'implicit',
+        scope,
+        response_types: ['token'],
+        grant_types: ['implicit'],
       },
     ],
   })
@@ -74,14 +77,19 @@ describe('a JWT access token', () => {
     const rules = { typ: 'at+jwt', audience: files, issuer, algorithms: ['RS256'] }
     const { payload } = await jwtVerify(access_token, createLocalJWKSet(jwks), rules)
     expect(payload).toEqual({
-      ...{ iss: issuer, sub: '1', aud: files, client_id: 'web', scope, tier: 'of Ada Lovelace' },
-      ...{
-        iat: clock.now(),
-        exp: clock.now() + 600,
-        org_id: 'org-of-1',
-        authorization_id: expect.any(String),
-      },
-      ...{ jti: expect.any(String), auth_time: payloadOf(id_token).auth_time, amr: ['pwd'] },
+      iss: issuer,
+      sub: '1',
+      aud: files,
+      client_id: 'web',
+      scope,
+      tier: 'of Ada Lovelace',
+      iat: clock.now(),
+      exp: clock.now() + 600,
+      org_id: 'org-of-1',
+      authorization_id: expect.any(String),
+      jti: expect.any(String),
+      auth_time: payloadOf(id_token).auth_time,
+      amr: ['pwd'],
     })
     expect(expires_in).toBe(600)
     const again = payloadOf((await tokensOf(host, [files], { scope })).access_token)
@@ -91,8 +99,15 @@ describe('a JWT access token', () => {
   test('of a client that acts for itself has no login and no authorization (RFC 9068 §5)', async () => {
     const { access_token } = await answerOf(tokenRequest(host, own, [files]))
     expect(payloadOf(access_token)).toEqual({
-      ...{ iss: issuer, sub: 'web', aud: files, client_id: 'web', scope: 'files:read files:write' },
-      ...{ iat: clock.now(), exp: clock.now() + 600, jti: expect.any(String), tier: 'of web' },
+      iss: issuer,
+      sub: 'web',
+      aud: files,
+      client_id: 'web',
+      scope: 'files:read files:write',
+      iat: clock.now(),
+      exp: clock.now() + 600,
+      jti: expect.any(String),
+      tier: 'of web',
     })
     expect(await introspectAs(host, 'notes-api', access_token)).toMatchObject({ sub: 'web', aud: files })
   })

@@ -82,7 +82,9 @@ describe('an assertion about a user', () => {
   test('gives an access token of that user alone, which ends with the user’s other tokens', async () => {
     const tokens = await answerOf(exchange(await idJag()))
     expect(tokens).toEqual({
-      ...{ access_token: expect.any(String), token_type: 'Bearer', expires_in: 3600 },
+      access_token: expect.any(String),
+      token_type: 'Bearer',
+      expires_in: 3600,
       scope: 'notes:read notes:write',
     })
     const { body } = await guarded(host, tokens.access_token)

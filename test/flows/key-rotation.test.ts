@@ -6,7 +6,7 @@ import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JSONWebKeySet
 import supertest from 'supertest'
 import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
 import { replaceKeys } from '../../lib/keys/key-rotation.ts'
-import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { signingAlgorithms } from '../../lib/protocol/clients/client-metadata.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { openCommandLine } from '../support/command-line.ts'
@@ -22,7 +22,8 @@ const aClient = { client_secret: secret, redirect_uris: [callback] }
 
 /** One client for each algorithm, named as it is. */
 const signedClients: ClientSeed[] = signingAlgorithms.map((algorithm) => ({
-  ...{ ...aClient, client_id: algorithm },
+  ...aClient,
+  client_id: algorithm,
   id_token_signed_response_alg: algorithm,
 }))
 

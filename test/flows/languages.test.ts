@@ -6,8 +6,12 @@ import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
 const scope = 'openid email notes:read notes:write'
 const seeds: ClientSeed[] = [
   {
-    ...{ client_id: 'web', client_name: 'Web client', 'client_name#de': 'Netzanwendung' },
-    ...{ client_secret: secret, redirect_uris: [callback], scope },
+    client_id: 'web',
+    client_name: 'Web client',
+    'client_name#de': 'Netzanwendung',
+    client_secret: secret,
+    redirect_uris: [callback],
+    scope,
     post_logout_redirect_uris: ['https://client.example.com/bye'],
     client_uri: 'https://client.example.com',
     policy_uri: 'https://client.example.com/privacy',
@@ -112,7 +116,9 @@ describe('the language of a page', () => {
     expect(chosen.location?.search).toBe(unknown.url.search)
     const english = await agent.follow(chosen)
     expect([english.status, languageOf(english), title(english)]).toEqual([
-      ...[400, 'en', 'Error: This request can’t be completed · Acme'],
+      400,
+      'en',
+      'Error: This request can’t be completed · Acme',
     ])
     for (const elsewhere of [
       'https://evil.example/oauth/authorize?x',

@@ -133,7 +133,12 @@ const send = (sent: MalformedRequest, again = false): Promise<Received> =>
     const url = new URL(server.origin)
     const outgoing = request(
       {
-        ...{ host: url.hostname, port: url.port, agent, method, path: target, timeout: timeoutMs },
+        host: url.hostname,
+        port: url.port,
+        agent,
+        method,
+        path: target,
+        timeout: timeoutMs,
         headers: { ...headers, ...length, Host: 'localhost:3000' },
       },
       (res) => {

@@ -80,13 +80,18 @@ const table = (name: string) => host.database.knex(`${host.database.tablePrefix}
 const proof = pkce()
 const asked = (client_id = id) =>
   authorizeUrl({
-    ...{ client_id, scope: 'openid offline_access' },
-    ...{ code_challenge: proof.challenge, code_challenge_method: 'S256' },
+    client_id,
+    scope: 'openid offline_access',
+    code_challenge: proof.challenge,
+    code_challenge_method: 'S256',
   })
 const open = (client_id = id, agent = new RawBrowser(host.app)) => agent.open(asked(client_id))
 const redeem = (code: string, fields: Record<string, string> = { client_id: id }) =>
   post(host, {
-    ...{ grant_type: 'authorization_code', code, redirect_uri: callback, code_verifier: proof.verifier },
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: callback,
+    code_verifier: proof.verifier,
     ...fields,
   })
 const refresh = (refresh_token: string) =>

@@ -90,7 +90,9 @@ let native: Awaited<ReturnType<typeof openMutualTls>>
 const seeds = async (): Promise<ClientSeed[]> => {
   const jwks = { keys: [await publicJwk(certificates.selfSigned)] } as ClientSeed['jwks']
   const bound = {
-    ...{ tls_client_certificate_bound_access_tokens: true, redirect_uris: [callback], scope },
+    tls_client_certificate_bound_access_tokens: true,
+    redirect_uris: [callback],
+    scope,
     first_party: true,
   }
   return [
@@ -104,7 +106,8 @@ const seeds = async (): Promise<ClientSeed[]> => {
     {
       ...bound,
       client_id: 'bound',
-      ...{ token_endpoint_auth_method: 'tls_client_auth', tls_client_auth_san_dns: 'shop.example.com' },
+      token_endpoint_auth_method: 'tls_client_auth',
+      tls_client_auth_san_dns: 'shop.example.com',
       grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
       may_introspect: true,
     },
@@ -160,7 +163,8 @@ afterEach(() => jest.restoreAllMocks())
 /** A token request of a client for itself. */
 const ask = (client_id: string, certificate?: Certificate, at = native.origin, more: Fields = {}) =>
   send(`${at}/oauth/token`, {
-    ...{ ca: authority.cert, certificate },
+    ca: authority.cert,
+    certificate,
     form: { grant_type: 'client_credentials', client_id, scope: 'notes:read', ...more },
   })
 

@@ -66,7 +66,9 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
   }
 
   const grantOf = (answer: Answer) => ({
-    ...{ grant_type: 'authorization_code', code: fieldsIn(answer).code ?? '', redirect_uri: callback },
+    grant_type: 'authorization_code',
+    code: fieldsIn(answer).code ?? '',
+    redirect_uri: callback,
   })
   const redeem = (answer: Answer, fields: Record<string, string> = {}): supertest.Test =>
     supertest(host.app)
@@ -80,7 +82,9 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
   const verify = async (jwt: string, audience = 'basic'): Promise<JWTPayload> => {
     const { body } = await supertest(host.app).get('/oauth/jwks')
     const { payload } = await jwtVerify(jwt, createLocalJWKSet(body), {
-      ...{ issuer, audience, algorithms: ['RS256'] },
+      issuer,
+      audience,
+      algorithms: ['RS256'],
       requiredClaims: ['iss', 'sub', 'aud', 'exp', 'iat', 'auth_time'],
       currentDate: new Date(clock.now() * 1000),
     })
@@ -107,8 +111,15 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
     const tokens = await tokensOf(await grant())
     expect(tokens).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: 'openid' })
     expect(await verify(tokens.id_token)).toEqual({
-      ...{ iss: issuer, sub, aud: 'basic', nonce: 'the nonce', iat: clock.now(), auth_time: clock.now() },
-      ...{ exp: clock.now() + 3600, amr: ['pwd'], sid: expect.stringMatching(/^[\w-]{22}$/) },
+      iss: issuer,
+      sub,
+      aud: 'basic',
+      nonce: 'the nonce',
+      iat: clock.now(),
+      auth_time: clock.now(),
+      exp: clock.now() + 3600,
+      amr: ['pwd'],
+      sid: expect.stringMatching(/^[\w-]{22}$/),
       at_hash: halfHash(tokens.access_token),
     })
     expect((await userinfo(host, tokens.access_token)).body).toEqual({ sub })

@@ -19,7 +19,10 @@ const start = async (login: AuthRouterOptions['login'], settings: HostSettings =
   const host = await startHost({
     clients: [
       {
-        ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true },
+        client_id: 'web',
+        client_secret: secret,
+        redirect_uris: [callback],
+        first_party: true,
         scope: 'openid notes:read',
       },
     ],
@@ -129,7 +132,8 @@ describe('without the option', () => {
     expect(login.html).not.toContain('passkey')
     expect((await browser.get(page)).status).toBe(404)
     const refused = await browser.submit(login, 'name="password"', {
-      ...{ username: 'ada@example.com', passkey: authenticator.get({ challenge: 'x' }) },
+      username: 'ada@example.com',
+      passkey: authenticator.get({ challenge: 'x' }),
     })
     expect(refused.html).toContain('Wrong email, username or password')
   })

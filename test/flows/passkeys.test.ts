@@ -22,7 +22,10 @@ beforeAll(async () => {
   host = await startHost({
     clients: [
       {
-        ...{ client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true },
+        client_id: 'web',
+        client_secret: secret,
+        redirect_uris: [callback],
+        first_party: true,
         scope: 'openid notes:read',
       },
     ],
@@ -72,7 +75,9 @@ describe('a passkey', () => {
     const authenticator = createAuthenticator()
     const asked = askedBy(list)
     expect(asked).toMatchObject({
-      ...{ rp: { id: 'localhost', name: 'Latchkey' }, attestation: 'none', excludeCredentials: [] },
+      rp: { id: 'localhost', name: 'Latchkey' },
+      attestation: 'none',
+      excludeCredentials: [],
       user: { name: ada.email, id: expect.stringMatching(/^[\w-]{43}$/) },
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     })
@@ -90,7 +95,9 @@ describe('a passkey', () => {
     const login = await other.open(url())
     const { fields } = passkeyForm(login)
     expect(askedBy(login)).toEqual({
-      ...{ challenge: expect.any(String), rpId: 'localhost', userVerification: 'required' },
+      challenge: expect.any(String),
+      rpId: 'localhost',
+      userVerification: 'required',
     })
     const done = await other.post('/oauth/login', { ...fields, passkey: authenticator.get(askedBy(login)) })
     const { id_token } = await answerOf(redeem(host, codeOf(done)))
@@ -100,7 +107,10 @@ describe('a passkey', () => {
     expect(eventsOf('passkey.used')).toEqual([{ type: 'passkey.used', subject: '1', clientId: 'web' }])
     const account = await host.oauth.users.accountOf(ada.email)
     expect(eventsOf('login.succeeded').at(-1)).toEqual({
-      ...{ type: 'login.succeeded', clientId: 'web', account, subject: '1' },
+      type: 'login.succeeded',
+      clientId: 'web',
+      account,
+      subject: '1',
     })
     const [stored] = await table('passkeys').select('counter', 'last_used_at')
     // PostgreSQL returns them as strings.
@@ -110,7 +120,8 @@ describe('a passkey', () => {
     expect(own.html).toContain('Last used')
     const [, edit = ''] = /href="([^"]*passkeys\?id=[^"]*)"/.exec(own.html) ?? []
     const renamed = await other.submit(await other.open(edit), 'value="rename"', {
-      ...{ decision: 'rename', name: 'Old <b>phone</b>' },
+      decision: 'rename',
+      name: 'Old <b>phone</b>',
     })
     expect(renamed.html).toContain('Name changed.')
     expect(renamed.html).toContain('Old &lt;b&gt;phone')

@@ -3,7 +3,7 @@ import { personalTokens } from '../../lib/features/personal-tokens/index.ts'
 import { issuePersonalToken, revokePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
 import { isPersonalTokenValue } from '../../lib/features/personal-tokens/value.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
-import { tokenExchangeGrantType } from '../../lib/protocol/token-exchange.ts'
+import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { expired } from '../../lib/schema.ts'
@@ -78,8 +78,12 @@ describe('a personal access token', () => {
     host.app.get('/me', guard, ({ auth }, res) => void res.json(auth))
     const { id, value } = await make()
     expect((await guarded(host, value, '/me')).body).toEqual({
-      ...{ token: value, subject: '1', clientId: `personal:${id}`, scopes: ['notes:read'] },
-      ...{ expiresAt: clock.now() + 30 * day, personalToken: { id, name: 'Backup script' } },
+      token: value,
+      subject: '1',
+      clientId: `personal:${id}`,
+      scopes: ['notes:read'],
+      expiresAt: clock.now() + 30 * day,
+      personalToken: { id, name: 'Backup script' },
       claims: expect.objectContaining({ iss: 'http://localhost:3000/oauth', sub: '1', iat: clock.now() }),
     })
   })
@@ -155,8 +159,14 @@ describe('a personal access token', () => {
     const { id, value } = await make()
     expect((await introspect(host, value)).body).toEqual({ active: false })
     expect((await introspect(host, value, { client_id: 'api' })).body).toEqual({
-      ...{ active: true, iss: 'http://localhost:3000/oauth', client_id: `personal:${id}`, sub: '1' },
-      ...{ scope: 'notes:read', token_type: 'Bearer', iat: clock.now(), exp: clock.now() + 30 * day },
+      active: true,
+      iss: 'http://localhost:3000/oauth',
+      client_id: `personal:${id}`,
+      sub: '1',
+      scope: 'notes:read',
+      token_type: 'Bearer',
+      iat: clock.now(),
+      exp: clock.now() + 30 * day,
     })
   })
 
@@ -204,8 +214,12 @@ describe('a personal access token', () => {
     const { personalTokens } = await host.oauth.users.export(1)
     expect(personalTokens).toEqual([
       {
-        ...{ id, name: 'Backup script', scopes: ['notes:read'], createdAt: clock.now() },
-        ...{ lastUsedAt: null, expiresAt: clock.now() + 30 * day },
+        id,
+        name: 'Backup script',
+        scopes: ['notes:read'],
+        createdAt: clock.now(),
+        lastUsedAt: null,
+        expiresAt: clock.now() + 30 * day,
       },
     ])
     await host.oauth.users.erase(1)

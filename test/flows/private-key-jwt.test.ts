@@ -259,7 +259,8 @@ describe('keys at jwks_uri', () => {
   test('that take long to fetch: a token that is revoked meanwhile gives no other', async () => {
     const clock = stopClock()
     const fields = async (): Promise<Fields> => ({
-      ...{ client_id: undefined, client_secret: undefined },
+      client_id: undefined,
+      client_secret: undefined,
       ...asserted(await assertion(clientId, keyOf('ES256'))),
     })
     const code = await codeFor(host, { client_id: clientId })
@@ -301,7 +302,8 @@ describe('keys at jwks_uri', () => {
 
 test('a client with an assertion needs neither a secret nor PKCE to log in and refresh', async () => {
   const fields = async (): Promise<Fields> => ({
-    ...{ client_id: undefined, client_secret: undefined },
+    client_id: undefined,
+    client_secret: undefined,
     ...asserted(await assertion('signer', keyOf('PS256'))),
   })
   const code = await codeFor(host, { client_id: 'signer', scope: 'openid profile' })

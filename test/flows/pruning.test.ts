@@ -11,8 +11,11 @@ import { codeFor, expectError, redeem, refresh, revoke, tokensFor, userinfo } fr
 const offline = { scope: 'openid offline_access', prompt: 'consent' }
 /** A login expires long before the tokens granted under it. */
 const lifetimes = {
-  ...{ accessToken: 300, refreshTokenIdle: 2000, refreshTokenAbsolute: 6000 },
-  ...{ sessionIdle: 600, sessionAbsolute: 600 },
+  accessToken: 300,
+  refreshTokenIdle: 2000,
+  refreshTokenAbsolute: 6000,
+  sessionIdle: 600,
+  sessionAbsolute: 600,
 }
 
 let clock: Clock

@@ -34,8 +34,11 @@ beforeAll(async () => {
       narrowed,
       { ...confidential, client_id: 'kept', refresh_token_rotation: false, refresh_token_idle_lifetime: 100 },
       {
-        ...{ ...confidential, client_id: 'absolute', scope: 'openid offline_access' },
-        ...{ refresh_token_idle_lifetime: 80, refresh_token_absolute_lifetime: 100 },
+        ...confidential,
+        client_id: 'absolute',
+        scope: 'openid offline_access',
+        refresh_token_idle_lifetime: 80,
+        refresh_token_absolute_lifetime: 100,
       },
       { ...confidential, client_id: 'once', grant_types: ['authorization_code'] },
     ],

@@ -113,9 +113,12 @@ describe('open registration', () => {
     const device = 'urn:ietf:params:oauth:grant-type:device_code'
     const { client_id = '', ...body } = await registered({
       ...mcp,
-      ...{ grant_types: [...mcp.grant_types, 'client_credentials', device] },
-      ...{ response_types: ['code', 'id_token'], require_pkce: false, software_statement: 'a.b.c' },
-      ...{ logo: 'file:///etc/passwd', logo_uri: 'https://notes.example.com/logo.png' },
+      grant_types: [...mcp.grant_types, 'client_credentials', device],
+      response_types: ['code', 'id_token'],
+      require_pkce: false,
+      software_statement: 'a.b.c',
+      logo: 'file:///etc/passwd',
+      logo_uri: 'https://notes.example.com/logo.png',
     })
     // The second page comes after what the first began in the background.
     for (const _ of ['first', 'second']) expect((await authorizePage(client_id)).status).toBe(200)

@@ -12,7 +12,7 @@ import {
 } from '../../lib/index.ts'
 import { type SigningKey, signJwt } from '../../lib/keys/jwt.ts'
 import { rotateKeys } from '../../lib/keys/key-rotation.ts'
-import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { signingAlgorithms } from '../../lib/protocol/clients/client-metadata.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import { clients, type Host, secret, startHost } from '../support/host.ts'
@@ -268,8 +268,14 @@ describe('introspection by a guard', () => {
 describe('a JWT', () => {
   const now = Math.floor(Date.now() / 1000)
   const claims = () => ({
-    ...{ iss: issuer, aud: resources.jwt, sub: '1', client_id: 'web', scope: 'notes:read' },
-    ...{ iat: now, exp: now + 600, jti: 'x' },
+    iss: issuer,
+    aud: resources.jwt,
+    sub: '1',
+    client_id: 'web',
+    scope: 'notes:read',
+    iat: now,
+    exp: now + 600,
+    jti: 'x',
   })
   const issuersKey = async (): Promise<SigningKey> =>
     (await serverBehind(host.oauth)!.ready()).keys.signingKey('RS256')

@@ -85,8 +85,12 @@ describe('an access token', () => {
       const { access_token: token } = await tokensOf(host, [resource], { scope })
       const { body } = await guarded(host, token, path)
       expect(body).toMatchObject({
-        ...{ token, clientId: 'web', subject: '1', scopes: expect.arrayContaining(['openid']) },
-        ...{ expiresAt: expect.any(Number), resource: new URL(resource).href },
+        token,
+        clientId: 'web',
+        subject: '1',
+        scopes: expect.arrayContaining(['openid']),
+        expiresAt: expect.any(Number),
+        resource: new URL(resource).href,
         resourceMetadataUrl: expect.stringContaining('/.well-known/oauth-protected-resource'),
         claims: { aud: resource, sub: '1', client_id: 'web', auth_time: expect.any(Number) },
       })
@@ -227,7 +231,10 @@ describe('introspection', () => {
   test('by an API that its resource names sees only what concerns it', async () => {
     const { access_token } = await tokensOf(host, [notes, mail], { scope })
     expect(await introspectAs(host, 'notes-api', access_token)).toMatchObject({
-      ...{ active: true, client_id: 'web', sub: '1', aud: notes },
+      active: true,
+      client_id: 'web',
+      sub: '1',
+      aud: notes,
       scope: 'openid offline_access notes:read notes:write',
     })
     const other = await tokensOf(host, [mail], { scope })

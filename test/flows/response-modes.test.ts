@@ -27,8 +27,13 @@ const hostileState =
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 /** A client that may also ask for ID tokens in the front channel. */
 const implicit = (client_id: string, more: Partial<ClientSeed>): ClientSeed => ({
-  ...{ client_id, client_secret: secret, redirect_uris: [callback], scope: 'openid' },
-  ...{ response_types: ['code', 'id_token'], grant_types: ['authorization_code', 'implicit'], ...more },
+  client_id,
+  client_secret: secret,
+  redirect_uris: [callback],
+  scope: 'openid',
+  response_types: ['code', 'id_token'],
+  grant_types: ['authorization_code', 'implicit'],
+  ...more,
 })
 
 let host: Host
@@ -260,8 +265,12 @@ describeWith('chromium', 'form_post in Chromium', () => {
   const url = (parameters: Record<string, string>): string =>
     provider.origin +
     authorizeUrl({
-      ...{ client_id: 'web', scope: 'openid', state: hostileState, response_mode: 'form_post' },
-      ...{ redirect_uri: `${client.origin}/callback`, ...parameters },
+      client_id: 'web',
+      scope: 'openid',
+      state: hostileState,
+      response_mode: 'form_post',
+      redirect_uri: `${client.origin}/callback`,
+      ...parameters,
     })
 
   test.each([true, false])('with JavaScript: %s, code and error reach the client', (javaScriptEnabled) =>

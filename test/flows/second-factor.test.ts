@@ -18,7 +18,9 @@ import {
 } from '../support/tokens.ts'
 
 const firstParty = {
-  ...{ client_secret: secret, redirect_uris: [callback], first_party: true },
+  client_secret: secret,
+  redirect_uris: [callback],
+  first_party: true,
   scope: 'openid notes:read',
 }
 const url = (more: Record<string, string> = {}): string =>
@@ -237,8 +239,11 @@ describe('levels at the login page of the host', () => {
       clients: [
         { ...firstParty, client_id: 'web' },
         {
-          ...{ ...firstParty, client_id: 'careful', default_acr_values: ['mfa'] },
-          ...{ default_max_age: 60, require_auth_time: true },
+          ...firstParty,
+          client_id: 'careful',
+          default_acr_values: ['mfa'],
+          default_max_age: 60,
+          require_auth_time: true,
         },
       ],
       options: {

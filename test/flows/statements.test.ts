@@ -18,7 +18,8 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       features: {
-        ...{ registration: true, clientMetadataDocuments: true },
+        registration: true,
+        clientMetadataDocuments: true,
         tokenExchange: { policy: () => true },
       },
       authorizationDetails: { payment: { description: 'Make a payment' } },

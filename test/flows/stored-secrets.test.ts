@@ -154,8 +154,18 @@ const found = (text: string): string[] =>
   )
 
 const kinds = [
-  ...['access token', 'browser secret', 'client secret', 'code', 'code verifier', 'ID token', 'password'],
-  ...['private key member', 'refresh token', 'request id', 'server secret', 'session secret'],
+  'access token',
+  'browser secret',
+  'client secret',
+  'code',
+  'code verifier',
+  'ID token',
+  'password',
+  'private key member',
+  'refresh token',
+  'request id',
+  'server secret',
+  'session secret',
 ]
 
 const tableNames = async (): Promise<string[]> => {

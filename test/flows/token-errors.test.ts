@@ -34,7 +34,9 @@ beforeAll(async () => {
       { ...confidential, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },
       { ...confidential, client_id: 'post', token_endpoint_auth_method: 'client_secret_post' },
       ...Object.entries(signs).map(([client_id, client_secret]) => ({
-        ...{ client_id, client_secret, grant_types: ['client_credentials' as const] },
+        client_id,
+        client_secret,
+        grant_types: ['client_credentials' as const],
         scope: 'notes:read',
       })),
     ],
@@ -229,8 +231,12 @@ describe('a client secret that expires', () => {
   const seed = async (expires: number): Promise<void> => {
     const { knex, tablePrefix } = host.database
     const client: ClientSeed = {
-      ...{ client_id, client_secret: secret, redirect_uris: [callback], scope: 'notes:read' },
-      ...{ grant_types: ['authorization_code', 'client_credentials'], client_secret_expires_at: expires },
+      client_id,
+      client_secret: secret,
+      redirect_uris: [callback],
+      scope: 'notes:read',
+      grant_types: ['authorization_code', 'client_credentials'],
+      client_secret_expires_at: expires,
     }
     await seedClients(knex, [client], { tablePrefix, scopes: { 'notes:read': 'Read your notes' } })
   }
@@ -244,7 +250,7 @@ describe('a client secret that expires', () => {
   const ask = async (client_secret = secret, byHeader = false) => {
     const request = post(
       host,
-      byHeader ? own : { ...{ grant_type: 'client_credentials' }, client_id, client_secret },
+      byHeader ? own : { grant_type: 'client_credentials', client_id, client_secret },
     )
     if (byHeader) request.auth(client_id, client_secret)
     const { status, body, headers } = await request

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import type { AuthEvent } from '../../lib/index.ts'
-import { tokenTypes } from '../../lib/protocol/token-exchange.ts'
+import { tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   exchange,
@@ -46,19 +46,31 @@ test('an API calls another one for the user, with a JWT that says who acts', asy
   const { access_token: subject } = await userToken(host)
   const answer = await exchanged(host, subject)
   expect(answer).toEqual({
-    ...{ access_token: expect.any(String), token_type: 'Bearer', scope: 'stock:read' },
-    ...{ expires_in: 600, issued_token_type: tokenTypes.accessToken },
+    access_token: expect.any(String),
+    token_type: 'Bearer',
+    scope: 'stock:read',
+    expires_in: 600,
+    issued_token_type: tokenTypes.accessToken,
   })
   expect(payloadOf(answer.access_token)).toMatchObject({
-    ...{ sub: '1', client_id: 'orders-api', aud: stock, scope: 'stock:read', act: ordersApi },
+    sub: '1',
+    client_id: 'orders-api',
+    aud: stock,
+    scope: 'stock:read',
+    act: ordersApi,
   })
   expect((await guarded(host, answer.access_token, '/stock')).body).toEqual({
-    ...{ subject: '1', clientId: 'orders-api', scopes: ['stock:read'], actor: { clientId: 'orders-api' } },
+    subject: '1',
+    clientId: 'orders-api',
+    scopes: ['stock:read'],
+    actor: { clientId: 'orders-api' },
   })
   expect(policy.asked.at(-1)).toMatchObject({
     client: { client_id: 'orders-api' },
     subject: { subject: '1', clientId: 'web', scopes: ['orders:read', 'stock:read'], resources: [orders] },
-    ...{ actor: ordersApi, scopes: [], resources: [stock] },
+    actor: ordersApi,
+    scopes: [],
+    resources: [stock],
   })
   expect(events.at(-1)).toMatchObject({ clientId: 'orders-api', subject: '1', actor: 'orders-api' })
 })
@@ -69,10 +81,16 @@ test('a chain of APIs nests the actors, in opaque tokens and introspection too',
   const { access_token } = await exchanged(host, first.access_token, next)
   const actors = { sub: 'stock-api', client_id: 'stock-api', act: ordersApi }
   expect(await introspectAs(host, 'mail-api', access_token)).toMatchObject({
-    ...{ active: true, sub: '1', client_id: 'stock-api', aud: mail, scope: 'stock:read', act: actors },
+    active: true,
+    sub: '1',
+    client_id: 'stock-api',
+    aud: mail,
+    scope: 'stock:read',
+    act: actors,
   })
   expect((await guarded(host, access_token, '/mail')).body.actor).toEqual({
-    ...{ clientId: 'stock-api', actor: { clientId: 'orders-api' } },
+    clientId: 'stock-api',
+    actor: { clientId: 'orders-api' },
   })
 })
 
@@ -80,8 +98,10 @@ test('the actor may be another user whose token the client presents; an API gets
   const { access_token: subject } = await userToken(host, { scope: 'openid orders:read' })
   const { access_token: actor } = await userToken(host, {}, { as: bob })
   const { access_token } = await exchanged(host, subject, {
-    ...{ client_id: 'web', resource: orders },
-    ...{ actor_token: actor, actor_token_type: tokenTypes.accessToken },
+    client_id: 'web',
+    resource: orders,
+    actor_token: actor,
+    actor_token_type: tokenTypes.accessToken,
   })
   const { body } = await guarded(host, access_token, '/orders')
   expect(body).toMatchObject({ subject: '1', scopes: ['orders:read'], actor: { subject: '2' } })
@@ -99,7 +119,8 @@ test('a policy may grant scopes beyond the subject token, and impersonation with
 
 test('without a target the token is for the same resource, with fewer scopes', async () => {
   const { access_token } = await exchanged(host, (await userToken(host)).access_token, {
-    ...{ resource: undefined, scope: 'orders:read' },
+    resource: undefined,
+    scope: 'orders:read',
   })
   expect((await guarded(host, access_token, '/orders')).body.scopes).toEqual(['orders:read'])
 })

@@ -180,8 +180,13 @@ test('users.export(id) returns all stored data as plain JSON, without a hash or 
   const claims = ['email', 'email_verified']
   expect(exported.receipts).toMatchObject([{ clientId: 'web', locale: 'en', claims }])
   const authorization = {
-    ...{ id: expect.stringMatching(/^[\w-]{22}$/), ...granted, redirectUri: callback },
-    ...{ createdAt: time, lastUsedAt: null, expiresAt: time, revokedAt: null },
+    id: expect.stringMatching(/^[\w-]{22}$/),
+    ...granted,
+    redirectUri: callback,
+    createdAt: time,
+    lastUsedAt: null,
+    expiresAt: time,
+    revokedAt: null,
   }
   const refreshedLast = [...exported.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
   expect(refreshedLast).toEqual([authorization, { ...authorization, lastUsedAt: time }])

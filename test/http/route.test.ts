@@ -16,8 +16,14 @@ afterAll(() => host.close())
 const stored = async (of = host): Promise<unknown> => {
   const { knex, tablePrefix } = of.database
   const names = [
-    ...['logins', 'pending_requests', 'authorizations', 'access_tokens', 'refresh_tokens'],
-    ...['consents', 'consent_receipts', 'throttles'],
+    'logins',
+    'pending_requests',
+    'authorizations',
+    'access_tokens',
+    'refresh_tokens',
+    'consents',
+    'consent_receipts',
+    'throttles',
   ]
   return Promise.all(names.map((name) => knex(`${tablePrefix}${name}`)))
 }

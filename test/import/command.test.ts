@@ -79,8 +79,11 @@ test('clients that only this server has stay; one that changed there changes her
 /** A client as an adapter of oidc-provider stores it. */
 const payload = (client_id: string, more: object = {}): string =>
   JSON.stringify({
-    ...{ client_id, client_secret: secret, redirect_uris: [`https://${client_id}.example.com/cb`] },
-    ...{ grant_types: ['authorization_code', 'refresh_token'], ...more },
+    client_id,
+    client_secret: secret,
+    redirect_uris: [`https://${client_id}.example.com/cb`],
+    grant_types: ['authorization_code', 'refresh_token'],
+    ...more,
   })
 
 test.each<[string, string, string | undefined, object, string[]]>([
@@ -139,7 +142,9 @@ test('more rows than fit in one page are read, each once', async () => {
     })
     const tokens = Array.from({ length: 1001 }, (_, number) => ({
       refresh_token: `a-refresh-token-of-the-number-${number}`,
-      ...{ client_id: 'many', user_id: '1', scope: 'read' },
+      client_id: 'many',
+      user_id: '1',
+      scope: 'read',
     }))
     await db.batchInsert('oauth_tokens', tokens, 200)
   })
@@ -190,8 +195,12 @@ describe('Laravel Passport', () => {
       table.timestamps()
     })
     const client = (id: string, stored: string | null, uris: string[], grants: string[]) => ({
-      ...{ id, name: id, secret: stored, revoked: false },
-      ...{ redirect_uris: JSON.stringify(uris), grant_types: JSON.stringify(grants) },
+      id,
+      name: id,
+      secret: stored,
+      revoked: false,
+      redirect_uris: JSON.stringify(uris),
+      grant_types: JSON.stringify(grants),
     })
     const code = ['authorization_code', 'refresh_token']
     await database('oauth_clients').insert([

@@ -71,12 +71,15 @@ describeWith(['postgresql', 'mariadb'], 'import from', () => {
       ]),
     )
     expect(report.refresh_tokens).toEqual({
-      ...{ imported: 1, known: 0 },
+      imported: 1,
+      known: 0,
       refused: { 'it ends with a session': 1, 'it is bound to a key': 1 },
     })
     expect(await host.oauth.clients.get('web')).toMatchObject({
-      ...{ client_name: 'Web', token_endpoint_auth_method: 'client_secret_basic' },
-      ...{ grant_types: ['authorization_code', 'refresh_token'], scope: 'openid offline_access read' },
+      client_name: 'Web',
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['authorization_code', 'refresh_token'],
+      scope: 'openid offline_access read',
     })
     // Registration says client_secret_basic, so the secret in the body is refused.
     expect((await refreshWith(host, known.web, known.web.refresh_token)).status).toBe(401)

@@ -9,12 +9,20 @@ import { ada } from '../support/stock-client.ts'
 import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
 
 const config = ({ issuer }: WebClientPlace, idToken: boolean): AuthConfig => ({
-  ...{ secret, trustHost: true, basePath: '/auth' },
+  secret,
+  trustHost: true,
+  basePath: '/auth',
   logger: { error: () => {}, warn: () => {}, debug: () => {} },
   providers: [
     {
-      ...{ id: 'latchkey', name: 'Latchkey', type: 'oidc', issuer, clientId: 'app', clientSecret: secret },
-      ...{ checks: ['pkce', 'state', 'nonce'], idToken },
+      id: 'latchkey',
+      name: 'Latchkey',
+      type: 'oidc',
+      issuer,
+      clientId: 'app',
+      clientSecret: secret,
+      checks: ['pkce', 'state', 'nonce'],
+      idToken,
     },
   ],
   callbacks: {
@@ -65,7 +73,9 @@ describe.each([
   test('ends in a session of the client for the user', async () => {
     const { request, page, atClient } = await client.signIn(begin)
     expect(Object.fromEntries(request.searchParams)).toMatchObject({
-      ...{ code_challenge_method: 'S256', state: expect.any(String), nonce: expect.any(String) },
+      code_challenge_method: 'S256',
+      state: expect.any(String),
+      nonce: expect.any(String),
     })
     expect(page.html).toBe('welcome')
     const session = JSON.parse((await atClient.open('/auth/session')).html)

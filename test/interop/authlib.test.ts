@@ -20,7 +20,9 @@ describeWith('authlib', 'Authlib', () => {
       clients: [
         { ...common, client_id: 'secret', client_secret: secret },
         {
-          ...{ ...common, client_id: 'key', token_endpoint_auth_method: 'private_key_jwt' as const },
+          ...common,
+          client_id: 'key',
+          token_endpoint_auth_method: 'private_key_jwt' as const,
           jwks: { keys: [jwk] } as never,
         },
         { ...common, client_id: 'public', token_endpoint_auth_method: 'none' },

@@ -1,7 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { defineGrant } from '../../lib/index.ts'
-import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/token-exchange.ts'
+import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { payloadOf } from '../support/resource-host.ts'
 import { answer, type Provider, startProvider } from '../support/stock-client.ts'
@@ -24,7 +24,8 @@ beforeAll(async () => {
       },
       authorizationDetails: { order: { description: 'Change an order' } },
       features: {
-        ...{ pushedRequests: true, dpop: {} },
+        pushedRequests: true,
+        dpop: {},
         tokenExchange: { policy: ({ client }) => client.client_id !== 'plain' },
       },
       grants: [
@@ -38,11 +39,15 @@ beforeAll(async () => {
     clients: [
       {
         ...clients[0],
-        ...{ client_id: 'web', scope: 'openid orders:read', authorization_details_types: ['order'] },
+        client_id: 'web',
+        scope: 'openid orders:read',
+        authorization_details_types: ['order'],
         grant_types: ['authorization_code', 'refresh_token', tokenExchangeGrantType, pin],
       },
       {
-        ...{ client_id: 'orders-api', client_secret: secret, scope: 'orders:read' },
+        client_id: 'orders-api',
+        client_secret: secret,
+        scope: 'orders:read',
         authorization_details_types: ['order'],
         grant_types: [tokenExchangeGrantType],
       },
@@ -64,7 +69,9 @@ const signIn = async (
   const url = await openid.buildAuthorizationUrlWithPAR(
     config,
     {
-      ...{ redirect_uri: callback, scope: 'orders:read', resource: orders },
+      redirect_uri: callback,
+      scope: 'orders:read',
+      resource: orders,
       authorization_details: JSON.stringify(details),
     },
     options,
@@ -73,7 +80,9 @@ const signIn = async (
   return openid.authorizationCodeGrant(config, back, undefined, { resource: orders }, options)
 }
 const exchangeOf = (subject_token: string) => ({
-  ...{ subject_token, subject_token_type: tokenTypes.accessToken, resource: stock },
+  subject_token,
+  subject_token_type: tokenTypes.accessToken,
+  resource: stock,
 })
 
 test('openid-client asks for details, and an API exchanges the token', async () => {

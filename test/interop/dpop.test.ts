@@ -25,7 +25,9 @@ describe.each(['none', 'required'] as const)('with nonces: %s', (nonces) => {
     const DPoP = openid.getDPoPHandle(config, await openid.randomDPoPKeyPair())
     const pkceCodeVerifier = openid.randomPKCECodeVerifier()
     const parameters = {
-      ...{ redirect_uri: callback, scope, code_challenge_method: 'S256' },
+      redirect_uri: callback,
+      scope,
+      code_challenge_method: 'S256',
       code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
     }
     const url = await openid.buildAuthorizationUrlWithPAR(config, parameters, { DPoP })
@@ -60,13 +62,11 @@ describe.each(['none', 'required'] as const)('with nonces: %s', (nonces) => {
     const verifier = oauth.generateRandomCodeVerifier()
     const url = new URL(as.authorization_endpoint ?? '')
     url.search = new URLSearchParams({
-      ...{
-        client_id: 'native',
-        response_type: 'code',
-        redirect_uri: callback,
-        scope,
-        code_challenge_method: 'S256',
-      },
+      client_id: 'native',
+      response_type: 'code',
+      redirect_uri: callback,
+      scope,
+      code_challenge_method: 'S256',
       code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
       dpop_jkt: await DPoP.calculateThumbprint(),
     }).toString()

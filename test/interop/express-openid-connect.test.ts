@@ -14,8 +14,13 @@ const app = ({ issuer, origin }: WebClientPlace, config: ConfigParams): Express 
   express()
     .use(
       auth({
-        ...{ issuerBaseURL: issuer, baseURL: origin, clientID: 'app', secret },
-        ...{ authRequired: false, idpLogout: true, ...config },
+        issuerBaseURL: issuer,
+        baseURL: origin,
+        clientID: 'app',
+        secret,
+        authRequired: false,
+        idpLogout: true,
+        ...config,
       }),
     )
     .get('/', (req, res) => void res.json({ user: req.oidc.user ?? null }))
@@ -76,7 +81,8 @@ describe('express-openid-connect', () => {
     })
     const visit = await client.signIn('/login')
     expect(Object.fromEntries(visit.request.searchParams)).toMatchObject({
-      ...{ response_type: 'id_token', response_mode: 'form_post' },
+      response_type: 'id_token',
+      response_mode: 'form_post',
     })
     expect(visit.by).toBe('form_post')
     expect(JSON.parse(visit.page.html).user).toMatchObject(claims)

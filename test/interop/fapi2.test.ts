@@ -33,17 +33,23 @@ beforeAll(async () => {
       issuer: `${browsers.origin}/oauth`,
       securityProfile: 'fapi2',
       features: {
-        ...{ pushedRequests: 'required', dpop: { nonces: 'required' } },
+        pushedRequests: 'required',
+        dpop: { nonces: 'required' },
         mutualTls: { url: `${clients.origin}/oauth` },
       },
     },
     clients: [
       {
-        ...{ ...common, client_id: 'keys', token_endpoint_auth_method: 'private_key_jwt', jwks },
+        ...common,
+        client_id: 'keys',
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks,
         dpop_bound_access_tokens: true,
       },
       {
-        ...{ ...common, client_id: 'certificates', token_endpoint_auth_method: 'tls_client_auth' },
+        ...common,
+        client_id: 'certificates',
+        token_endpoint_auth_method: 'tls_client_auth',
         tls_client_auth_subject_dn: 'CN=bank,O=Example',
         tls_client_certificate_bound_access_tokens: true,
       },
@@ -86,7 +92,9 @@ test.each(['private_key_jwt and DPoP', 'mutual TLS'] as const)(
     const DPoP = isDpop ? openid.getDPoPHandle(config, await openid.randomDPoPKeyPair('ES256')) : undefined
     const pkceCodeVerifier = openid.randomPKCECodeVerifier()
     const request = {
-      ...{ redirect_uri: callback, scope, code_challenge_method: 'S256' },
+      redirect_uri: callback,
+      scope,
+      code_challenge_method: 'S256',
       code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
     }
     const url = await openid.buildAuthorizationUrlWithPAR(config, request, { DPoP })

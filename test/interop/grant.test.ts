@@ -13,12 +13,22 @@ const app = (
   method: ClientSeed['token_endpoint_auth_method'],
 ): Express => {
   const latchkey = {
-    ...{ authorize_url: `${issuer}/authorize`, access_url: `${issuer}/token` },
-    ...{ profile_url: `${issuer}/userinfo`, oauth: 2, scope_delimiter: ' ' },
-    ...{ key: 'app', secret, token_endpoint_auth_method: method },
-    ...{ scope: ['openid', 'profile', 'email'], state: true, nonce: true, pkce: true },
+    authorize_url: `${issuer}/authorize`,
+    access_url: `${issuer}/token`,
+    profile_url: `${issuer}/userinfo`,
+    oauth: 2,
+    scope_delimiter: ' ',
+    key: 'app',
+    secret,
+    token_endpoint_auth_method: method,
+    scope: ['openid', 'profile', 'email'],
+    state: true,
+    nonce: true,
+    pkce: true,
     overrides: { anew: { custom_params: { prompt: 'consent' } } },
-    ...{ response: ['tokens', 'raw', 'jwt', 'profile'], callback: '/signed-in', transport: 'session' },
+    response: ['tokens', 'raw', 'jwt', 'profile'],
+    callback: '/signed-in',
+    transport: 'session',
   }
   return express()
     .use(session({ secret, resave: false, saveUninitialized: true }))
@@ -44,7 +54,9 @@ describe.each(['client_secret_post', 'client_secret_basic'] as const)('grant wit
     })
     const claims = { sub: '1', name: ada.full_name, email: ada.email, email_verified: true }
     expect(JSON.parse(page.html).response).toMatchObject({
-      ...{ access_token: expect.any(String), refresh_token: expect.any(String), profile: claims },
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      profile: claims,
       jwt: { id_token: { payload: { ...claims, iss: client.provider.issuer, aud: 'app', nonce } } },
     })
   })

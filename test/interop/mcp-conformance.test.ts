@@ -43,8 +43,10 @@ afterAll(async () => {
 test('every scenario for authorization servers passes', async () => {
   const program = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
   const settings = {
-    ...{ url: `${server.origin}/oauth`, 'client-id': 'runner' },
-    ...{ resource: mcp, port: String(await freePort()) },
+    url: `${server.origin}/oauth`,
+    'client-id': 'runner',
+    resource: mcp,
+    port: String(await freePort()),
   }
   const options = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
   const runner = spawn(process.execPath, [program, 'authorization', ...options])

@@ -161,7 +161,9 @@ await database.destroy()`,
     await folder.start('mcp.mjs', { PORT: String(port) })
     const { origin } = new URL(url)
     const { use } = createMcpApp({
-      ...{ mcp: url, browser: new RawBrowser(origin, origin), client: '@modelcontextprotocol/client 2' },
+      mcp: url,
+      browser: new RawBrowser(origin, origin),
+      client: '@modelcontextprotocol/client 2',
     })
     expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
   } finally {

@@ -63,7 +63,9 @@ test.each([
   )
   const pkceCodeVerifier = openid.randomPKCECodeVerifier()
   const url = openid.buildAuthorizationUrl(config, {
-    ...{ redirect_uri: callback, scope, code_challenge_method: 'S256' },
+    redirect_uri: callback,
+    scope,
+    code_challenge_method: 'S256',
     code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
   })
   const back = await answer(new RawBrowser(browsers.origin, browsers.origin), url)
@@ -86,7 +88,10 @@ test('oauth4webapi introspects its token, which names the certificate, and revok
   const verifier = oauth.generateRandomCodeVerifier()
   const url = new URL(as.authorization_endpoint ?? '')
   url.search = new URLSearchParams({
-    ...{ client_id: 'shop', response_type: 'code', redirect_uri: callback, scope },
+    client_id: 'shop',
+    response_type: 'code',
+    redirect_uri: callback,
+    scope,
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   }).toString()

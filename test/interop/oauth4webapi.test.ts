@@ -25,7 +25,11 @@ test('oauth4webapi signs its request, pushes it, and verifies the signed respons
   const authentication = oauth.PrivateKeyJwt(key)
   const verifier = oauth.generateRandomCodeVerifier()
   const parameters = {
-    ...{ redirect_uri: callback, scope: 'openid', response_type: 'code', response_mode: 'jwt', state: 's' },
+    redirect_uri: callback,
+    scope: 'openid',
+    response_type: 'code',
+    response_mode: 'jwt',
+    state: 's',
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   }

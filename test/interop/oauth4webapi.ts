@@ -45,7 +45,9 @@ const signIn = async (
     ...([as, client, authentication, parameters, callback, proof, http] as const),
   )
   const tokens = await oauth.processAuthorizationCodeResponse(as, client, response, {
-    ...{ expectedNonce: nonce, maxAge: 300, requireIdToken: true },
+    expectedNonce: nonce,
+    maxAge: 300,
+    requireIdToken: true,
   })
   await oauth.validateApplicationLevelSignature(as, response, http)
   return tokens
@@ -83,10 +85,14 @@ export const describeOauth4webapi = (express: string, start: Start = startProvid
       return oauth.processDiscoveryResponse(issuer, response)
     }
     const native = (): StockClient => ({
-      ...{ as, client: { client_id: 'native' }, authentication: oauth.None() },
+      as,
+      client: { client_id: 'native' },
+      authentication: oauth.None(),
     })
     const web = (authentication = oauth.ClientSecretPost(secret)): StockClient => ({
-      ...{ as, client: { client_id: 'web' }, authentication },
+      as,
+      client: { client_id: 'web' },
+      authentication,
     })
 
     test('RFC 8414 and OpenID Connect Discovery find the same metadata', async () => {
@@ -148,10 +154,13 @@ export const describeOauth4webapi = (express: string, start: Start = startProvid
         ...([as, client, authentication, 'lk_rt_nobody', http] as const),
       )
       await expect(oauth.processRefreshTokenResponse(as, client, refused)).rejects.toMatchObject({
-        ...{ code: oauth.RESPONSE_BODY_ERROR, error: 'invalid_grant', status: 400 },
+        code: oauth.RESPONSE_BODY_ERROR,
+        error: 'invalid_grant',
+        status: 400,
       })
       await expect(userInfoOf(web(), 'lk_at_nobody')).rejects.toMatchObject({
-        ...{ code: oauth.WWW_AUTHENTICATE_CHALLENGE, status: 401 },
+        code: oauth.WWW_AUTHENTICATE_CHALLENGE,
+        status: 401,
         cause: [{ scheme: 'bearer', parameters: { error: 'invalid_token' } }],
       })
     })

@@ -58,7 +58,9 @@ describeWith('chromium', 'oidc-client-ts in Chromium', () => {
     })
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const registration = {
-      ...{ client_id: 'spa', client_name: 'App', token_endpoint_auth_method: 'none' as const },
+      client_id: 'spa',
+      client_name: 'App',
+      token_endpoint_auth_method: 'none' as const,
       redirect_uris: [`${origin}/callback`],
       post_logout_redirect_uris: [`${origin}/signed-out`],
     }

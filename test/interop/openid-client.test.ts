@@ -37,7 +37,11 @@ describe('openid-client with a key of its own', () => {
     const nonce = openid.randomNonce()
     const state = openid.randomState()
     const { searchParams } = await signed({
-      ...{ redirect_uri: callback, scope: 'openid', state, nonce, code_challenge_method: 'S256' },
+      redirect_uri: callback,
+      scope: 'openid',
+      state,
+      nonce,
+      code_challenge_method: 'S256',
       code_challenge: await openid.calculatePKCECodeChallenge(verifier),
     })
     const url = await openid.buildAuthorizationUrlWithPAR(config, searchParams)
@@ -45,7 +49,9 @@ describe('openid-client with a key of its own', () => {
     const back = await answer(provider.browser(), url)
     expect([...back.searchParams.keys()]).toEqual(['response'])
     const tokens = await openid.authorizationCodeGrant(config, back, {
-      ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier },
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
     })
     expect(tokens.claims()).toMatchObject({ sub: '1', aud: 'signing' })
   })

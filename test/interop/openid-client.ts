@@ -24,15 +24,22 @@ const signIn = async (
     code_challenge_method: 'S256',
   }
   const url = openid.buildAuthorizationUrl(config, {
-    ...{ redirect_uri: callback, scope, state, nonce, max_age: '300' },
+    redirect_uri: callback,
+    scope,
+    state,
+    nonce,
+    max_age: '300',
     ...challenge,
     // A consent that is remembered would not be asked for again.
     ...(decision && { prompt: 'consent' }),
   })
   const back = await answer(provider.browser(), url, decision)
   const tokens = await openid.authorizationCodeGrant(config, back, {
-    ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier },
-    ...{ maxAge: 300, idTokenExpected: true },
+    expectedState: state,
+    expectedNonce: nonce,
+    pkceCodeVerifier: verifier,
+    maxAge: 300,
+    idTokenExpected: true,
   })
   return { tokens, nonce }
 }
@@ -84,7 +91,9 @@ export const describeOpenidClient = (express: string, start: Start = startProvid
       })
       expect(refreshed.scope).toBe('openid email')
       expect(await openid.fetchUserInfo(config, refreshed.access_token, '1')).toEqual({
-        ...{ sub: '1', email: ada.email, email_verified: true },
+        sub: '1',
+        email: ada.email,
+        email_verified: true,
       })
     })
 
@@ -95,7 +104,9 @@ export const describeOpenidClient = (express: string, start: Start = startProvid
       expect(tokens.claims()?.sub).toBe('1')
 
       const url = openid.buildAuthorizationUrl(config, {
-        ...{ redirect_uri: callback, scope, code_challenge_method: 'S256' },
+        redirect_uri: callback,
+        scope,
+        code_challenge_method: 'S256',
         code_challenge: await openid.calculatePKCECodeChallenge(verifier),
       })
       const back = await answer(provider.browser(), url)

@@ -13,9 +13,14 @@ class UserInfoStrategy extends Strategy {
   constructor({ issuer, redirectUri }: WebClientPlace, clientSecret?: string) {
     super(
       {
-        ...{ clientID: 'app', clientSecret, callbackURL: redirectUri },
-        ...{ authorizationURL: `${issuer}/authorize`, tokenURL: `${issuer}/token` },
-        ...{ scope: ['openid', 'profile', 'email'], state: true, pkce: true },
+        clientID: 'app',
+        clientSecret,
+        callbackURL: redirectUri,
+        authorizationURL: `${issuer}/authorize`,
+        tokenURL: `${issuer}/token`,
+        scope: ['openid', 'profile', 'email'],
+        state: true,
+        pkce: true,
       },
       (_accessToken, refreshToken, profile, done) =>
         done(null, { ...profile, refreshes: refreshToken !== undefined }),
@@ -50,10 +55,16 @@ describe.each(kinds)('passport-oauth2 as %s', (_, registration, clientSecret) =>
   test('signs a user in with PKCE and state, and its token works at UserInfo', async () => {
     const { request, page } = await client.signIn('/login')
     expect(Object.fromEntries(request.searchParams)).toMatchObject({
-      ...{ code_challenge_method: 'S256', code_challenge: expect.any(String), state: expect.any(String) },
+      code_challenge_method: 'S256',
+      code_challenge: expect.any(String),
+      state: expect.any(String),
     })
     expect(JSON.parse(page.html)).toEqual({
-      ...{ sub: '1', name: ada.full_name, email: ada.email, email_verified: true, refreshes: true },
+      sub: '1',
+      name: ada.full_name,
+      email: ada.email,
+      email_verified: true,
+      refreshes: true,
     })
   })
 })

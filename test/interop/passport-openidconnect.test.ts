@@ -10,11 +10,17 @@ import { startWebClient, type WebClient, type WebClientPlace } from '../support/
 const strategy = ({ issuer, redirectUri }: WebClientPlace): Strategy =>
   new Strategy(
     {
-      ...{ issuer, clientID: 'app', clientSecret: secret, callbackURL: redirectUri },
+      issuer,
+      clientID: 'app',
+      clientSecret: secret,
+      callbackURL: redirectUri,
       authorizationURL: `${issuer}/authorize`,
       tokenURL: `${issuer}/token`,
       userInfoURL: `${issuer}/userinfo`,
-      ...{ scope: ['profile', 'email'], nonce: true, maxAge: 300, skipUserProfile: false },
+      scope: ['profile', 'email'],
+      nonce: true,
+      maxAge: 300,
+      skipUserProfile: false,
     },
     (iss, profile, context, _idToken, _accessToken, refreshToken, done) =>
       done(null, { iss, ...profile, since: context.timestamp, refreshes: refreshToken !== undefined }),
@@ -30,12 +36,18 @@ describe('passport-openidconnect', () => {
   test('signs a user in without PKCE and has the claims of ID token and UserInfo', async () => {
     const { request, page } = await client.signIn('/login')
     expect(Object.fromEntries(request.searchParams)).toMatchObject({
-      ...{ state: expect.any(String), nonce: expect.any(String), max_age: '300' },
+      state: expect.any(String),
+      nonce: expect.any(String),
+      max_age: '300',
     })
     expect(request.searchParams.has('code_challenge')).toBe(false)
     expect(JSON.parse(page.html)).toEqual({
-      ...{ iss: client.provider.issuer, id: '1', displayName: ada.full_name, refreshes: true },
-      ...{ emails: [{ value: ada.email }], since: expect.any(String) },
+      iss: client.provider.issuer,
+      id: '1',
+      displayName: ada.full_name,
+      refreshes: true,
+      emails: [{ value: ada.email }],
+      since: expect.any(String),
     })
   })
 

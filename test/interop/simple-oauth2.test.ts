@@ -15,7 +15,9 @@ describe('simple-oauth2', () => {
   let auth: Record<string, string>
   beforeAll(async () => {
     const registration = {
-      ...{ client_id: client.id, client_secret: client.secret, redirect_uris: [callback] },
+      client_id: client.id,
+      client_secret: client.secret,
+      redirect_uris: [callback],
       token_endpoint_auth_method: 'client_secret_basic' as const,
       grant_types: ['authorization_code' as const, 'refresh_token' as const, 'client_credentials' as const],
       scope: 'openid profile email notes:read',

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { createJwtVerifier } from '../../lib/keys/jwt-verifier.ts'
-import { signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { signingAlgorithms } from '../../lib/protocol/clients/client-metadata.ts'
 
 // jose signs, so that another implementation says what a JWT is.
 

@@ -17,7 +17,7 @@ import { replaceKeys, rotateKeys } from '../../lib/keys/key-rotation.ts'
 import { openJwk, sealJwk } from '../../lib/keys/sealed-jwk.ts'
 import type { KeyOptions } from '../../lib/keys/signing-key.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import { parseClientMetadata, signingAlgorithms } from '../../lib/protocol/client-metadata.ts'
+import { parseClientMetadata, signingAlgorithms } from '../../lib/protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import {
   createClient,

@@ -27,18 +27,33 @@ afterAll(() => {
 describe('defaults', () => {
   test('are those of docs/options.md', () => {
     expect(resolve()).toMatchObject({
-      ...{ issuer, basePath: '/oauth', issuerIsGuess: false, production: false, secrets: [secret] },
-      ...{ tablePrefix: 'oauth_', users: undefined, login: {}, session: undefined, scopes: {} },
+      issuer,
+      basePath: '/oauth',
+      issuerIsGuess: false,
+      production: false,
+      secrets: [secret],
+      tablePrefix: 'oauth_',
+      users: undefined,
+      login: {},
+      session: undefined,
+      scopes: {},
       resources: {},
       lifetimes: {
-        ...{ code: 60, accessToken: 3600, jwtAccessToken: 600, idToken: 3600 },
+        code: 60,
+        accessToken: 3600,
+        jwtAccessToken: 600,
+        idToken: 3600,
         refreshTokenIdle: 30 * 24 * 3600,
         refreshTokenAbsolute: 365 * 24 * 3600,
-        ...{ sessionIdle: 30 * 60, sessionAbsolute: 12 * 3600 },
+        sessionIdle: 30 * 60,
+        sessionAbsolute: 12 * 3600,
       },
-      ...{ refreshTokenGracePeriod: 10, maxAuthorizationsPerClient: 100 },
+      refreshTokenGracePeriod: 10,
+      maxAuthorizationsPerClient: 100,
       codeChallengeMethods: ['S256', 'plain'],
-      ...{ features: { implicit: false }, branding: {}, logger: console },
+      features: { implicit: false },
+      branding: {},
+      logger: console,
     })
   })
 

@@ -36,8 +36,14 @@ const hostile: Readonly<Record<string, string>> = {
 const isExhaustive = process.env.TEST_ALL === '1'
 /** Texts that do not depend on where they begin are tried at once; each alone with TEST_ALL=1. */
 const atOnce = [
-  ...['script', 'an attribute', 'a tag after a single quote', 'the end of the title and of the page'],
-  ...['a comment', 'template syntax', 'another direction', 'entities'],
+  'script',
+  'an attribute',
+  'a tag after a single quote',
+  'the end of the title and of the page',
+  'a comment',
+  'template syntax',
+  'another direction',
+  'entities',
 ]
 const tried: Readonly<Record<string, string>> = isExhaustive
   ? hostile

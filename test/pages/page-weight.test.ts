@@ -15,7 +15,9 @@ const real = (model: object): object =>
     ? {
         ...model,
         hidden: {
-          ...{ authorization_request: secret('lk_ar_'), locale: 'ar', csrf_token: secret('') },
+          authorization_request: secret('lk_ar_'),
+          locale: 'ar',
+          csrf_token: secret(''),
           ...('scopes' in model && { account: 'x'.repeat(43), shown: 'x'.repeat(43) }),
         },
       }

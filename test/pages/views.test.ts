@@ -14,26 +14,39 @@ const said = { name: 'orders:read', description: 'See your orders' }
 const scope: ConsentScope = { ...said, group: 'read', optional: false, isNew: false, checked: true }
 const login: PageModels['login'] = { action: '/oauth/login', hidden, client, username: '', confirm: false }
 const consent: PageModels['consent'] = {
-  ...{ action: '/oauth/consent', hidden, client, username: 'alice', scopes: [scope] },
+  action: '/oauth/consent',
+  hidden,
+  client,
+  username: 'alice',
+  scopes: [scope],
   redirectTo: 'desk.example.com',
 }
 const error: PageModels['error'] = {
-  ...{ kind: 'error', code: 'invalid_request', errorId: 'e-1' },
+  kind: 'error',
+  code: 'invalid_request',
+  errorId: 'e-1',
   time: '2026-01-02T03:04:05.000Z',
 }
 
 const choosing = { action: '/oauth/select-account', hidden, client }
 const select: PageModels['select-account'] = { ...choosing, username: 'alice' }
 const connected: PageModels['account']['clients'][number] = {
-  ...{ name: 'Order Desk', host: 'desk.example.com', sessions: 2 },
+  name: 'Order Desk',
+  host: 'desk.example.com',
+  sessions: 2,
   scopes: [{ description: 'See your orders', group: 'read' }],
-  ...{ since: '2026-01-02T03:04:05.000Z', lastUsed: '2026-02-03T04:05:06.000Z' },
+  since: '2026-01-02T03:04:05.000Z',
+  lastUsed: '2026-02-03T04:05:06.000Z',
   removeUrl: '/oauth/account?client_id=desk',
 }
 const alice = { username: 'alice', signOutUrl: '/oauth/logout' }
 const account: PageModels['account'] = { ...alice, clients: [connected], otherPages: [] }
 const removal: PageModels['remove-client'] = {
-  ...{ action: '/oauth/account', hidden, client, firstParty: false, username: 'alice' },
+  action: '/oauth/account',
+  hidden,
+  client,
+  firstParty: false,
+  username: 'alice',
   cancelUrl: '/oauth/account',
 }
 

@@ -1,17 +1,17 @@
-import {
-  type AuthorizationRequest,
-  parseAuthorizationRequest,
-  parseAuthorizationTarget,
-} from '../../lib/protocol/authorization-request.ts'
-import type { Client } from '../../lib/protocol/client.ts'
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
+import type { Client } from '../../lib/protocol/clients/client.ts'
+import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
 import {
   AuthorizationResponseError,
   type AuthorizationTarget,
   OAuthError,
 } from '../../lib/protocol/errors.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
-import { codeChallengeMethods } from '../../lib/protocol/pkce.ts'
+import {
+  type AuthorizationRequest,
+  parseAuthorizationRequest,
+  parseAuthorizationTarget,
+} from '../../lib/protocol/requests/authorization-request.ts'
+import { codeChallengeMethods } from '../../lib/protocol/requests/pkce.ts'
 import { fc } from '../support/property.ts'
 
 const redirect_uri = 'https://app.example.com/cb'
@@ -38,7 +38,8 @@ const authorize = (
   return parseAuthorizationRequest(parameters, parseAuthorizationTarget(parameters, client), methods)
 }
 const toOf = ({ redirectUri, state, responseMode }: AuthorizationTarget): object => ({
-  ...{ to: redirectUri, state },
+  to: redirectUri,
+  state,
   ...(responseMode !== 'query' && { mode: responseMode }),
 })
 const outcome = (sent: Sent, client?: Client | 'unknown'): unknown => {
@@ -192,8 +193,12 @@ describe('state', () => {
 describe('a request is read', () => {
   test('with nothing but the required parameters, for a confidential client', () => {
     expect(authorize(plainest)).toMatchObject({
-      ...{ clientId: 'journal', redirectUri: redirect_uri, responseType: 'code', responseMode: 'query' },
-      ...{ scopes: [], prompt: [] },
+      clientId: 'journal',
+      redirectUri: redirect_uri,
+      responseType: 'code',
+      responseMode: 'query',
+      scopes: [],
+      prompt: [],
     })
     for (const name of ['state', 'nonce', 'maxAge', 'loginHint', 'codeChallenge', 'hintedSubject'])
       expect(authorize(plainest)).not.toHaveProperty(name)
@@ -201,14 +206,28 @@ describe('a request is read', () => {
 
   test('with everything that is understood', () => {
     const sent = {
-      ...{ ...plainest, state: 's', scope: 'openid email admin', nonce: 'n'.repeat(512), max_age: '0' },
-      ...{ prompt: 'login consent', login_hint: 'ada@example.com', response_mode: 'query' },
-      ...{ code_challenge: challenge, code_challenge_method: 'S256' },
+      ...plainest,
+      state: 's',
+      scope: 'openid email admin',
+      nonce: 'n'.repeat(512),
+      max_age: '0',
+      prompt: 'login consent',
+      login_hint: 'ada@example.com',
+      response_mode: 'query',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
     }
     expect(authorize(sent, native)).toMatchObject({
-      ...{ clientId: 'journal', redirectUri: redirect_uri, responseType: 'code', responseMode: 'query' },
-      ...{ state: 's', scopes: ['openid', 'email'], nonce: 'n'.repeat(512), maxAge: 0 },
-      ...{ prompt: ['login', 'consent'], loginHint: 'ada@example.com' },
+      clientId: 'journal',
+      redirectUri: redirect_uri,
+      responseType: 'code',
+      responseMode: 'query',
+      state: 's',
+      scopes: ['openid', 'email'],
+      nonce: 'n'.repeat(512),
+      maxAge: 0,
+      prompt: ['login', 'consent'],
+      loginHint: 'ada@example.com',
       codeChallenge: { method: 'S256', value: challenge },
     })
   })

@@ -1,5 +1,5 @@
 import { claimNames, protocolClaims, releasedClaims, standardScopeClaims } from '../../lib/protocol/claims.ts'
-import { claimEntry } from '../../lib/protocol/consent.ts'
+import { claimEntry } from '../../lib/protocol/requests/consent.ts'
 import { parseScope } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
 

@@ -1,6 +1,6 @@
-import { clientName } from '../../lib/protocol/client.ts'
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { inLanguage } from '../../lib/protocol/client-metadata-languages.ts'
+import { clientName } from '../../lib/protocol/clients/client.ts'
+import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
+import { inLanguage } from '../../lib/protocol/clients/client-metadata-languages.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 
 const parse = (more: Record<string, unknown>) =>

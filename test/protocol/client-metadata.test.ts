@@ -2,7 +2,7 @@ import {
   type ClientMetadata,
   clientMetadataNames,
   parseClientMetadata,
-} from '../../lib/protocol/client-metadata.ts'
+} from '../../lib/protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { fc } from '../support/property.ts'
 

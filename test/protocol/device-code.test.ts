@@ -8,7 +8,7 @@ import {
   userCodeAlphabet,
   userCodeLength,
 } from '../../lib/features/device/rules.ts'
-import type { Authorization } from '../../lib/protocol/authorization.ts'
+import type { Authorization } from '../../lib/protocol/requests/authorization.ts'
 
 const now = 1_000_000
 
@@ -32,7 +32,12 @@ test('a user code survives being shown and typed, and has at least 20 to the pow
 })
 
 const device: DeviceCode = {
-  ...{ hash: 'h', clientId: 'tv', address: '', createdAt: now, expiresAt: now + 600, decision: undefined },
+  hash: 'h',
+  clientId: 'tv',
+  address: '',
+  createdAt: now,
+  expiresAt: now + 600,
+  decision: undefined,
   request: { clientId: 'tv', responseType: 'code', scopes: [], prompt: [] },
 }
 
@@ -56,8 +61,17 @@ test('a poll in time is authorization_pending, an early one slow_down', () => {
 })
 
 const authorization: Authorization = {
-  ...{ id: 'a', clientId: 'tv', subject: '1', sid: 's', scopes: [], offline: false, loginStands: true },
-  ...{ codeExpiresAt: now + 60, consumedAt: null, expiresAt: now + 3600, revokedAt: null },
+  id: 'a',
+  clientId: 'tv',
+  subject: '1',
+  sid: 's',
+  scopes: [],
+  offline: false,
+  loginStands: true,
+  codeExpiresAt: now + 60,
+  consumedAt: null,
+  expiresAt: now + 3600,
+  revokedAt: null,
   details: { authTime: now, amr: [] },
 }
 

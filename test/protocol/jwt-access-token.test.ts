@@ -1,4 +1,4 @@
-import { isJwtAccessToken, parseJwtAccessToken } from '../../lib/protocol/jwt-access-token.ts'
+import { isJwtAccessToken, parseJwtAccessToken } from '../../lib/protocol/tokens/jwt-access-token.ts'
 
 const issuer = 'https://app.example.com/oauth'
 const now = 1_800_000_000

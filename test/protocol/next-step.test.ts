@@ -1,8 +1,8 @@
-import type { AuthorizationRequest, Prompt } from '../../lib/protocol/authorization-request.ts'
-import type { Client } from '../../lib/protocol/client.ts'
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
-import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/next-step.ts'
-import type { OrganizationChoice } from '../../lib/protocol/organization.ts'
+import type { Client } from '../../lib/protocol/clients/client.ts'
+import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
+import type { AuthorizationRequest, Prompt } from '../../lib/protocol/requests/authorization-request.ts'
+import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/requests/next-step.ts'
+import type { OrganizationChoice } from '../../lib/protocol/requests/organization.ts'
 import { isWithinScopes } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
 

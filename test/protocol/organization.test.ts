@@ -1,11 +1,11 @@
-import type { Prompt } from '../../lib/protocol/authorization-request.ts'
+import type { Prompt } from '../../lib/protocol/requests/authorization-request.ts'
 import {
   chooseOrganization,
   lastOrganization,
   type Organization,
   type OrganizationChoice,
   parseOrganizations,
-} from '../../lib/protocol/organization.ts'
+} from '../../lib/protocol/requests/organization.ts'
 import { fc } from '../support/property.ts'
 
 const acme: Organization = { id: 'acme', name: 'Acme' }

@@ -1,5 +1,5 @@
-import { parseBasicCredentials } from '../../lib/protocol/basic-credentials.ts'
-import { assertCodeVerifier, codeChallengeOf, parseCodeChallenge } from '../../lib/protocol/pkce.ts'
+import { parseBasicCredentials } from '../../lib/protocol/clients/basic-credentials.ts'
+import { assertCodeVerifier, codeChallengeOf, parseCodeChallenge } from '../../lib/protocol/requests/pkce.ts'
 import { fc } from '../support/property.ts'
 
 const refused = (code: string, description: string): Error =>

@@ -3,7 +3,7 @@ import {
   isRegisteredRedirectUri,
   redirectUriHost,
   redirectUriKind,
-} from '../../lib/protocol/redirect-uri.ts'
+} from '../../lib/protocol/clients/redirect-uri.ts'
 import { fc } from '../support/property.ts'
 
 const confidential = { isPublic: false }
@@ -280,7 +280,17 @@ const pieces = fc.constantFrom(
   ...'127.0.0.1 [::1] [0:0::1] localhost 0x7f.1 evil.example app.example.com xn--bcher-kva.example'.split(
     ' ',
   ),
-  ...['é', '。', '\t', '\n', ' ', '*', 'code=x', 'a=b', '&', ';', '|'],
+  'é',
+  '。',
+  '\t',
+  '\n',
+  ' ',
+  '*',
+  'code=x',
+  'a=b',
+  '&',
+  ';',
+  '|',
 )
 const oddUris = fc.oneof(
   changed(registeredUris),

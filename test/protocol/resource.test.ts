@@ -7,7 +7,7 @@ import {
   scopesOfResources,
   tokenResources,
   tokenScopes,
-} from '../../lib/protocol/resource.ts'
+} from '../../lib/protocol/requests/resource.ts'
 import { standardScopes } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
 

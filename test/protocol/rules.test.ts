@@ -3,11 +3,15 @@ import {
   assertRedeemable,
   type PresentedCode,
   refreshTokenExpiry,
-} from '../../lib/protocol/authorization.ts'
-import type { AuthorizationRequest } from '../../lib/protocol/authorization-request.ts'
-import { codeChallengeOf } from '../../lib/protocol/pkce.ts'
-import { assertRefreshable, type RefreshRules, type RefreshToken } from '../../lib/protocol/refresh-token.ts'
-import { bearer, type KeyBinding } from '../../lib/protocol/token-binding.ts'
+} from '../../lib/protocol/requests/authorization.ts'
+import type { AuthorizationRequest } from '../../lib/protocol/requests/authorization-request.ts'
+import { codeChallengeOf } from '../../lib/protocol/requests/pkce.ts'
+import {
+  assertRefreshable,
+  type RefreshRules,
+  type RefreshToken,
+} from '../../lib/protocol/tokens/refresh-token.ts'
+import { bearer, type KeyBinding } from '../../lib/protocol/tokens/token-binding.ts'
 import { fc } from '../support/property.ts'
 
 const now = 1_800_000_000
@@ -169,7 +173,10 @@ describe('refreshing', () => {
   const token: RefreshToken = { hash: 'h', authorization, expiresAt: now + 100, ...unused }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
   const rules: RefreshRules = {
-    ...{ clientId: 'journal', rotation: true, refreshTokenGracePeriod: 10, binding: bearer },
+    clientId: 'journal',
+    rotation: true,
+    refreshTokenGracePeriod: 10,
+    binding: bearer,
   }
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },

@@ -1,4 +1,4 @@
-import { parseClientMetadata } from '../../lib/protocol/client-metadata.ts'
+import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
 
 const jwks = { keys: [{ kty: 'EC', crv: 'P-256', x: 'x'.repeat(43), y: 'y'.repeat(43) }] }
 const client = {

@@ -208,7 +208,9 @@ describe('docs/recipes/nestjs.md', () => {
     const { 'prisma-users.ts': users = '', 'passwords.mjs': passwords = '' } = filesOf(orms)
     const changed = (files: Record<string, string>) => ({
       ...files,
-      ...{ 'passwords.mjs': passwords, 'prisma-users.ts': users, ...prisma },
+      'passwords.mjs': passwords,
+      'prisma-users.ts': users,
+      ...prisma,
     })
     recipe = await startRecipe('docs/recipes/nestjs.md', { main, changed })
   })

@@ -34,7 +34,9 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   try {
     // Fails unless each process gets ready.
     const origins = await processes.start({
-      ...{ database: config, tablePrefix, refreshTokenGracePeriod: 10 },
+      database: config,
+      tablePrefix,
+      refreshTokenGracePeriod: 10,
       secrets: ['a secret of the tests that is long enough'],
     })
 

@@ -110,8 +110,13 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
 }
 
 const developerFields = {
-  ...{ client_name: 'Desk', redirect_uris: ['https://desk.example.com/'], scope: 'openid' },
-  ...{ client_uri: null, logo_uri: null, policy_uri: null, tos_uri: null },
+  client_name: 'Desk',
+  redirect_uris: ['https://desk.example.com/'],
+  scope: 'openid',
+  client_uri: null,
+  logo_uri: null,
+  policy_uri: null,
+  tos_uri: null,
 }
 
 const racingOn = (config: Knex.Config): void => {
@@ -135,7 +140,9 @@ const racingOn = (config: Knex.Config): void => {
   test('parallel requests never give a user more clients than the quota, and one decision about each counts', async () => {
     const maxClients = 3
     const options = resolveOptions({
-      ...{ issuer: 'https://app.example.com', database: config, secrets: ['s'.repeat(32)] },
+      issuer: 'https://app.example.com',
+      database: config,
+      secrets: ['s'.repeat(32)],
       developers: { allow: () => 'approval', maxClients },
     })
     const { database } = opened

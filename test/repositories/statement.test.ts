@@ -109,7 +109,9 @@ for (const [service, client] of kinds) {
         const { status, body, headers } = await clientCredentials()
         const error_description = 'the service is temporarily unavailable'
         expect({ status, body, retry: headers['retry-after'] }).toEqual({
-          ...{ status: 503, retry: '1', body: { error: 'temporarily_unavailable', error_description } },
+          status: 503,
+          retry: '1',
+          body: { error: 'temporarily_unavailable', error_description },
         })
         await hungUp
         expect((await clientCredentials()).status).toBe(200)
@@ -273,8 +275,12 @@ for (const [service, client] of kinds) {
           await transaction(database, (tx) => createUser(tx, { ...account, ...rest }))
           expect(await findUserByUsername(database, { username })).toEqual({
             ...account,
-            ...{ passwordHash: null, emailVerified: true, claims: { text }, disabledAt: null },
-            ...{ createdAt: 1_700_000_000, updatedAt: 1_700_000_000 },
+            passwordHash: null,
+            emailVerified: true,
+            claims: { text },
+            disabledAt: null,
+            createdAt: 1_700_000_000,
+            updatedAt: 1_700_000_000,
           })
         }
         counts.push(await preparedOn(knex))

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import type { ClientSeed, TokenExchangeOptions } from '../../lib/index.ts'
-import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/token-exchange.ts'
+import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from './host.ts'
 import { answerOf, type Fields, post, type TokenAnswer, tokensFor, type Visit } from './tokens.ts'
 

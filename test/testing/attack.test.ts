@@ -82,7 +82,9 @@ const hosts: Record<string, Sound> = {
     meets: ofClients,
     told: {
       ...native('https://client.example.com/callback'),
-      ...{ otherClient: undefined, api: undefined, wrongPasswords: undefined },
+      otherClient: undefined,
+      api: undefined,
+      wrongPasswords: undefined,
     },
     skips: {
       'codes and tokens used by another client': expect.stringContaining('otherClient'),
@@ -117,8 +119,11 @@ const hosts: Record<string, Sound> = {
     skips: { 'a refresh token used again': 'the client is registered without rotation' },
     clients: [
       {
-        ...{ ...registered, redirect_uris: [redirect_uri, `${redirect_uri}/`], scope: 'openid notes:read' },
-        ...{ first_party: true, refresh_token_rotation: false },
+        ...registered,
+        redirect_uris: [redirect_uri, `${redirect_uri}/`],
+        scope: 'openid notes:read',
+        first_party: true,
+        refresh_token_rotation: false,
       },
     ],
     told: {
@@ -175,20 +180,16 @@ describe('the app', () => {
   })
 
   test.each([
-    ...[
-      'https://id.example.com',
-      'http://id.example.com:3000',
-      'http://192.168.1.4:3000',
-      'http://localhost.example.com',
-    ],
-    ...[
-      'http://user@attacker.example',
-      'http://0.0.0.0:3000',
-      'http://[::]:3000',
-      'ftp://localhost',
-      'localhost:3000',
-      'x',
-    ],
+    'https://id.example.com',
+    'http://id.example.com:3000',
+    'http://192.168.1.4:3000',
+    'http://localhost.example.com',
+    'http://user@attacker.example',
+    'http://0.0.0.0:3000',
+    'http://[::]:3000',
+    'ftp://localhost',
+    'localhost:3000',
+    'x',
   ])('is refused at %s, before any request', async (address) => {
     await expect(attack(address, attackOptions)).rejects.toThrow(/localhost|Express app/)
     if (URL.canParse(address)) await expect(attack(new URL(address), attackOptions)).rejects.toThrow()
@@ -249,7 +250,10 @@ describe('the app', () => {
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
     const named = (name: string, run: Attack['run']): Attack => ({
-      ...{ name, source: '', expected: '', remedy: '' },
+      name,
+      source: '',
+      expected: '',
+      remedy: '',
       run,
     })
     const fatal = named('the last one', async (target) => {

@@ -1,8 +1,8 @@
 import { issueAuthorizationResponse } from '../../lib/authorization/issue.ts'
 import type { AuthorizationServer } from '../../lib/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import type { ConsentReceipt } from '../../lib/protocol/consent.ts'
-import type { AuthorizationContext } from '../../lib/protocol/next-step.ts'
+import type { ConsentReceipt } from '../../lib/protocol/requests/consent.ts'
+import type { AuthorizationContext } from '../../lib/protocol/requests/next-step.ts'
 import { createLogin, endLogin, findClient, findConsents } from '../../lib/repositories/index.ts'
 import { compose } from '../../lib/router.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
@@ -32,7 +32,10 @@ const grantUnder = async (sid: string, scopes: string[]) => {
   const line = { group: 'read', optional: false, allowed: true, meaning: 'm' }
   const shown = scopes.map((name) => ({ name, text: name, ...line }))
   const receipt: ConsentReceipt = {
-    ...{ locale: 'en', product: 'Notes', scopes: shown, claims: [] },
+    locale: 'en',
+    product: 'Notes',
+    scopes: shown,
+    claims: [],
     client: { name: 'Web client', host: 'client.example.com' },
   }
   const byQuery = { responseType: 'code', responseMode: 'query' } as const

@@ -5,9 +5,31 @@ import { describeWith, services } from '../support/services.ts'
 
 const uuid = '6f1c2b1e-0000-4000-8000-00000000000a'
 const hostile = [
-  ...['05', ' 5', '5 ', '+5', '5.0', '5e0', '0x5', '5abc', 'abc', '5\0', '\0', '', "5' or '1'='1", '\ud800'],
-  ...['-1', '2147483648', '9223372036854775808', '9'.repeat(30), '9'.repeat(300), '5'.repeat(255)],
-  ...[uuid.toUpperCase(), `{${uuid}}`, '__proto__', 'null', 'true'],
+  '05',
+  ' 5',
+  '5 ',
+  '+5',
+  '5.0',
+  '5e0',
+  '0x5',
+  '5abc',
+  'abc',
+  '5\0',
+  '\0',
+  '',
+  "5' or '1'='1",
+  '\ud800',
+  '-1',
+  '2147483648',
+  '9223372036854775808',
+  '9'.repeat(30),
+  '9'.repeat(300),
+  '5'.repeat(255),
+  uuid.toUpperCase(),
+  `{${uuid}}`,
+  '__proto__',
+  'null',
+  'true',
 ]
 
 const idLookup = (config: () => Knex.Config) => {

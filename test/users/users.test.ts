@@ -70,19 +70,15 @@ describe("the host's table", () => {
     ])
     const count = await countStatements(knex, [])
     const attempts = [
-      ...[
-        ['unknown', 'secret'],
-        ['ada', 'wrong'],
-        ['ada', ''],
-        ['ada', 'secret\0'],
-        ['ada', 'x'.repeat(1025)],
-      ],
-      ...[
-        ['gone', 'secret'],
-        ['google', ''],
-        ['google', 'secret'],
-        ['empty', ''],
-      ],
+      ['unknown', 'secret'],
+      ['ada', 'wrong'],
+      ['ada', ''],
+      ['ada', 'secret\0'],
+      ['ada', 'x'.repeat(1025)],
+      ['gone', 'secret'],
+      ['google', ''],
+      ['google', 'secret'],
+      ['empty', ''],
     ] as [string, string][]
     // Even the first attempt after a start, for a user who does not exist, costs what a hash of this table does.
     for (const [username, password] of attempts) {
@@ -177,9 +173,12 @@ describe("the host's table", () => {
       [{ id: 1, email: 'ada', full_name: 'Ada', password_hash: null }],
       {
         claims: {
-          ...{ name: 'full_name', nickname: 'salt', locale: 'langauge' },
+          name: 'full_name',
+          nickname: 'salt',
+          locale: 'langauge',
           email: (row) => `${row.email}@example.com`,
-          ...{ roles: async () => ['admin'], website: () => undefined },
+          roles: async () => ['admin'],
+          website: () => undefined,
         },
       },
     )
@@ -348,7 +347,11 @@ describe("the host's table", () => {
 
 describe("Latchkey's own table", () => {
   const account = {
-    ...{ id: 'u-1', username: 'ada', name: 'Ada Lovelace', email: 'ada@example.com', emailVerified: true },
+    id: 'u-1',
+    username: 'ada',
+    name: 'Ada Lovelace',
+    email: 'ada@example.com',
+    emailVerified: true,
     claims: { locale: 'en', name: 'not this one' },
     now: 1_800_000_000,
   }
@@ -359,8 +362,14 @@ describe("Latchkey's own table", () => {
     const passwordHash = await hashPassword('secret')
     await createUser(own.database, { ...account, passwordHash })
     await createUser(own.database, {
-      ...{ ...account, id: 'u-2', username: 'bob', passwordHash: null, claims: {} },
-      ...{ name: null, email: null, emailVerified: false },
+      ...account,
+      id: 'u-2',
+      username: 'bob',
+      passwordHash: null,
+      claims: {},
+      name: null,
+      email: null,
+      emailVerified: false,
     })
     await createUser(own.database, { ...account, id: 'u-3', username: 'gone', passwordHash })
     await knex('oauth_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })

@@ -12,7 +12,7 @@ import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { rotateKeys } from '../../keys/key-rotation.ts'
 import { withStates } from '../../keys/key-schedule.ts'
-import { signingAlgorithms } from '../../protocol/client-metadata.ts'
+import { signingAlgorithms } from '../../protocol/clients/client-metadata.ts'
 import { listSigningKeys } from '../../repositories/index.ts'
 
 const path = '/admin/keys'

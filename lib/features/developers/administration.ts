@@ -3,7 +3,7 @@ import { keepLogo, type LogoContext } from '../../clients/logo.ts'
 import { refuseUnknownClient, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
-import { type ClientChanges, withoutInternals } from '../../protocol/client-metadata.ts'
+import { type ClientChanges, withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import {
   type ClientRecord,

@@ -11,7 +11,7 @@ import {
 import type { Endpoint } from '../../http/route.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
-import { clientName } from '../../protocol/client.ts'
+import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { namedClient, showResult } from './client-page.ts'

@@ -1,8 +1,8 @@
-import type { ClientMetadata } from '../../protocol/client-metadata.ts'
-import { withoutInternals } from '../../protocol/client-metadata.ts'
-import { refuse } from '../../protocol/client-metadata-checks.ts'
-import { assertPlainNames } from '../../protocol/client-name.ts'
-import { redirectUriKind } from '../../protocol/redirect-uri.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
+import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { assertPlainNames } from '../../protocol/clients/client-name.ts'
+import { redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 
 /** What developers may say about their clients; null removes a member. */

@@ -3,8 +3,8 @@ import type { PendingRequestKind, RequestToDecide } from '../../authorization/co
 import { issueAuthorizationResponse } from '../../authorization/issue.ts'
 import type { PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { AuthorizationRequest } from '../../protocol/authorization-request.ts'
-import { EndedRequestError } from '../../protocol/ended-request.ts'
+import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
+import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
 import { consumePendingRequest } from '../../repositories/index.ts'
 import { endSurplus } from '../../tokens/surplus.ts'
 import { decideDevice } from './table.ts'
@@ -22,7 +22,7 @@ export interface OpenedDevice {
   readonly expiresAt: number
 }
 
-declare module '../../protocol/authorization-request.ts' {
+declare module '../../protocol/requests/authorization-request.ts' {
   interface AuthorizationRequest {
     /** The device that asks, in the browser in which its code was typed (RFC 8628 §3.3). */
     readonly device?: OpenedDevice
@@ -92,13 +92,11 @@ export const deviceKind: PendingRequestKind = {
     const { clientId } = request
     const { subject } = login
     server.events.announce('device.authorized', info, {
-      ...{
-        authorizationId: issued.authorizationId,
-        clientId,
-        subject,
-        scopes,
-        deviceAddress: device.address,
-      },
+      authorizationId: issued.authorizationId,
+      clientId,
+      subject,
+      scopes,
+      deviceAddress: device.address,
       ...(organization !== undefined && { organization }),
     })
     sendEnd(context, asked, 'connected')

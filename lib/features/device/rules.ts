@@ -1,8 +1,13 @@
-import { type Authorization, isLive, issuedToAnother, type Redemption } from '../../protocol/authorization.ts'
-import type { AuthorizationRequest } from '../../protocol/authorization-request.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { lateExplanation } from '../../protocol/explanation.ts'
-import { isSameBinding, type TokenBinding } from '../../protocol/token-binding.ts'
+import {
+  type Authorization,
+  isLive,
+  issuedToAnother,
+  type Redemption,
+} from '../../protocol/requests/authorization.ts'
+import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
+import { isSameBinding, type TokenBinding } from '../../protocol/tokens/token-binding.ts'
 
 export const deviceCodeGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
 

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { authenticationCode, hashSecret } from '../../keys/secrets.ts'
 import type { Limit } from '../../options/options.ts'
-import type { Client } from '../../protocol/client.ts'
+import type { Client } from '../../protocol/clients/client.ts'
 import { findClient } from '../../repositories/index.ts'
 import type { Guesser } from '../../throttle/guess.ts'
 import { networkOf, siteOf } from '../../throttle/network.ts'

@@ -109,7 +109,14 @@ const store = async (
   const hash = hashSecret(credentialId)
   const { transports } = response
   const isStored = await createPasskey(database, {
-    ...{ hash, subject, credentialId, publicKey, counter, transports, isBackedUp, now: server.now() },
+    hash,
+    subject,
+    credentialId,
+    publicKey,
+    counter,
+    transports,
+    isBackedUp,
+    now: server.now(),
     name: passkeyName(name) ?? passkeyProvider(aaguid) ?? '',
   })
   if (!isStored) return 'exists'

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { accountSignIn, showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
-import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { accountSignIn, showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
 import { needsStep } from '../../endpoints/login-form.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import type { PageContext } from '../../http/context.ts'

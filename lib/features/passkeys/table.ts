@@ -5,8 +5,16 @@ import type { Database, Row } from '../../database/types.ts'
 import type { Passkey } from './rules.ts'
 
 const columns = [
-  ...['hash', 'subject', 'credential_id', 'public_key', 'counter', 'transports', 'name', 'backed_up'],
-  ...['created_at', 'last_used_at'],
+  'hash',
+  'subject',
+  'credential_id',
+  'public_key',
+  'counter',
+  'transports',
+  'name',
+  'backed_up',
+  'created_at',
+  'last_used_at',
 ]
 
 const passkeyOf = (row: Row): Passkey => ({

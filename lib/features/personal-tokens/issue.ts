@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
 import { hashSecret, randomId } from '../../keys/secrets.ts'
-import type { RequestInfo } from '../../protocol/request-info.ts'
+import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { freeSlot } from '../../repositories/slots.ts'
 import type { PersonalTokenOption } from './option.ts'
 import {

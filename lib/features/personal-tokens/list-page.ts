@@ -1,5 +1,5 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
-import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'

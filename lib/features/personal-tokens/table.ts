@@ -17,7 +17,14 @@ export interface PersonalToken {
 }
 
 const columns = [
-  ...['id', 'subject', 'name', 'scopes', 'organization', 'created_at', 'last_used_at', 'expires_at'],
+  'id',
+  'subject',
+  'name',
+  'scopes',
+  'organization',
+  'created_at',
+  'last_used_at',
+  'expires_at',
 ]
 
 const tokenOf = (row: Row): PersonalToken => {

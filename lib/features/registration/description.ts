@@ -10,11 +10,11 @@ import {
   parseClientMetadata,
   parseRegistration,
   withoutInternals,
-} from '../../protocol/client-metadata.ts'
-import { refuse } from '../../protocol/client-metadata-checks.ts'
-import { assertPlainNames } from '../../protocol/client-name.ts'
+} from '../../protocol/clients/client-metadata.ts'
+import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { frontChannelResponseTypes, normalResponseType } from '../../protocol/response-type.ts'
+import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { callHost } from '../../users/host-function.ts'
 
 /** What a client says about itself, before it is checked. Unknown members are ignored. */

@@ -1,4 +1,4 @@
-import { refuse } from '../../protocol/client-metadata-checks.ts'
+import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { parseJsonObject } from '../../protocol/json.ts'
 

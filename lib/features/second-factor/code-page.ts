@@ -1,7 +1,7 @@
 import { continueRequest, toDecide } from '../../authorization/continue.ts'
 import { loginLocation, replacesParameter } from '../../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
-import { accountSignIn, namedAccountPage } from '../../endpoints/account-login.ts'
+import { accountSignIn, namedAccountPage } from '../../endpoints/account/account-login.ts'
 import type { PageContext } from '../../http/context.ts'
 import { reportServerError } from '../../http/errors.ts'
 import { formParameters, queryParameters } from '../../http/form.ts'

@@ -1,5 +1,5 @@
-import { showAccountLogin, submitAccountLogin } from '../../endpoints/account-login.ts'
-import { otherAccountPages } from '../../endpoints/account-pages.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
+import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import type { PageContext } from '../../http/context.ts'
 import { formParameters } from '../../http/form.ts'

@@ -3,12 +3,15 @@ import {
   developerFields,
   onlyRemoves,
 } from '../../../lib/features/developers/rules.ts'
-import { parseClientMetadata } from '../../../lib/protocol/client-metadata.ts'
+import { parseClientMetadata } from '../../../lib/protocol/clients/client-metadata.ts'
 
 const rules = { scopes: ['openid', 'notes:read'] }
 const client = (more: object = {}) =>
   parseClientMetadata({
-    ...{ client_name: 'Desk', redirect_uris: ['https://desk.example.com/'], scope: 'openid', ...more },
+    client_name: 'Desk',
+    redirect_uris: ['https://desk.example.com/'],
+    scope: 'openid',
+    ...more,
   })
 
 test.each([

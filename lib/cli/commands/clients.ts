@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs'
+import {
+  applyClients,
+  type ClientDifference,
+  type ClientSeed,
+  checkedClient,
+  planClients,
+} from '../../clients/plan.ts'
+import type { CheckedRegistration } from '../../clients/register.ts'
+import type { Command, CommandContext, Invocation } from '../../command.ts'
+import { registrableOf } from '../../options/registrable.ts'
+import { loadDefaultExport } from '../config.ts'
+import { withProgress } from '../progress.ts'
+import { secondsOf } from '../seconds.ts'
+import { note, print } from '../terminal.ts'
+import { printCredentials } from './client.ts'
+
+const names = ['latchkey.clients.js', 'latchkey.clients.mjs', 'latchkey.clients.ts']
+
+const clientFile = (invocation: Invocation): string => {
+  const file = invocation.text('file') ?? names.find((name) => existsSync(name))
+  if (file !== undefined) return file
+  throw new Error(`no file with clients found (${names.join(', ')} in this directory, or --file FILE)`)
+}
+
+/** The clients of a file. One that breaks a rule is refused before anything is read or written. */
+const clientsIn = async (file: string, { options }: CommandContext): Promise<CheckedRegistration[]> => {
+  const meaning = "a list of clients, each with its client_id, such as [{ client_id: 'shop' }]"
+  const clients = await loadDefaultExport(file, meaning)
+  const isClient = (client: unknown): client is ClientSeed => typeof client === 'object' && client !== null
+  if (!Array.isArray(clients) || !clients.every(isClient)) {
+    throw new Error(`the default export of ${file} must be ${meaning}`)
+  }
+  return clients.map((client) => checkedClient(client, registrableOf(options)))
+}
+
+const signs = { create: '+ create', update: '~ update', remove: '- remove', keep: '  keep' } as const
+
+const shown = (value: unknown): string => (value === undefined ? 'none' : JSON.stringify(value))
+
+const described = ({ client_id, action, fields }: ClientDifference): string[] => [
+  `${signs[action]} ${client_id}${action === 'keep' ? ', which the file does not list; --remove deletes it' : ''}`,
+  ...fields.map(({ name, from, to }) =>
+    action === 'create' ? `    ${name}: ${shown(to)}` : `    ${name}: ${shown(from)} → ${shown(to)}`,
+  ),
+]
+
+const countsOf = (differences: readonly ClientDifference[]): string =>
+  (['create', 'update', 'remove'] as const)
+    .map((action) => `${differences.filter((each) => each.action === action).length} to ${action}`)
+    .join(', ')
+
+/** Prints a line for each client that differs and one for each of its fields, and counts them. */
+export const printDifferences = (differences: readonly ClientDifference[]): void => {
+  for (const line of differences.flatMap(described)) print(line)
+  print(countsOf(differences))
+}
+
+/** As JSON if wanted, else as lines. */
+const report = (differences: readonly ClientDifference[], invocation: Invocation): void => {
+  if (invocation.flag('json')) print(JSON.stringify({ clients: differences }, null, 2))
+  else printDifferences(differences)
+}
+
+/** The file, its clients, and what happens to clients that it does not list. */
+const read = async (context: CommandContext, invocation: Invocation) => {
+  const file = clientFile(invocation)
+  const registrations = await clientsIn(file, context)
+  const unlisted = invocation.flag('remove') ? 'remove' : 'keep'
+  return { file, registrations, unlisted } as const
+}
+
+const options: Command['options'] = {
+  file: {
+    type: 'string',
+    value: 'FILE',
+    help: 'the file with the clients, instead of latchkey.clients.{js,mjs,ts}',
+  },
+  remove: {
+    type: 'boolean',
+    help: 'remove clients that the file does not list, with their consents and tokens',
+  },
+  json: { type: 'boolean', help: 'print JSON' },
+}
+
+const details =
+  'The default export of the file is a list of clients, as seedClients() takes it. Clients that registered themselves\n' +
+  'are not touched. No secret is printed or compared as text.'
+
+/** `latchkey clients plan` */
+export const planClientsCommand: Command = {
+  name: 'clients plan',
+  summary: 'prints how the clients of a file differ from the database',
+  details,
+  options,
+  example: 'latchkey clients plan',
+  async run(context, invocation) {
+    const { registrations, unlisted } = await read(context, invocation)
+    report(await planClients(context, registrations, { unlisted }), invocation)
+  },
+}
+
+/** `latchkey clients apply` */
+export const applyClientsCommand: Command = {
+  name: 'clients apply',
+  summary: 'stores the clients of a file, in one transaction',
+  details: `${details}\nA secret that is created is printed once. One that is replaced stays valid for a while.`,
+  options: {
+    ...options,
+    keep: {
+      type: 'string',
+      value: 'SECONDS',
+      help: 'how long a replaced secret stays valid; 86400 by default',
+    },
+  },
+  example: 'latchkey clients apply --remove',
+  check: (invocation) => void secondsOf(invocation, 'keep'),
+  async run(context, invocation) {
+    const { registrations, unlisted } = await read(context, invocation)
+    const keepPreviousFor = secondsOf(invocation, 'keep')
+    const { differences, credentials } = await withProgress((say) =>
+      applyClients(context, registrations, {
+        unlisted,
+        keepPreviousFor,
+        progress: (done) => say(`stored ${done} of ${registrations.length} clients`),
+      }),
+    )
+    const secrets = credentials.filter((each) => each.client_secret !== undefined)
+    if (invocation.flag('json')) return print(JSON.stringify({ clients: differences, secrets }, null, 2))
+    printDifferences(differences)
+    for (const created of secrets) printCredentials(created, invocation)
+  },
+}
+
+/** `latchkey clients drift` */
+export const driftOfClientsCommand: Command = {
+  name: 'clients drift',
+  summary: 'fails if the database differs from the clients of a file',
+  details: `${details}\nThe exit code is 1 if a client differs; with --remove also if the file does not list one.`,
+  options,
+  example: 'latchkey clients drift --json',
+  async run(context, invocation) {
+    const { file, registrations, unlisted } = await read(context, invocation)
+    const differences = await planClients(context, registrations, { unlisted })
+    const changes = differences.filter(({ action }) => action !== 'keep')
+    report(differences, invocation)
+    if (changes.length > 0) throw new Error(`the database differs from ${file}: ${countsOf(changes)}`)
+    note(`the database has the clients of ${file}`)
+  },
+}

@@ -1,0 +1,135 @@
+import { type Command, type Invocation, UsageError } from '../../command.ts'
+import { silenceAll } from '../../database/driver.ts'
+import { databaseLocation, lacksFile } from '../../database/location.ts'
+import { type OpenedDatabase, openDatabase } from '../../database/open.ts'
+import { installedSqlite } from '../../database/sqlite-version.ts'
+import {
+  type Diagnosis,
+  diagnoseConfiguration,
+  diagnoseDatabase,
+  diagnoseMount,
+  type Level,
+  openMount,
+  type Subject,
+  UnreachableError,
+} from '../../doctor/index.ts'
+import type { Options } from '../../options/resolve.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { loadOptions } from '../config.ts'
+import { note, print, styled } from '../terminal.ts'
+import { loadTools } from '../tools.ts'
+
+const now = (): number => Math.floor(Date.now() / 1000)
+
+const reasonOf = (error: unknown): string => {
+  const cause = error instanceof OAuthError ? (error.cause ?? error) : error
+  return cause instanceof Error ? cause.message || String(Reflect.get(cause, 'code')) : String(cause)
+}
+
+const unavailable = (location: string, reason: string): Diagnosis => ({
+  check: 'database',
+  level: 'error',
+  message: `the database ${location} is not available: ${reason}`,
+  fix: 'start it, and compare the option database with it',
+})
+
+const ofOpenDatabase = async (
+  { database, hostKnex }: OpenedDatabase,
+  subject: Subject,
+): Promise<Diagnosis[]> => {
+  const location = databaseLocation(hostKnex)
+  note(`database: ${location}`)
+  if (lacksFile(hostKnex)) return [unavailable(location, 'the file does not exist')]
+  try {
+    return await diagnoseDatabase({ ...subject, database, hostKnex })
+  } catch (error) {
+    return [unavailable(location, reasonOf(error))]
+  }
+}
+
+const ofDatabase = async (options: Options, subject: Subject): Promise<Diagnosis[]> => {
+  const opened = openDatabase(options.database, options.tablePrefix, options)
+  silenceAll(opened.hostKnex)
+  try {
+    return await ofOpenDatabase(opened, subject)
+  } finally {
+    await opened.hostKnex.destroy()
+  }
+}
+
+/** Checks the running server, at the issuer if no URL was given. */
+const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagnosis[]> => {
+  const { options } = subject
+  try {
+    const mount = await openMount(url ?? options.issuer, options, now)
+    note(`server: ${mount.url}`)
+    return await diagnoseMount({ ...subject, mount }, await loadTools())
+  } catch (error) {
+    if (!(error instanceof UnreachableError)) throw error
+    if (url !== undefined) throw new UsageError(error.message)
+    note(`${error.message}; without a running server, only the configuration was checked`)
+    return []
+  }
+}
+
+const styles: Readonly<Record<Level, 'red' | 'yellow' | 'blue'>> = {
+  error: 'red',
+  warning: 'yellow',
+  note: 'blue',
+}
+
+const shown = ({ check, level, message, fix }: Diagnosis): string =>
+  `${styled(process.stdout, styles[level], level)}  ${message} (${check})\n  fix: ${fix}`
+
+/** The positional argument, which is optional. */
+const urlOf = (invocation: Invocation): string | undefined => {
+  const [url, second] = invocation.arguments
+  if (second !== undefined) throw new UsageError(`unexpected argument ${second}; see: latchkey doctor --help`)
+  if (url !== undefined && !/^https?:\/\//.test(url)) {
+    throw new UsageError('URL must begin with https:// or http://')
+  }
+  return url
+}
+
+/** @throws UsageError for exit code 2: a mistake that was found has exit code 1 */
+const load = async (invocation: Invocation): Promise<Options> => {
+  try {
+    const { options, file } = await loadOptions(invocation.text('config'), {})
+    note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
+    return options
+  } catch (error) {
+    throw new UsageError(reasonOf(error).replace(/^latchkey: /, ''), { cause: error })
+  }
+}
+
+const diagnose = async (invocation: Invocation): Promise<Diagnosis[]> => {
+  const options = await load(invocation)
+  const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
+  const found = await diagnoseConfiguration(subject)
+  // A driver that this Node cannot run may crash the process.
+  if (!found.some(({ check }) => check === 'driver')) found.push(...(await ofDatabase(options, subject)))
+  return [...found, ...(await ofMount(urlOf(invocation), subject))]
+}
+
+/** `latchkey doctor` */
+export const doctorCommand: Command = {
+  name: 'doctor',
+  summary: 'looks for mistakes in the configuration, the database and the running server',
+  rest: '[URL]',
+  details:
+    'URL is where the server is mounted; the issuer by default. Behind a proxy you can also name the app itself,\n' +
+    'such as http://localhost:3000/oauth. Run it with the secrets of the server, so that the server reports about\n' +
+    'itself. It changes nothing; its requests appear in the log of the server.\n' +
+    'The exit code is 1 if an error was found, and 2 if the checks could not run.',
+  options: { json: { type: 'boolean', help: 'print JSON' } },
+  example: 'latchkey doctor https://app.example.com/oauth',
+  check: (invocation) => void urlOf(invocation),
+  async runAlone(invocation) {
+    const found = await diagnose(invocation)
+    if (invocation.flag('json')) print(JSON.stringify(found, null, 2))
+    else if (found.length === 0) note('no mistakes were found')
+    else print(found.map(shown).join('\n'))
+    const errors = found.filter(({ level }) => level === 'error').length
+    if (errors > 0) throw new Error(errors === 1 ? '1 error was found' : `${errors} errors were found`)
+  },
+}

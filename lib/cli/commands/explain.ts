@@ -1,0 +1,41 @@
+import type { Command } from '../../command.ts'
+import { type EventRecord, listEventsOfRequest } from '../../repositories/events.ts'
+import { heading, print, table } from '../terminal.ts'
+
+const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+const printed = ({ type, time: at, subject, details }: EventRecord): string =>
+  [
+    heading(`${type}  ${time(at)}`),
+    table(
+      Object.entries({ ...(subject !== undefined && { subject }), ...details }).map(([name, value]) => [
+        `  ${name}`,
+        shown(value),
+      ]),
+    ),
+  ].join('\n')
+
+/** `latchkey explain` */
+export const explainCommand: Command = {
+  name: 'explain',
+  summary: 'says why a request was refused: what was expected, and what was received',
+  arguments: ['ERROR-ID'],
+  details:
+    'ERROR-ID is on the error page, in error_id of a JSON answer, and in the log. The command prints every event of\n' +
+    'that request. The server stores events with the option storeEvents, for lifetimes.event seconds.',
+  options: { json: { type: 'boolean', help: 'print JSON' } },
+  example: 'latchkey explain 7F3C-91A2-B4',
+  async run({ database, options }, invocation) {
+    const [id = ''] = invocation.arguments
+    const events = await listEventsOfRequest(database, { requestId: id.trim().toUpperCase() })
+    if (events.length === 0) {
+      const remedy = options.storeEvents
+        ? 'is the id complete, and not older than lifetimes.event?'
+        : 'the server stores events with storeEvents: true; until then, look for the id in its log'
+      throw new Error(`no event of request ${id} is stored; ${remedy}`)
+    }
+    print(invocation.flag('json') ? JSON.stringify(events, null, 2) : events.map(printed).join('\n'))
+  },
+}

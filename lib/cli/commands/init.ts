@@ -1,0 +1,118 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import knex from 'knex'
+import { type Command, type Invocation, UsageError } from '../../command.ts'
+import { databaseLocation } from '../../database/location.ts'
+import { type NamedDatabase, namedDatabase } from '../named-database.ts'
+import { heading, note, print } from '../terminal.ts'
+import { findUserTable, type UserTable } from './user-table.ts'
+
+const configFile = 'latchkey.config.mjs'
+const clientFile = 'latchkey.clients.mjs'
+const secretFile = '.latchkey-secret'
+
+const objectSource = (values: Readonly<Record<string, string>>): string =>
+  `{ ${Object.entries(values)
+    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    .join(', ')} }`
+
+const configSource = (
+  { source }: NamedDatabase,
+  { table, columns, claims }: UserTable,
+): string => `import knex from 'knex'
+
+export default {
+  database: knex(${source}),
+  users: {
+    table: ${JSON.stringify(table)},
+    columns: ${objectSource({ ...columns })},
+    claims: ${objectSource(claims)},
+  },
+  // Production also needs these:
+  // issuer: 'https://example.com/oauth',
+  // secrets: [process.env.LATCHKEY_SECRET], // from: openssl rand -base64 32
+}
+`
+
+const clientSource = (redirectUri: string): string => `export default [
+  {
+    client_id: 'app',
+    client_name: 'My app',
+    redirect_uris: [${JSON.stringify(redirectUri)}],
+    scope: 'openid profile email offline_access',
+  },
+]
+`
+
+/** Writes a file, unless it exists. */
+const writeNew = (file: string, source: string): void => {
+  const isNew = !existsSync(file)
+  if (isNew) writeFileSync(file, source, { flag: 'wx' })
+  note(isNew ? `wrote ${file}` : `${file} exists and stays as it is`)
+}
+
+/** Keeps the secret of development out of the repository. */
+const ignoreSecret = (): void => {
+  const ignored = existsSync('.gitignore') ? readFileSync('.gitignore', 'utf8') : ''
+  if (ignored.split('\n').includes(secretFile)) return
+  appendFileSync('.gitignore', `${ignored === '' || ignored.endsWith('\n') ? '' : '\n'}${secretFile}\n`)
+  note(`added ${secretFile} to .gitignore`)
+}
+
+const isModule = (): boolean =>
+  existsSync('package.json') && JSON.parse(readFileSync('package.json', 'utf8')).type === 'module'
+
+const importLines = (): string[] =>
+  isModule()
+    ? [`import { authRouter } from 'latchkey'`, `import config from './${configFile}'`]
+    : [`const { authRouter } = require('latchkey')`, `const config = require('./${configFile}').default`]
+
+const redirectUriOf = (invocation: Invocation): string => {
+  const uri = invocation.text('redirect-uri') ?? ''
+  if (URL.canParse(uri)) return uri
+  throw new UsageError('init needs --redirect-uri URI: where the client receives users after the login')
+}
+
+const databaseOf = (invocation: Invocation): NamedDatabase => {
+  const given = invocation.text('database') ?? process.env.DATABASE_URL
+  if (given !== undefined && given !== '') return namedDatabase(given, '--database')
+  throw new UsageError('init needs --database: the SQLite file or the URL of the database with your users')
+}
+
+/** `latchkey init` */
+export const initCommand: Command = {
+  name: 'init',
+  summary: 'writes a configuration for your user table, and prints the lines to add to your app',
+  usage: '--database FILE|URL --redirect-uri URI',
+  details:
+    `Reads the columns of your user table and writes ${configFile}, ${clientFile} and a line of .gitignore.\n` +
+    'Files that exist stay as they are. Nothing is written to the database. A URL may also come from DATABASE_URL.',
+  options: {
+    database: { type: 'string', value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
+    users: { type: 'string', value: 'TABLE', help: 'your user table; users by default' },
+    'redirect-uri': { type: 'string', value: 'URI', help: 'where the first client receives users' },
+  },
+  example: 'latchkey init --database app.sqlite --redirect-uri http://localhost:4000/callback',
+  check(invocation) {
+    databaseOf(invocation)
+    redirectUriOf(invocation)
+  },
+  async runAlone(invocation) {
+    const database = databaseOf(invocation)
+    const { filename } = Object(database.settings.connection)
+    if (filename !== undefined && !existsSync(filename)) throw new Error(`${filename} does not exist`)
+    const connection = knex(database.settings)
+    note(`database: ${databaseLocation(connection)}`)
+    try {
+      const table = await findUserTable(connection, invocation.text('users') ?? 'users')
+      writeNew(configFile, configSource(database, table))
+    } finally {
+      await connection.destroy()
+    }
+    writeNew(clientFile, clientSource(redirectUriOf(invocation)))
+    ignoreSecret()
+    print(heading('Add to your app:'))
+    for (const line of importLines()) print(line)
+    print("const oauth = authRouter(config)\napp.use('/oauth', oauth)\napp.use(oauth.wellKnown)")
+    note('\nThen run:\n  npx latchkey migrate\n  npx latchkey clients apply')
+  },
+}

@@ -1,0 +1,135 @@
+import {
+  accountLoginLocation,
+  replacesParameter,
+  returnedParameter,
+} from '../../authorization/login-location.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { PageContext } from '../../http/context.ts'
+import { queryParameters } from '../../http/form.ts'
+import { redirectToPage } from '../../http/send.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
+import { formToken, submittedForm } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
+import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from '../login-form.ts'
+
+// No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
+// the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
+// gives the session a new id, so a session that was planted before is worth nothing.
+
+/** The pages of the user's own account, below the mount, which sign the user in themselves. */
+const accountPaths = ['/account']
+
+/** A page of the account, as a feature describes it. */
+const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
+  features.flatMap(({ accountPages = [] }) => accountPages).find((page) => page.path === path)
+
+/** The parameters of such a page that its sign-in form keeps. */
+type Query = Readonly<Record<string, string>>
+
+/** Names the page of the account that a user signs in to, on other pages than that one. */
+const pageParameter = 'page'
+
+/** The named parameters, as far as they are set. */
+const queryOf = (parameters: Parameters, names: readonly string[] = []): Query =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.optional(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+/** The page of the account that a URL or form names. */
+export const namedAccountPage = (
+  server: AuthorizationServer,
+  parameters: Parameters,
+): { path: string; query: Query } => {
+  const named = parameters.optional(pageParameter)
+  const added = accountPageAt(server, named)
+  if (added) return { path: added.path, query: queryOf(parameters, added.parameters) }
+  return { path: accountPaths.find((each) => each === named) ?? '/account', query: {} }
+}
+
+/** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */
+export const accountSignIn = (
+  server: AuthorizationServer,
+  path: string,
+  query: Query = {},
+): { about: string; parameters: Query; acrValues: readonly string[] } => {
+  if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
+  // What the user adds there signs in at every level.
+  const isHighest = accountPageAt(server, path)?.needsEveryLevel
+  const acrValues = isHighest ? server.options.acrValues : []
+  return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
+}
+
+/** What the sign-in form is about, on every page. */
+const signInForm = ['sign in']
+
+/** @param active the login that the user replaces on the page `/account`, or confirms on another */
+const loginPage = (
+  context: PageContext,
+  path: string,
+  browser: Browser,
+  active: ActiveLogin | undefined,
+  query: Query,
+): LoginPage => {
+  const { server } = context
+  const url = ownPath(server, path, query)
+  const { about, parameters, acrValues } = accountSignIn(server, path, query)
+  const isReplacing = path === '/account' && active !== undefined
+  const replaces: Record<string, string> = isReplacing ? { [replacesParameter]: active.login.sid } : {}
+  return {
+    form: () => ({
+      action: url,
+      hidden: { ...replaces, csrf_token: formToken(context, signInForm) },
+      ...(isReplacing && { signedIn: { username: active.user.username, url } }),
+    }),
+    browser,
+    about,
+    acrValues,
+    returnPath: url,
+    parameters,
+    url: ownPath(server, path, { ...query, ...replaces }),
+    account: isReplacing || !hasTypedNames(server) ? undefined : active?.user,
+  }
+}
+
+/**
+ * Shows the sign-in form instead of an account page, or sends the browser to the login page of the host.
+ *
+ * @param active as for the form
+ */
+export const showAccountLogin = async (
+  context: PageContext,
+  path: string,
+  active?: ActiveLogin,
+  query: Query = {},
+): Promise<void> => {
+  const { server, req, res } = context
+  const { url } = server.options.login
+  if (url === undefined) {
+    const page = loginPage(context, path, bindBrowser(context), active, query)
+    const methods = await methodPrompts(context, page)
+    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods }) })
+  }
+  const asksAgain = path !== '/account' && active !== undefined
+  const location = accountLoginLocation(server, url, { path, query, asksAgain })
+  // A browser that comes back without a login is not redirected again.
+  if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
+  else redirectToPage(res, location)
+}
+
+/** Logs the user in, and shows the page. */
+export const submitAccountLogin = async (
+  context: PageContext,
+  path: string,
+  query: Query = {},
+): Promise<void> => {
+  const { server, res } = context
+  const form = submittedForm(context, signInForm)
+  const browser = bindBrowser(context)
+  const page = loginPage(context, path, browser, await activeLogin(context), query)
+  if (await logIn(context, form, page)) redirectToPage(res, ownPath(server, path, query))
+}

@@ -1,0 +1,86 @@
+import { connectedClientsPage } from '../../account/connected-clients.ts'
+import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { replacesParameter } from '../../authorization/login-location.ts'
+import type { PageContext } from '../../http/context.ts'
+import { queryParameters } from '../../http/form.ts'
+import { ownPath } from '../../http/urls.ts'
+import { clientName } from '../../protocol/clients/client.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { findClient } from '../../repositories/index.ts'
+import { iso, pageNumberOf } from '../page-values.ts'
+import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
+import { otherAccountPages } from './account-pages.ts'
+import {
+  clientParameters,
+  findConnected,
+  namedOrganization,
+  organizationNames,
+  removeClient,
+  showRemoval,
+} from './remove-client.ts'
+
+const nameOf = async ({ server, language }: PageContext, clientId: string): Promise<string | undefined> => {
+  const client = await findClient(server.database, { clientId, now: server.now() })
+  return client && clientName(client, language)
+}
+
+const showClients = async (context: SignedContext<SignedInUser>, parameters: Parameters): Promise<void> => {
+  const { server, language, person: active } = context
+  const asked = pageNumberOf(parameters)
+  const { clients, number, isLast } = await connectedClientsPage(
+    server,
+    active.login.subject,
+    asked,
+    language,
+  )
+  const organizations = await organizationNames(context, active.user)
+  const cards = clients.map(({ clientId, organization, scopes, since, lastUsed, ...client }) => ({
+    name: client.name,
+    host: client.host,
+    logoUrl: client.logoUrl,
+    sessions: client.sessions,
+    organization: organization && (organizations.get(organization) ?? organization),
+    scopes: scopes.map((scope) => scopeWords(server, scope, language)),
+    since: iso(since),
+    lastUsed: iso(lastUsed),
+    removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
+  }))
+  // Confirmed only if it is true and in our own words: anybody can make such a link.
+  const removed = parameters.optional('removed')
+  const { organization } = removed === undefined ? {} : namedOrganization(server, parameters)
+  const isConnected = removed !== undefined && (await findConnected(context, removed, parameters, active))
+  const isConfirmed =
+    removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
+  const pageUrl = (page: number): string => ownPath(server, '/account', { page: String(page) })
+  context.send('account', {
+    username: active.user.username,
+    clients: cards,
+    removed: isConfirmed ? await nameOf(context, removed) : undefined,
+    removedOrganization: organization && organizations.get(organization),
+    signOutUrl: ownPath(server, '/logout'),
+    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
+    ...(!isLast && { nextUrl: pageUrl(number + 1) }),
+    otherPages: otherAccountPages(server, 'account'),
+  })
+}
+
+/** The user's connected clients; with `client_id` the page that asks whether to remove that client. */
+export const accountEndpoint = accountPage({
+  path: '/account',
+  fields: ['client_id', 'organization'],
+  // An attempt to sign in as another user has failed: show the form again.
+  allows: async ({ req }, { login }) => queryParameters(req).optional(replacesParameter) !== login.sid,
+  async show(context, query) {
+    const { person } = context
+    const clientId = query.optional('client_id')
+    const client = clientId && (await findConnected(context, clientId, query, person))
+    if (client) await showRemoval(context, client)
+    else await showClients(context, query)
+  },
+  acts: {
+    async remove(context, form) {
+      const { client_id: removed = '', ...others } = clientParameters(await removeClient(context, form))
+      return { query: { removed, ...others } }
+    },
+  },
+})

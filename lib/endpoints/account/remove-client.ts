@@ -1,0 +1,87 @@
+import { type ConnectedClient, connectedClients } from '../../account/connected-clients.ts'
+import { disconnectClient } from '../../account/disconnect-client.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { PageContext } from '../../http/context.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import type { ActiveLogin } from '../../sessions/login.ts'
+import { findOrganizations } from '../../users/users.ts'
+import type { SignedContext, SignedInUser } from '../signed-page.ts'
+
+/** A client as URLs and forms name it: in one organization, if the host has organizations. */
+export type NamedClient = Pick<ConnectedClient, 'clientId' | 'organization'>
+
+export const clientParameters = ({ clientId, organization }: NamedClient): Record<string, string> => ({
+  client_id: clientId,
+  ...(organization !== undefined && { organization }),
+})
+
+/** The organization that a form or URL names. */
+export const namedOrganization = (
+  { options }: AuthorizationServer,
+  parameters: Parameters,
+): Pick<NamedClient, 'organization'> => {
+  const organization = options.organizations && parameters.optional('organization')
+  return organization === undefined ? {} : { organization }
+}
+
+/** The names of the user's organizations by id; one that the user has left is missing. */
+export const organizationNames = async (
+  { server, req }: PageContext,
+  user: ActiveLogin['user'],
+): Promise<ReadonlyMap<string, string>> => {
+  const organizations = (await findOrganizations(server.options.organizations, user, req)) ?? []
+  return new Map(organizations.map(({ id, name }) => [id, name]))
+}
+
+/**
+ * A client with this id, if it is connected to this user.
+ *
+ * @param parameters may name an organization
+ */
+export const findConnected = async (
+  { server, language }: PageContext,
+  named: string,
+  parameters: Parameters,
+  { login }: ActiveLogin,
+): Promise<ConnectedClient | undefined> => {
+  const { organization } = namedOrganization(server, parameters)
+  const clients = await connectedClients(server, login.subject, [named], language)
+  return clients.find((client) => client.clientId === named && client.organization === organization)
+}
+
+/** Asks whether to remove the client. */
+export const showRemoval = async (
+  context: SignedContext<SignedInUser>,
+  client: ConnectedClient,
+): Promise<void> => {
+  const { server, person } = context
+  const { name, host, firstParty, organization } = client
+  const model = {
+    ...context.form(clientParameters(client), 'remove'),
+    client: { name, host },
+    organization:
+      organization && ((await organizationNames(context, person.user)).get(organization) ?? organization),
+    firstParty,
+    username: person.user.username,
+    cancelUrl: ownPath(server, '/account'),
+  }
+  context.send('remove-client', model)
+}
+
+/**
+ * Ends everything that the user granted to a client, including codes and tokens, and removes the consent; only in one
+ * organization, if the host has organizations.
+ *
+ * @returns the removed client
+ */
+export const removeClient = async (
+  { server, person, info }: SignedContext<SignedInUser>,
+  form: Parameters,
+): Promise<NamedClient> => {
+  const clientId = form.required('client_id')
+  const client = { clientId, ...namedOrganization(server, form) }
+  const removed = { subject: person.id, ...client }
+  if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
+  return client
+}

@@ -1,0 +1,113 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { OAuthError } from '../errors.ts'
+import { isSubject } from './distinguished-name.ts'
+import type { PublicJwk } from './jwks.ts'
+
+/** The certificate that a client used for its TLS connection. TLS proves that it holds the key. */
+export interface ClientCertificate {
+  readonly x509: X509Certificate
+  /** Whether TLS verified that a trusted authority issued it. */
+  readonly isAuthorized: boolean
+}
+
+/** SHA-256 of the certificate in base64url: `x5t#S256` (RFC 8705 §3.1). */
+export const certificateThumbprint = ({ x509 }: ClientCertificate): string =>
+  createHash('sha256').update(x509.raw).digest('base64url')
+
+const base64 = /^[A-Za-z0-9+/]+=*$/
+const pem = /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/
+const byteSequence = /^:([^:]*):$/
+
+const malformed = (): OAuthError =>
+  new OAuthError('invalid_request', 'the client certificate in the header is malformed')
+
+const percentDecoded = (value: string): string => {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    throw malformed()
+  }
+}
+
+/**
+ * Parses the header in which a proxy sends the certificate: `:…:` with the DER in base64 (RFC 9440 §2.1), PEM, also
+ * percent-encoded as nginx and AWS send it, or the DER in base64 alone.
+ *
+ * @param value undefined, empty or `(null)`, as Apache writes it, if the client has none
+ * @throws OAuthError `invalid_request` if it is not exactly one certificate
+ */
+export const parseCertificateHeader = (value: string | undefined): X509Certificate | undefined => {
+  if (value === undefined || value === '' || value === '(null)') return undefined
+  const text = percentDecoded(value)
+  const encoded = ((byteSequence.exec(text) ?? pem.exec(text))?.[1] ?? text).replace(/\s/g, '')
+  if (!base64.test(encoded)) throw malformed()
+  const der = Buffer.from(encoded, 'base64')
+  try {
+    const certificate = new X509Certificate(der)
+    // OpenSSL ignores what follows the certificate.
+    if (certificate.raw.length === der.length) return certificate
+  } catch {
+    // Not a certificate.
+  }
+  throw malformed()
+}
+
+/** @param now epoch seconds */
+export const isCurrent = ({ x509 }: ClientCertificate, now: number): boolean =>
+  Date.parse(x509.validFrom) <= now * 1000 && now * 1000 <= Date.parse(x509.validTo)
+
+/** id-kp-clientAuth and anyExtendedKeyUsage (RFC 5280 §4.2.1.12). */
+const clientUsages = ['1.3.6.1.5.5.7.3.2', '2.5.29.37.0']
+
+/**
+ * Whether one of these authorities issued the certificate itself, for the authentication of clients. A certificate of another
+ * authority below them does not count.
+ */
+export const isIssuedBy = ({ x509 }: ClientCertificate, authorities: readonly X509Certificate[]): boolean => {
+  // Undefined in a certificate for every purpose.
+  const usages: readonly string[] | undefined = x509.keyUsage
+  if (usages !== undefined && !usages.some((usage) => clientUsages.includes(usage))) return false
+  return authorities.some((authority) => x509.checkIssued(authority) && x509.verify(authority.publicKey))
+}
+
+/** URIs of the subject alternative name. Node writes a value as JSON if it could be mistaken for several. */
+const uris = ({ subjectAltName = '' }: X509Certificate): readonly string[] =>
+  [...subjectAltName.matchAll(/([A-Za-z ]+):("(?:[^"\\]|\\.)*"|[^,"]*)(?:, |$)/gy)]
+    .filter(([, type]) => type === 'URI')
+    .map(([, , value = '']) => (value.startsWith('"') ? String(JSON.parse(value)) : value))
+
+/** Never the common name, and no wildcards: a client has one name. */
+const exactly = { subject: 'never', wildcards: false } as const
+
+/** How each member of client metadata names the subject (RFC 8705 §2.1.2). */
+export const certificateSubjects = {
+  tls_client_auth_subject_dn: (x509, name) => isSubject(name, x509.subject),
+  tls_client_auth_san_dns: (x509, name) => x509.checkHost(name, exactly) !== undefined,
+  tls_client_auth_san_uri: (x509, name) => uris(x509).includes(name),
+  tls_client_auth_san_ip: (x509, name) => x509.checkIP(name) !== undefined,
+  tls_client_auth_san_email: (x509, name) => x509.checkEmail(name, exactly) !== undefined,
+} satisfies Readonly<Record<string, (x509: X509Certificate, name: string) => boolean>>
+
+export type CertificateSubjectName = keyof typeof certificateSubjects
+
+/** The member that names the subject of a client's certificates; a client has exactly one. */
+export const certificateSubjectNames = Object.keys(certificateSubjects) as readonly CertificateSubjectName[]
+
+/** Whether the certificate is that of the subject which a client registered. */
+export const hasRegisteredSubject = (
+  { x509 }: ClientCertificate,
+  registered: Readonly<Partial<Record<CertificateSubjectName, string>>>,
+): boolean =>
+  certificateSubjectNames.some((name) => {
+    const value = registered[name]
+    return value !== undefined && certificateSubjects[name](x509, value)
+  })
+
+/** Whether the key of the certificate is one of these (RFC 8705 §2.2). */
+export const hasRegisteredKey = ({ x509 }: ClientCertificate, keys: readonly PublicJwk[]): boolean => {
+  const { kty, crv, x, y, n, e } = x509.publicKey.export({ format: 'jwk' })
+  const own = JSON.stringify([kty, crv, x, y, n, e])
+  return keys
+    .filter(({ use = 'sig' }) => use === 'sig')
+    .some((key) => JSON.stringify([key.kty, key.crv, key.x, key.y, key.n, key.e]) === own)
+}

@@ -1,0 +1,439 @@
+import { type ResponseMode, responseModes } from '../errors.ts'
+import { type RequestObjectAlgorithm, requestObjectAlgorithms } from '../requests/request-object.ts'
+import {
+  frontChannelResponseTypes,
+  isFrontChannel,
+  normalResponseType,
+  returnsPart,
+} from '../requests/response-type.ts'
+import { type SigningAlgorithm, signingAlgorithms } from '../signing-algorithms.ts'
+import { tokenExchangeGrantType } from '../tokens/token-exchange.ts'
+import { type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
+import { certificateSubjectNames } from './client-certificate.ts'
+import {
+  acrValues,
+  type Check,
+  certificateSubjectChecks,
+  flag,
+  httpsUri,
+  list,
+  maxAge,
+  oneOf,
+  redirectUris,
+  refuse,
+  requestUris,
+  scope,
+  seconds,
+  someOf,
+  text,
+  time,
+  webUri,
+} from './client-metadata-checks.ts'
+import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
+import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
+import { type PublicJwks, parseJwks } from './jwks.ts'
+import { jwtBearerGrantType } from './jwt-bearer.ts'
+import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
+
+export const grantTypes = [
+  'authorization_code',
+  'refresh_token',
+  'client_credentials',
+  'implicit',
+  jwtBearerGrantType,
+  'urn:ietf:params:oauth:grant-type:device_code',
+  tokenExchangeGrantType,
+] as const
+export const responseTypes = ['code'] as const
+export const tokenEndpointAuthMethods = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
+  'none',
+] as const
+export { signingAlgorithms }
+
+/** A grant of the standards, or the absolute URI of one that the host defined (RFC 6749 §4.5). */
+export type GrantType = (typeof grantTypes)[number] | DefinedGrantType
+/** `code`, and with `features.implicit` the response types that return tokens at the authorization endpoint. */
+export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
+export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
+export type { SigningAlgorithm }
+
+/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
+export interface ClientMetadata {
+  /** Where responses may go, compared as strings (RFC 6749 §3.1.2.2). */
+  redirect_uris: string[]
+  /** Where the browser may be sent after a logout (RP-Initiated Logout §2.1). */
+  post_logout_redirect_uris?: string[]
+  /** Receives a logout token when a login ends from which the client got tokens (Back-Channel Logout §2.2). */
+  backchannel_logout_uri?: string
+  /** Whether the client requires `sid` in logout tokens; they always have it. */
+  backchannel_logout_session_required?: boolean
+  /** Opened in a frame of the user's browser when they sign out (Front-Channel Logout §2). */
+  frontchannel_logout_uri?: string
+  /** Whether the client requires `iss` and `sid` there; they are always sent. */
+  frontchannel_logout_session_required?: boolean
+  /** When its current secret stops working, in epoch seconds; absent: never (RFC 7591 §3.2.1). */
+  client_secret_expires_at?: number
+  /** Absent: a confidential client that may use Basic or the request body. */
+  token_endpoint_auth_method?: TokenEndpointAuthMethod
+  /** The only algorithm of its assertions; if absent, every supported one is accepted (OIDC Registration §2). */
+  token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
+  /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
+  tls_client_auth_subject_dn?: string
+  /** A host name in the subject alternative name of its certificates. */
+  tls_client_auth_san_dns?: string
+  /** A URI there. */
+  tls_client_auth_san_uri?: string
+  /** An IP address there. */
+  tls_client_auth_san_ip?: string
+  /** An e-mail address there. */
+  tls_client_auth_san_email?: string
+  /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
+  tls_client_certificate_bound_access_tokens?: boolean
+  /** The client's public keys. */
+  jwks?: PublicJwks
+  /** Where the client publishes its keys instead, and rotates them itself. */
+  jwks_uri?: string
+  /** Where the client publishes its request objects (OIDC Registration §2). */
+  request_uris?: string[]
+  /** The only algorithm of its request objects; if absent, every supported one is accepted (OIDC Registration §2). */
+  request_object_signing_alg?: RequestObjectAlgorithm
+  /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
+  require_signed_request_object?: boolean
+  /** All its authorization requests must be pushed (RFC 9126 §6). */
+  require_pushed_authorization_requests?: boolean
+  /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
+  dpop_bound_access_tokens?: boolean
+  /** What it may exchange at the token endpoint. */
+  grant_types: GrantType[]
+  /** The response types that it may request. */
+  response_types: ResponseType[]
+  /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
+  application_type?: 'web' | 'native'
+  /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
+  response_modes?: ResponseMode[]
+  /** Its name on the pages. */
+  client_name?: string
+  /** Its home page. */
+  client_uri?: string
+  /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
+  initiate_login_uri?: string
+  /** Its logo, which Latchkey fetches and serves itself: PNG, JPEG, WebP or GIF. */
+  logo_uri?: string
+  /** Its privacy policy. */
+  policy_uri?: string
+  /** Its terms of service. */
+  tos_uri?: string
+  /** The same in a given language, such as `client_name#de` (RFC 7591 §2.2). */
+  [inLanguage: `${LocalizedName}#${string}`]: string | undefined
+  /** Space-separated; absent: all standard scopes. */
+  scope?: string
+  /** People to contact about the client. */
+  contacts?: string[]
+  /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
+  authorization_details_types?: string[]
+  /** The algorithm of its ID tokens. */
+  id_token_signed_response_alg: SigningAlgorithm
+  /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
+  userinfo_signed_response_alg?: SigningAlgorithm
+  /** Allows signed authorization responses, and says how they are signed (JARM §3). */
+  authorization_signed_response_alg?: SigningAlgorithm
+  /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
+  subject_type: 'public' | 'pairwise'
+  /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
+  sector_identifier_uri?: string
+  /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
+  default_max_age?: number
+  /** Authentication levels that its requests ask for unless they name others (OIDC Registration §2). */
+  default_acr_values?: string[]
+  /** Whether ID tokens must have `auth_time`; they always have it. */
+  require_auth_time?: boolean
+  /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
+  first_party: boolean
+  /** Requires PKCE although it authenticates. Public clients always need it. */
+  require_pkce: boolean
+  /** Its assertions must have the issuer as their only audience, as FAPI 2.0 requires; otherwise an endpoint's URL is accepted too. */
+  require_issuer_audience?: boolean
+  /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
+  may_introspect?: boolean
+  /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
+  id_token_scope_claims: boolean
+  /** Whether each refresh returns a new refresh token. Always on for public clients. */
+  refresh_token_rotation: boolean
+  /** The profile whose rules its metadata and requests must meet. */
+  security_profile?: SecurityProfile
+  /** Lifetime of its access tokens in seconds, if it differs from the option `lifetimes`. */
+  access_token_lifetime?: number
+  /** Lifetime of its ID tokens in seconds. */
+  id_token_lifetime?: number
+  /** Seconds after which a refresh token that is not used expires. */
+  refresh_token_idle_lifetime?: number
+  /** Seconds after which all refresh tokens of an authorization expire. */
+  refresh_token_absolute_lifetime?: number
+  /**
+   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
+   * it, so that what it says is not verified. A change by the host removes it.
+   */
+  self_described?: 'registration' | 'document' | 'user'
+  /** Set with `self_described` if `scope` follows the option `resources`. */
+  scope_follows_resources?: true
+}
+
+/** Changed metadata. `null` removes a field, so that its default applies. */
+export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
+
+/** Members that Latchkey sets itself. */
+type InternalMember = 'self_described' | 'scope_follows_resources'
+
+const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
+
+const responseTypeList: Check = (name, value) =>
+  someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
+
+/** Whether the host has defined a grant is not known here; registration checks it. */
+const grantTypeList: Check = (name, value) =>
+  list(name, value).map((item) => (isDefinedGrantType(item) ? item : oneOf(grantTypes)(name, item)))
+
+const responseModeList: Check = (name, value) => {
+  const modes = someOf(responseModes)(name, value)
+  return list(name, modes).length > 0 ? modes : refuse(`${name} must not be empty`)
+}
+
+/** Members of RFC 7591 §2 and OIDC Registration §2. */
+const registered: Readonly<Record<string, Check>> = {
+  redirect_uris: redirectUris,
+  post_logout_redirect_uris: redirectUris,
+  backchannel_logout_uri: webUri,
+  backchannel_logout_session_required: flag,
+  frontchannel_logout_uri: webUri,
+  frontchannel_logout_session_required: flag,
+  token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
+  token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
+  ...certificateSubjectChecks,
+  tls_client_certificate_bound_access_tokens: flag,
+  jwks: parseJwks,
+  jwks_uri: httpsUri,
+  request_uris: requestUris,
+  request_object_signing_alg: oneOf(requestObjectAlgorithms),
+  require_signed_request_object: flag,
+  require_pushed_authorization_requests: flag,
+  dpop_bound_access_tokens: flag,
+  grant_types: grantTypeList,
+  response_types: responseTypeList,
+  application_type: oneOf(['web', 'native']),
+  client_name: text,
+  client_uri: httpsUri,
+  initiate_login_uri: httpsUri,
+  logo_uri: httpsUri,
+  policy_uri: httpsUri,
+  tos_uri: httpsUri,
+  scope,
+  authorization_details_types: list,
+  contacts: (name, value) => list(name, value).map((item) => text(name, item)),
+  id_token_signed_response_alg: oneOf(signingAlgorithms),
+  userinfo_signed_response_alg: oneOf(signingAlgorithms),
+  authorization_signed_response_alg: oneOf(signingAlgorithms),
+  subject_type: oneOf(['public', 'pairwise']),
+  sector_identifier_uri: httpsUri,
+  default_max_age: maxAge,
+  default_acr_values: acrValues,
+  require_auth_time: flag,
+}
+
+/** Members that only the host may set. */
+const extensions: Readonly<Record<string, Check>> = {
+  client_secret_expires_at: time,
+  first_party: flag,
+  require_pkce: flag,
+  response_modes: responseModeList,
+  require_issuer_audience: flag,
+  may_introspect: flag,
+  id_token_scope_claims: flag,
+  refresh_token_rotation: flag,
+  security_profile: oneOf(securityProfiles),
+  access_token_lifetime: seconds,
+  id_token_lifetime: seconds,
+  refresh_token_idle_lifetime: seconds,
+  refresh_token_absolute_lifetime: seconds,
+}
+
+/** All members that the host may set, for messages that suggest the nearest name. */
+export const clientMetadataNames = [...Object.keys(registered), ...Object.keys(extensions)]
+
+/** Three of these differ from the defaults of RFC 7591, so that the shortest seed works. */
+const seedDefaults = {
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  id_token_signed_response_alg: 'RS256',
+  subject_type: 'public',
+  first_party: false,
+  require_pkce: false,
+  id_token_scope_claims: true,
+  refresh_token_rotation: true,
+}
+
+/** RFC 7591 §2, OIDC Registration §2. */
+const registrationDefaults = {
+  ...seedDefaults,
+  token_endpoint_auth_method: 'client_secret_basic',
+  grant_types: ['authorization_code'],
+  id_token_scope_claims: false,
+}
+
+/**
+ * Checks the metadata of one client by the registration rules, and adds the defaults.
+ *
+ * @param input members by name; unknown names are refused
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ * @example parseClientMetadata({ redirect_uris: ['https://app.example.com/callback'] })
+ */
+export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
+  if (typeof input !== 'object' || input === null) refuse('client metadata must be an object')
+  return checkedMetadata(input, { ...registered, ...extensions }, seedDefaults)
+}
+
+const checkedMetadata = (
+  input: Readonly<Record<string, unknown>>,
+  checks: Readonly<Record<string, Check>>,
+  defaults: typeof seedDefaults & { readonly security_profile?: SecurityProfile },
+): ClientMetadata => {
+  const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
+  const checked = given.map(([name, value]): [string, unknown] => {
+    const localized = parseLocalizedName(name)
+    const plain = localized?.name ?? name
+    const check = Object.hasOwn(checks, plain) ? checks[plain] : undefined
+    const canonical = localized ? `${plain}#${localized.tag}` : name
+    return [canonical, check ? check(name, value) : refuseName(name)]
+  })
+  const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
+  if (twice) refuse(`${twice[0]} appears twice, in different cases`)
+  // Each field was checked by its rule above, or is a default.
+  const said = Object.fromEntries(checked)
+  const ofProfile = profileDefaults(said.security_profile ?? defaults.security_profile)
+  const metadata = { redirect_uris: [], ...defaults, ...ofProfile, ...said } as ClientMetadata
+  assertProfile(metadata)
+  assertConsistent(metadata)
+  return metadata
+}
+
+/**
+ * The same without what Latchkey set itself: what the host may change.
+ *
+ * @example const { client_name } = withoutInternals(client.metadata)
+ */
+export const withoutInternals = ({
+  self_described: _,
+  scope_follows_resources: __,
+  ...metadata
+}: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
+
+const isRegisteredName = (name: string): boolean =>
+  Object.hasOwn(registered, parseLocalizedName(name)?.name ?? name)
+
+/** The members that a client may set and see: those of the standards (RFC 7591 §2, OIDC Registration §2). */
+export const registeredMembers = (metadata: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(metadata).filter(([name]) => isRegisteredName(name)))
+
+/**
+ * Checks what a client says about itself by the same rules, with the defaults of RFC 7591 and OIDC Registration. Unknown
+ * members, those that only the host may set, and empty strings are ignored (RFC 7591 §2).
+ *
+ * @param input members by name
+ * @param profile of every client of the server
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ */
+export const parseRegistration = (
+  input: Readonly<Record<string, unknown>>,
+  profile?: SecurityProfile,
+): ClientMetadata => {
+  const given = Object.entries(registeredMembers(input)).filter(([, value]) => value !== '')
+  return checkedMetadata(Object.fromEntries(given), registered, {
+    ...registrationDefaults,
+    ...(profile && { security_profile: profile }),
+  })
+}
+
+const refuseName = (name: string): never => {
+  if (localizedNames.some((plain) => name.startsWith(`${plain}#`))) {
+    refuse(`${name} must end with a language tag, such as ${name.split('#')[0]}#de`)
+  }
+  return refuse(`${name} is not client metadata`)
+}
+
+const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin === new URL(other).origin
+
+/** Rules that read more than one field. */
+const assertConsistent = (metadata: ClientMetadata): void => {
+  const usesRedirects = metadata.grant_types.includes('authorization_code')
+  if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
+    refuse('grant_types must not include client_credentials for a public client')
+  }
+  if (
+    metadata.grant_types.includes(tokenExchangeGrantType) &&
+    metadata.token_endpoint_auth_method === 'none'
+  ) {
+    refuse('grant_types must not include token exchange for a public client')
+  }
+  if (metadata.may_introspect && metadata.token_endpoint_auth_method === 'none') {
+    refuse('may_introspect must not be true for a public client')
+  }
+  if (!metadata.refresh_token_rotation && metadata.token_endpoint_auth_method === 'none') {
+    refuse('refresh_token_rotation must not be false for a public client')
+  }
+  if (metadata.require_signed_request_object && metadata.request_object_signing_alg === 'none') {
+    refuse('request_object_signing_alg must not be none with require_signed_request_object')
+  }
+  const usesFrontChannel = metadata.response_types.some(isFrontChannel)
+  if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
+    refuse('grant_types must include implicit with response types that return tokens in the front channel')
+  }
+  if (usesFrontChannel && metadata.response_modes?.every((mode) => mode.startsWith('query'))) {
+    refuse(
+      'response_modes must include fragment or form_post with response types that return tokens in the front channel',
+    )
+  }
+  const { dpop_bound_access_tokens: toKey, tls_client_certificate_bound_access_tokens: toCertificate } =
+    metadata
+  if (toKey && toCertificate) {
+    refuse('dpop_bound_access_tokens must not be true with tls_client_certificate_bound_access_tokens')
+  }
+  if ((toKey || toCertificate) && metadata.response_types.some((type) => returnsPart(type, 'token'))) {
+    refuse('response_types must not return access tokens in the front channel, where nothing binds them')
+  }
+  if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
+    refuse('redirect_uris is required with the grant types authorization_code and implicit')
+  }
+  const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
+  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
+  if (jwks === undefined && jwks_uri === undefined) {
+    if (method === 'private_key_jwt' || method === 'self_signed_tls_client_auth')
+      refuse(`jwks or jwks_uri is required with ${method}`)
+    if (metadata.require_signed_request_object)
+      refuse('jwks or jwks_uri is required with require_signed_request_object')
+  }
+  const subjects = certificateSubjectNames.filter((name) => metadata[name] !== undefined)
+  if (method === 'tls_client_auth' ? subjects.length !== 1 : subjects.length > 0) {
+    refuse(
+      `exactly one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
+    )
+  }
+  const { frontchannel_logout_uri: logoutUri } = metadata
+  if (logoutUri !== undefined && !metadata.redirect_uris.some((uri) => hasOrigin(uri, logoutUri))) {
+    refuse('frontchannel_logout_uri must have the origin of one of the redirect_uris')
+  }
+  const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
+  if (
+    metadata.subject_type === 'pairwise' &&
+    metadata.sector_identifier_uri === undefined &&
+    hosts.size !== 1
+  ) {
+    refuse(
+      'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
+    )
+  }
+  if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not have more than 50 entries')
+}

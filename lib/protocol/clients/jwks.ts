@@ -1,0 +1,98 @@
+import { OAuthError } from '../errors.ts'
+import { isObject } from '../json.ts'
+
+/** A public key as JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2), reduced to the members that verifying needs. */
+export interface PublicJwk {
+  kty: 'RSA' | 'EC' | 'OKP'
+  kid?: string
+  use?: string
+  alg?: string
+  key_ops?: string[]
+  n?: string
+  e?: string
+  crv?: string
+  x?: string
+  y?: string
+}
+
+/** RFC 7517 §5. */
+export interface PublicJwks {
+  keys: PublicJwk[]
+}
+
+const maxKeys = 20
+const maxMemberLength = 2048
+// A modulus of 2,048 bits in base64url (RFC 7518 §3.3).
+const shortestModulus = 342
+
+const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+const descriptions = ['kty', 'kid', 'use', 'alg'] as const
+
+/** The members that hold the key, by key type. */
+const keyMembers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y')[]>> = {
+  RSA: ['n', 'e'],
+  EC: ['crv', 'x', 'y'],
+  OKP: ['crv', 'x'],
+}
+
+const isMember = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= maxMemberLength
+
+/**
+ * Parses one public key.
+ *
+ * @returns a string that names what it is instead, if it is refused
+ */
+export const parsePublicJwk = (value: unknown): PublicJwk | string => {
+  if (!isObject(value)) return 'something that is not a key'
+  const jwk = value
+  if (jwk.kty === 'oct') return 'a symmetric key'
+  if (secretMembers.some((name) => Object.hasOwn(jwk, name))) return 'a private key; send only the public one'
+  const members = Object.hasOwn(keyMembers, String(jwk.kty)) ? (keyMembers[String(jwk.kty)] ?? []) : []
+  if (members.length === 0) return 'a key of a kty other than RSA, EC and OKP'
+  if (!members.every((name) => isMember(jwk[name]))) return `a key without ${members.join(', ')}`
+  if (jwk.kty === 'RSA' && String(jwk.n).length < shortestModulus) return 'an RSA key of fewer than 2048 bits'
+  const stated = descriptions.filter((name) => jwk[name] !== undefined)
+  if (!stated.every((name) => isMember(jwk[name]))) return `a key whose ${stated.join(', ')} are not strings`
+  const { key_ops } = jwk
+  if (key_ops !== undefined && !(Array.isArray(key_ops) && key_ops.length <= 8 && key_ops.every(isMember))) {
+    return 'a key whose key_ops are not an array of strings'
+  }
+  const kept = [...stated, ...members, ...(key_ops === undefined ? [] : ['key_ops'])]
+  // Each member was checked above.
+  return Object.fromEntries(kept.map((name) => [name, jwk[name]])) as unknown as PublicJwk
+}
+
+const keysOf = (value: unknown): readonly unknown[] | undefined =>
+  isObject(value) && Array.isArray(value.keys) ? value.keys : undefined
+
+/**
+ * Checks the keys that a client registers (RFC 7591 §2); all must be public.
+ *
+ * @throws OAuthError `invalid_client_metadata`
+ */
+export const parseJwks = (name: string, value: unknown): PublicJwks => {
+  const refuse = (reason: string): never => {
+    throw new OAuthError('invalid_client_metadata', `${name} ${reason}`)
+  }
+  const given = keysOf(value) ?? refuse('must be an object with an array of keys')
+  if (given.length === 0 || given.length > maxKeys) refuse(`must have 1 to ${maxKeys} keys`)
+  const keys = given.map((item) => {
+    const key = parsePublicJwk(item)
+    return typeof key === 'string' ? refuse(`has ${key}`) : key
+  })
+  return { keys }
+}
+
+/**
+ * The keys of a published set, without unsupported ones (RFC 7517 §5).
+ *
+ * @returns undefined if it is not a set of keys
+ */
+export const usableJwks = (value: unknown): PublicJwks | undefined => {
+  const keys = keysOf(value)
+    ?.slice(0, maxKeys)
+    .map(parsePublicJwk)
+    .filter((key) => typeof key !== 'string')
+  return keys && { keys }
+}

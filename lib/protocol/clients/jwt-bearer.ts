@@ -1,0 +1,91 @@
+import { OAuthError } from '../errors.ts'
+import { type Explanation, readable } from '../explanation.ts'
+import { parseJsonObject } from '../json.ts'
+import { parseScope } from '../scope.ts'
+import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
+
+/** RFC 7523 §2.1. */
+export const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
+/** The `typ` of an Identity Assertion JWT Authorization Grant (draft-ietf-oauth-identity-assertion-authz-grant §4). */
+export const idJagType = 'oauth-id-jag+jwt'
+
+/** The claims of an assertion, as its issuer wrote them. */
+export type AssertionClaims = Readonly<Record<string, unknown>>
+
+const refuse = (reason: string, explanation?: Explanation): never => {
+  throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
+}
+
+/**
+ * Reads the issuer of an assertion before its signature is verified.
+ *
+ * @returns undefined if it is not a JWT, or names none
+ */
+export const claimedIssuer = (jwt: string): string | undefined => {
+  const [, payload = '', signature, more] = jwt.split('.')
+  if (signature === undefined || more !== undefined) return undefined
+  const iss = parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'))?.iss
+  return typeof iss === 'string' ? iss : undefined
+}
+
+export interface JwtBearerRules {
+  /** The assertion must have exactly one of these audiences. */
+  readonly audiences: readonly string[]
+  /** The client that presents it: the claim `client_id` must name it. Undefined for an assertion about a workload. */
+  readonly clientId?: string
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+/**
+ * Checks the claims of an assertion whose signature is verified (RFC 7523 §3). An assertion about a user names its client
+ * and has an identifier; one about a workload may have none, as those of Kubernetes.
+ *
+ * @returns its identifier, if it has one, and until when that must be stored
+ * @throws OAuthError `invalid_grant` with the reason (RFC 7523 §3.1)
+ */
+export const assertJwtBearer = (
+  claims: AssertionClaims,
+  { audiences, clientId, now }: JwtBearerRules,
+): AssertionTimes => {
+  const { aud, sub, jti, client_id: named } = claims
+  const audience: unknown = Array.isArray(aud) && aud.length === 1 ? aud[0] : aud
+  // Every other audience receives the assertion too, and could use it here first.
+  if (!audiences.some((one) => one === audience)) {
+    const received = `aud ${readable(JSON.stringify(aud) ?? 'none')}`
+    refuse(`must have the aud ${audiences[0]} alone`, { expected: `aud ${audiences.join(' or ')}`, received })
+  }
+  if (typeof sub !== 'string' || sub === '') refuse('must have a sub')
+  if (clientId !== undefined && named !== clientId) refuse('must name this client as client_id')
+  if (clientId !== undefined && jti === undefined) refuse('must have a jti of 1 to 255 characters')
+  return assertionTimes(claims, now, refuse)
+}
+
+/** The scopes that an assertion allows at most; undefined if it does not say. */
+export const assertedScopes = ({ scope }: AssertionClaims): string[] | undefined =>
+  scope === undefined
+    ? undefined
+    : parseScope(typeof scope === 'string' ? scope : refuse('has a malformed scope'))
+
+/** The resources that an assertion names (RFC 8707). */
+export const assertedResources = ({ resource = [] }: AssertionClaims): string[] => {
+  const values: unknown[] = Array.isArray(resource) ? resource : [resource]
+  return values.map((value) => (typeof value === 'string' ? value : refuse('has a malformed resource')))
+}
+
+/** When and how the user signed in at the issuer; the time of the assertion if it does not say. */
+export const assertedLogin = (
+  { auth_time: time, iat, amr }: AssertionClaims,
+  now: number,
+): { authTime: number; amr: string[] } => {
+  const authTime = [time, iat].find((value): value is number => Number.isSafeInteger(value)) ?? now
+  return {
+    authTime: Math.min(authTime, now),
+    amr: Array.isArray(amr) ? amr.filter((value): value is string => typeof value === 'string') : [],
+  }
+}
+
+/** Whether a value that a host function returned for an assertion is an id. */
+export const isAssertedId = (value: unknown): value is string | number =>
+  (typeof value === 'string' && value !== '') || typeof value === 'number'

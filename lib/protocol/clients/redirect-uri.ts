@@ -1,0 +1,137 @@
+import { OAuthError } from '../errors.ts'
+
+/** The kind of a redirect URI, by its scheme and host (RFC 8252 §7). */
+export type RedirectUriKind = 'https' | 'http' | 'loopback' | 'private-use'
+
+// Compared as strings: `new URL()` would silently repair backslashes, tabs, userinfo and odd hosts.
+const loopbackLiteral = /^http:\/\/(127\.0\.0\.1|\[::1\])(?::([0-9]{1,5}))?((?:[/?].*)?)$/
+const localhostWithoutPort = /^http:\/\/localhost((?:[/?].*)?)$/
+const localhostWithAnyPort = /^http:\/\/localhost(?::([0-9]{1,5}))?((?:[/?].*)?)$/
+
+/** A port that a program can listen on, without leading zeros. */
+const isPort = (port: string | undefined): boolean =>
+  port === undefined || (/^[1-9]/.test(port) && Number(port) <= 65_535)
+
+/** Same loopback address and same path; the port may differ (RFC 8252 §7.3). */
+const matchesLoopback = (presented: string, registered: string): boolean => {
+  const given = loopbackLiteral.exec(presented)
+  const known = loopbackLiteral.exec(registered)
+  return (
+    given !== null && known !== null && given[1] === known[1] && given[3] === known[3] && isPort(given[2])
+  )
+}
+
+/** A native client that registered `http://localhost/…` without a port may listen on any port. */
+const matchesLocalhost = (presented: string, registered: string): boolean => {
+  const given = localhostWithAnyPort.exec(presented)
+  const known = localhostWithoutPort.exec(registered)
+  return given !== null && known !== null && given[2] === known[1] && isPort(given[1])
+}
+
+/**
+ * Whether a presented redirect URI is registered: the strings must be equal, except for the port of a loopback address
+ * (RFC 6749 §3.1.2.3, RFC 8252 §7.3, RFC 9700 §2.1).
+ *
+ * @example isRegisteredRedirectUri('http://127.0.0.1:51004/cb', ['http://127.0.0.1/cb'], { isPublic: true }) // true
+ */
+export const isRegisteredRedirectUri = (
+  presented: string,
+  registered: readonly string[],
+  client: { readonly isPublic: boolean },
+): boolean =>
+  registered.some(
+    (uri) =>
+      uri === presented ||
+      matchesLoopback(presented, uri) ||
+      (client.isPublic && matchesLocalhost(presented, uri)),
+  )
+
+/** The kind of a registered redirect URI, which decides `form-action` and whether consent may be skipped. */
+export const redirectUriKind = (uri: string): RedirectUriKind => {
+  const { protocol, hostname } = new URL(uri)
+  if (protocol === 'https:') return 'https'
+  if (protocol !== 'http:') return 'private-use'
+  return isLoopbackHost(hostname) ? 'loopback' : 'http'
+}
+
+/** Whether a host name, as WHATWG URL returns it, is this machine. */
+export const isLoopbackHost = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+
+/** What a page shows of a redirect URI: host and port; empty for an app on the user's device. */
+export const webHost = (uri: string): string =>
+  redirectUriKind(uri) === 'private-use' ? '' : new URL(uri).host
+
+/** What a redirect URI is kept under: host and port, or the scheme of a native client. */
+export const redirectUriHost = (uri: string): string => {
+  const url = new URL(uri)
+  return redirectUriKind(uri) === 'private-use' ? url.protocol : url.host
+}
+
+// RFC 3986 §2: the characters of a URI; a percent sign must begin an escape.
+const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=]|%[0-9A-Fa-f]{2})+$/
+const dotSegment = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/?]|%2f|%5c)/i
+const dangerousSchemes = [
+  'javascript:',
+  'data:',
+  'vbscript:',
+  'file:',
+  'blob:',
+  'about:',
+  'filesystem:',
+  'ws:',
+  'wss:',
+  'ftp:',
+]
+const responseParameters = [
+  'code',
+  'state',
+  'iss',
+  'error',
+  'error_description',
+  'error_uri',
+  'id_token',
+  'access_token',
+  'response',
+]
+
+const refuse = (reason: string): never => {
+  throw new OAuthError('invalid_redirect_uri', `redirect_uri ${reason}`)
+}
+
+/**
+ * Checks a redirect URI at registration.
+ *
+ * @throws OAuthError `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ */
+export const assertRegistrableRedirectUri = (uri: string): void => {
+  if (uri.length > 2048) refuse('must not exceed 2048 characters')
+  if (uri.includes('*')) refuse('must not contain a wildcard')
+  if (uri.includes('#')) refuse('must not have a fragment')
+  if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')
+  if (!URL.canParse(uri)) refuse('must be an absolute URI')
+  const url = new URL(uri)
+  if (dangerousSchemes.includes(url.protocol)) refuse(`must not use the scheme ${url.protocol}`)
+  if (url.username !== '' || url.password !== '' || authorityOf(uri).includes('@'))
+    refuse('must not contain user information')
+  if (dotSegment.test(uri.slice(url.protocol.length).split('?')[0] ?? ''))
+    refuse('must not contain dot segments')
+  if (url.protocol === 'https:' || url.protocol === 'http:') assertWebUri(uri, url)
+  else if (!url.protocol.includes('.'))
+    refuse('must have a private-use scheme with a dot, such as com.example.app')
+  for (const name of responseParameters) {
+    if (url.searchParams.has(name)) refuse(`must not contain the response parameter ${name} in its query`)
+  }
+}
+
+/** The part between `//` and the path, from the raw string. */
+const authorityOf = (uri: string): string => /^[^:]+:\/\/([^/?]*)/.exec(uri)?.[1] ?? ''
+
+const assertWebUri = (uri: string, url: URL): void => {
+  const authority = authorityOf(uri)
+  if (authority === '' || !uri.startsWith(`${url.protocol}//`)) refuse('must name a host after //')
+  // The browser must read the host exactly as written: no raw IDN, no octal or short addresses.
+  if (authority.toLowerCase().replace(/:[0-9]*$/, '') !== url.hostname)
+    refuse('has a host that is not in canonical form')
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) refuse('must use https beyond loopback')
+}

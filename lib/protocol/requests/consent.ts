@@ -1,0 +1,171 @@
+import { redirectUriHost, redirectUriKind } from '../clients/redirect-uri.ts'
+import { type AuthorizationDetail, detailEntry } from './authorization-details.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import type { Organization } from './organization.ts'
+
+/** What a user has allowed a client. */
+export interface Consent {
+  readonly scopes: readonly string[]
+}
+
+/** The name of an individual claim among the scopes of a consent; a scope cannot contain a quote (RFC 6749 §3.3). */
+export const claimEntry = (name: string): string => `claim"${name}`
+
+/** The name of a resource, or of a scope at a resource, among the scopes of a consent. Neither contains a quote. */
+export const resourceEntry = (resource: string, scope?: string): string =>
+  `resource"${resource}${scope === undefined ? '' : `"${scope}`}`
+
+/** An entry of a consent in parts: a scope, a claim, a resource with or without a scope, or a type of details. */
+export const parseEntry = (
+  entry: string,
+): { scope?: string; claim?: string; resource?: string; detail?: string } => {
+  const [kind = '', name, scope] = entry.split('"')
+  if (name === undefined) return { scope: kind }
+  if (kind === 'detail') return { detail: name }
+  return kind === 'claim' ? { claim: entry.slice(claimEntry('').length) } : { resource: name, scope }
+}
+
+type Asked = Pick<AuthorizationRequest, 'scopes' | 'claims' | 'resources' | 'authorizationDetails'>
+
+/** Everything that a request asks the user for, as the page lists it: scopes, resources, and each claim beyond them. */
+export const consentLines = ({ scopes, claims, resources = {} }: Asked): string[] => [
+  ...scopes,
+  ...Object.keys(resources).map((resource) => resourceEntry(resource)),
+  ...(claims?.beyondScopes ?? []).map(claimEntry),
+]
+
+/**
+ * What a line of the page is remembered as. A scope of an API is remembered for each resource that the request names,
+ * because to allow it at one resource is not to allow it at another.
+ */
+export const entriesOf = (line: string, { resources = {} }: Pick<Asked, 'resources'>): string[] => {
+  const owners = Object.entries(resources).filter(([, scopes]) => scopes.includes(line))
+  return owners.length > 0 ? owners.map(([resource]) => resourceEntry(resource, line)) : [line]
+}
+
+/** The entries without resources that another entry names together with a scope. */
+export const shownEntries = (entries: readonly string[]): string[] =>
+  entries.filter((entry) => {
+    const { resource, scope } = parseEntry(entry)
+    return (
+      resource === undefined || scope !== undefined || !entries.some((one) => one.startsWith(`${entry}"`))
+    )
+  })
+
+/** Everything that a consent must contain for a request. */
+export const consentEntries = (asked: Asked): string[] => [
+  ...consentLines(asked).flatMap((line) => entriesOf(line, asked)),
+  ...(asked.authorizationDetails ?? []).map(detailEntry),
+]
+
+/**
+ * What each entry of a consent (a scope, or a claim beyond the scopes) meant when it was allowed, by the host of the
+ * redirect URI. A consent holds for that host only, and as long as the meaning of an entry does not change.
+ */
+export type ConsentTerms = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** One line of a consent page, and whether the user allowed it. */
+export interface ReceiptScope {
+  readonly name: string
+  /** The description, in the language of the receipt. */
+  readonly text: string
+  readonly details?: string
+  /** Language of both, if it is not that of the receipt. */
+  readonly language?: string
+  readonly group: string
+  readonly optional: boolean
+  /** The names of the resources at which a scope is allowed. */
+  readonly resources?: readonly string[]
+  /** Marked as sensitive. */
+  readonly risk?: 'high'
+  readonly allowed: boolean
+  /** Its meaning, as in `ConsentTerms`. */
+  readonly meaning: string
+}
+
+/** One authorization detail of a consent page (RFC 9396). The user allowed all of them. */
+export interface ReceiptDetail {
+  /** As an entry of the consent. */
+  readonly name: string
+  readonly detail: AuthorizationDetail
+  readonly text: string
+  readonly fields: readonly { readonly label: string; readonly value: string }[]
+  /** Whether the user is not asked again for the same one. */
+  readonly remembered: boolean
+  /** Its meaning, as in `ConsentTerms`. */
+  readonly meaning: string
+}
+
+/** What the consent page showed when a user allowed a client: texts and names, but no values of claims. */
+export interface ConsentReceipt {
+  /** Language of the texts (BCP 47). */
+  readonly locale: string
+  readonly product: string
+  readonly client: {
+    readonly name: string
+    readonly host: string
+    readonly policyUri?: string
+    readonly tosUri?: string
+  }
+  readonly scopes: readonly ReceiptScope[]
+  /** Absent without any. */
+  readonly details?: readonly ReceiptDetail[]
+  /** Names of the claims that were shown with their values. */
+  readonly claims: readonly string[]
+  /** The chosen organization, with its name at that time. */
+  readonly organization?: Organization
+}
+
+/** What terms name for a request without a redirect URI. Hosts contain no space, so it cannot be mistaken for one. */
+const devicePlace = 'a device'
+
+/** The host of a redirect URI as terms name it, without the port of a loopback address, which varies (RFC 8252 §7.3). */
+const placeOf = (redirectUri: string | undefined): string => {
+  if (redirectUri === undefined) return devicePlace
+  return redirectUriKind(redirectUri) === 'loopback'
+    ? new URL(redirectUri).hostname
+    : redirectUriHost(redirectUri)
+}
+
+/**
+ * The part of a remembered consent that still holds.
+ *
+ * @param meaningOf returns what an entry means now
+ * @returns undefined if the user never allowed the client anything at this host
+ */
+export const standingConsent = (
+  terms: ConsentTerms,
+  redirectUri: string | undefined,
+  meaningOf: (entry: string) => string,
+): Consent | undefined => {
+  const place = placeOf(redirectUri)
+  if (!Object.hasOwn(terms, place)) return undefined
+  const agreed = Object.entries(terms[place] ?? {})
+  return { scopes: agreed.filter(([entry, meaning]) => meaningOf(entry) === meaning).map(([entry]) => entry) }
+}
+
+/**
+ * The terms after a decision: allowed entries hold for this host with the meaning that was shown, unticked entries are
+ * removed from every host, and all others stay unchanged.
+ */
+export const agreedTerms = (
+  earlier: ConsentTerms,
+  redirectUri: string | undefined,
+  shown: readonly Pick<ReceiptScope, 'name' | 'allowed' | 'meaning'>[],
+): ConsentTerms => {
+  const refused = new Set(shown.filter(({ allowed }) => !allowed).map(({ name }) => name))
+  const places = Object.entries(earlier).map(([place, agreed]) => {
+    const kept = Object.entries(agreed).filter(([entry]) => !refused.has(entry))
+    return [place, Object.fromEntries(kept)] as const
+  })
+  const others = Object.fromEntries(places)
+  const here = placeOf(redirectUri)
+  const allowed = shown.filter((scope) => scope.allowed).map(({ name, meaning }) => [name, meaning] as const)
+  const kept = Object.hasOwn(others, here) ? Object.entries(others[here] ?? {}) : []
+  return { ...others, [here]: Object.fromEntries([...kept, ...allowed]) }
+}
+
+/** All entries of a consent, for any host. */
+export const agreedEntries = (terms: ConsentTerms): string[] => [
+  ...new Set(Object.values(terms).flatMap((agreed) => Object.keys(agreed))),
+]

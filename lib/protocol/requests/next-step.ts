@@ -1,0 +1,232 @@
+import { type Client, mayRememberConsent } from '../clients/client.ts'
+import { redirectUriKind } from '../clients/redirect-uri.ts'
+import { type ErrorCode, OAuthError } from '../errors.ts'
+import { intersectScopes, isWithinScopes } from '../scope.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+import { type ClaimsRequest, narrowedClaims, type RequestedAcr } from './claims-request.ts'
+import {
+  type Consent,
+  type ConsentReceipt,
+  type ConsentTerms,
+  claimEntry,
+  consentEntries,
+} from './consent.ts'
+import type { Login } from './login.ts'
+import type { OrganizationChoice } from './organization.ts'
+import { isFrontChannel } from './response-type.ts'
+
+/** The user's decision on the consent page, and the login that made it. */
+export interface Decision {
+  readonly allowed: boolean
+  readonly sid: string
+  /** The allowed lines of the page, as {@link consentLines} names them. */
+  readonly scopes: readonly string[]
+  /** The organization it was made for. */
+  readonly organization?: string
+  /** The page asked only for the organization, so the decision allows nothing new. */
+  readonly organizationOnly?: boolean
+  /** What the page showed; present if the user allowed it. */
+  readonly receipt?: ConsentReceipt
+}
+
+/** Everything that the next step depends on. */
+export interface AuthorizationContext<UserLogin extends Login = Login> {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly login: UserLogin | undefined
+  /** The subject of the login as this client sees it, if the request names one; differs only for pairwise subjects. */
+  readonly subject?: string
+  /** The organization that the request is for; absent if the host has none. */
+  readonly organization?: OrganizationChoice
+  /** The remembered consent for that organization, as far as it still holds for this request. */
+  readonly consent: Consent | undefined
+  /** The full remembered consent, which the next decision updates. */
+  readonly terms?: ConsentTerms
+  readonly decision: Decision | undefined
+  /** The login at the start of the request; a different one now means that the user has signed in again. */
+  readonly sidAtStart: string | undefined
+  /** The login that the user selected on the account selection page, or confirmed the request with. */
+  readonly selectedSid?: string
+  /** When the request arrived, in epoch seconds. */
+  readonly requestedAt: number
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+export type NextStep<UserLogin extends Login = Login> =
+  | { readonly step: 'login' }
+  | { readonly step: 'select-account' }
+  /** The user must confirm the request, on the page of its kind. */
+  | { readonly step: 'confirm' }
+  | { readonly step: 'consent'; readonly login: UserLogin }
+  | {
+      readonly step: 'issue'
+      readonly login: UserLogin
+      readonly scopes: readonly string[]
+      /** The claims requested individually, as far as they are allowed. */
+      readonly claims: ClaimsRequest | undefined
+      readonly organization: string | undefined
+    }
+  | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
+
+const noOrganizations: OrganizationChoice = { outcome: 'settled', organization: undefined }
+
+/**
+ * Decides the next step of an authorization request (OIDC Core §3.1.2.3, §3.1.2.4): first the user, then the
+ * organization, then consent.
+ *
+ * @example nextStep({ request, client, login: undefined, … }) // { step: 'login' }
+ */
+export const nextStep = <UserLogin extends Login>(
+  context: AuthorizationContext<UserLogin>,
+): NextStep<UserLogin> => {
+  const { request, login, decision, organization: choice = noOrganizations } = context
+  const silent = request.prompt.includes('none')
+
+  if (login === undefined || mustRenewLogin(context, login)) {
+    return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
+  }
+  if (isUnexpectedUser(context, login)) return failure('login_required', 'a different user has signed in')
+  if (!request.acrIsVoluntary && lacksLevel(request, login)) return unmetLevel
+  if (mustSelectAccount(context, login)) return { step: 'select-account' }
+  // A decision counts only under the login that made it: otherwise one user could consent for another.
+  const ownDecision = decision?.sid === login.sid ? decision : undefined
+  if (ownDecision?.allowed === false) return failure('access_denied', 'the user denied the request')
+  if (mustConfirm(context, login)) return { step: 'confirm' }
+  if (choice.outcome === 'denied') return failure('access_denied', choice.description)
+  if (choice.outcome === 'open') {
+    return silent
+      ? failure('interaction_required', 'the user must choose an organization')
+      : { step: 'consent', login }
+  }
+  const { organization } = choice
+  // A decision for one organization does not count for another, even if the user has left the first meanwhile.
+  if (ownDecision && !ownDecision.organizationOnly && ownDecision.organization === organization) {
+    const scopes = intersectScopes(request.scopes, ownDecision.scopes)
+    const claims = narrowedClaims(request.claims, (name) => ownDecision.scopes.includes(claimEntry(name)))
+    return { step: 'issue', login, scopes, claims, organization }
+  }
+  if (needsConsent(context)) {
+    return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
+  }
+  return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
+}
+
+/** Whether the request names authentication levels and the login has none of them. */
+export const lacksLevel = ({ acrValues }: AuthorizationRequest, { acr }: Login): boolean =>
+  acrValues !== undefined && !acrValues.some((value) => value === acr)
+
+const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
+  const { request, sidAtStart, now } = context
+  const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
+  const requested = request.prompt.includes('login') || request.maxAge === 0
+  if (requested || tooOld || lacksLevel(request, login)) return !isRenewed(context, login)
+  return isUnexpectedUser(context, login) && login.sid === sidAtStart
+}
+
+/** Seconds by which the clock of a host, or of its database, may be behind ours. */
+const maxClockDifference = 10
+
+/**
+ * A login on our own page is a renewal if it is not the one at the start. The host may report a login that is older than
+ * the request, such as that of another of its sessions.
+ */
+const isRenewed = ({ sidAtStart, requestedAt }: AuthorizationContext, login: Login): boolean =>
+  login.sid !== sidAtStart && (!login.fromHost || login.authTime >= requestedAt - maxClockDifference)
+
+/** The user selects an account by continuing with the current login, or by signing in again. */
+const mustSelectAccount = (
+  { request, sidAtStart, selectedSid }: AuthorizationContext,
+  login: Login,
+): boolean =>
+  request.needsConfirmation !== true &&
+  request.prompt.includes('select_account') &&
+  login.sid === sidAtStart &&
+  login.sid !== selectedSid
+
+/** Each login confirms for itself. */
+const mustConfirm = ({ request, selectedSid }: AuthorizationContext, login: Login): boolean =>
+  request.needsConfirmation === true && login.sid !== selectedSid
+
+/** OIDC Core §3.1.2.1: an `id_token_hint` names the only user who may answer. */
+const isUnexpectedUser = ({ request, subject }: AuthorizationContext, login: Login): boolean =>
+  request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
+
+/** Everything that decides whether the user must consent. */
+type ConsentContext = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
+
+/** Whether the user must decide what the client may do; the organization is a separate question. */
+export const needsConsent = (context: ConsentContext): boolean =>
+  !isTrusted(context) && mustAskConsent(context)
+
+/** A first-party client needs no consent, unless any program on the device could pose as it. */
+const isTrusted = ({ request, client }: ConsentContext): boolean =>
+  client.metadata.first_party &&
+  request.alwaysAsks !== true &&
+  !request.prompt.includes('consent') &&
+  maySkipConsent(client, request)
+
+const mustAskConsent = ({ request, client, consent }: ConsentContext): boolean =>
+  request.prompt.includes('consent') ||
+  request.alwaysAsks === true ||
+  consent === undefined ||
+  !isWithinScopes(consentEntries(request), consent.scopes) ||
+  !maySkipConsent(client, request)
+
+/** A token in the response can be used by anyone who receives it, even if the client has a secret. */
+const maySkipConsent = (client: Client, { redirectUri, responseType }: AuthorizationRequest): boolean =>
+  mayRememberConsent(client, redirectUri) &&
+  (!isFrontChannel(responseType) || (redirectUri !== undefined && redirectUriKind(redirectUri) === 'https'))
+
+const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
+  step: 'error',
+  code,
+  description,
+})
+
+/**
+ * RFC 9470 §5: the user has signed in again without reaching the level. Tokens of a lower level would be refused by the
+ * API that asked for it, and the client would start again.
+ */
+export const unmetLevel = failure(
+  'unmet_authentication_requirements',
+  'the user did not sign in with one of the requested acr_values',
+)
+
+type Levels = Pick<AuthorizationRequest, 'acrValues' | 'acrIsVoluntary'>
+
+/**
+ * The authentication levels that the login should have. RFC 9470 §5 makes those of `acr_values` required, and OIDC Core
+ * §5.5.1.1 those of an essential claim; those of a voluntary claim are asked for, but the user may not reach them. Without
+ * declared levels only an essential claim has an effect.
+ *
+ * @param parameter `acr_values`, separated by spaces; without it and the claim, the client's `default_acr_values`
+ * @param claim what the parameter `claims` says about `acr`, which comes first
+ * @param supported the option `acrValues`
+ * @returns nothing if the request names no level
+ * @throws OAuthError `unmet_authentication_requirements` if no requested level is supported
+ */
+export const requestedLevels = (
+  parameter: string | undefined,
+  claim: RequestedAcr | undefined,
+  supported: readonly string[],
+): Levels => {
+  const requested = claim?.values ?? parameter?.split(' ').filter((value) => value !== '') ?? []
+  const levels = supported.filter((level) => requested.includes(level))
+  // With both, OIDC Core leaves open what counts; RFC 9470 does not.
+  const isVoluntary = claim?.essential === false && parameter === undefined
+  if (levels.length > 0) return { acrValues: levels, ...(isVoluntary && { acrIsVoluntary: true }) }
+  if (requested.length > 0 && !isVoluntary && (supported.length > 0 || claim?.essential)) {
+    throw new OAuthError('unmet_authentication_requirements', 'acr_values has no level that is supported')
+  }
+  return {}
+}
+
+/**
+ * The request as it is to be decided: a voluntary level is no longer asked for once the user has come back from signing in,
+ * or if nothing may be shown.
+ */
+export const withSettledLevel = (request: AuthorizationRequest, returned: boolean): AuthorizationRequest => {
+  const { acrIsVoluntary, acrValues: _, ...withoutLevel } = request
+  return acrIsVoluntary && (returned || request.prompt.includes('none')) ? withoutLevel : request
+}

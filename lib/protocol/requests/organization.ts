@@ -1,0 +1,110 @@
+import { isObject } from '../json.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
+
+/** An organization of a host, such as a company or a team. */
+export interface Organization {
+  /** 1 to 255 characters; never changes and is never reused. */
+  readonly id: string
+  /** Its name on the pages. */
+  readonly name: string
+}
+
+const maxIdLength = 255
+
+// A form would not return other characters unchanged, and MariaDB ignores trailing spaces when it compares.
+const isId = (id: unknown): id is string =>
+  typeof id === 'string' &&
+  id !== '' &&
+  id.length <= maxIdLength &&
+  !/[\p{Cc}\p{Cs}\ufffd]/u.test(id) &&
+  id === id.trim()
+
+/**
+ * Checks what the option `organizations` returned, and reduces each organization to its id and name.
+ *
+ * @throws TypeError that names the problem, for the host's log, without any id or name
+ */
+export const parseOrganizations = (returned: unknown): Organization[] => {
+  if (!Array.isArray(returned)) throw new TypeError('organizations must return an array')
+  const organizations = returned.map((organization: unknown): Organization => {
+    if (!isObject(organization) || !('id' in organization) || !('name' in organization)) {
+      throw new TypeError('organizations must return objects with an id and a name')
+    }
+    const { id, name } = organization
+    if (!isId(id)) {
+      throw new TypeError(
+        `organizations must return ids that are strings of 1 to ${maxIdLength} characters, without control characters or surrounding spaces`,
+      )
+    }
+    if (typeof name !== 'string' || name.trim() === '') {
+      throw new TypeError('organizations must return names that are non-empty strings')
+    }
+    return { id, name }
+  })
+  if (new Set(organizations.map(({ id }) => id)).size < organizations.length) {
+    throw new TypeError('organizations must return each id once')
+  }
+  return organizations
+}
+
+/** Whether one of the organizations has this id. */
+export const isAmong = (organizations: readonly Organization[], id: string | undefined): id is string =>
+  id !== undefined && organizations.some((organization) => organization.id === id)
+
+/**
+ * The organization in which the user last used the client, among those they still belong to. Undefined if two were used
+ * in the same second.
+ *
+ * @param consents most recently used first
+ */
+export const lastOrganization = (
+  consents: readonly { readonly organization: string; readonly updatedAt: number }[],
+  organizations: readonly Organization[] | undefined = [],
+): string | undefined => {
+  const [last, before] = consents.filter(({ organization }) => isAmong(organizations, organization))
+  return last?.updatedAt === before?.updatedAt ? undefined : last?.organization
+}
+
+/** Everything that decides which organization a request is for. */
+export interface OrganizationContext {
+  readonly request: Pick<AuthorizationRequest, 'organization' | 'prompt'>
+  /** Those that the user belongs to now. */
+  readonly organizations: readonly Organization[]
+  /** What the user chose for this request, under the current login. */
+  readonly chosen?: string
+  /** Where the user last used this client. */
+  readonly remembered?: string
+}
+
+export type OrganizationChoice =
+  /** Undefined if the host has no organizations. */
+  | { readonly outcome: 'settled'; readonly organization: string | undefined }
+  /** The user must choose. */
+  | { readonly outcome: 'open' }
+  | { readonly outcome: 'denied'; readonly description: string }
+
+/**
+ * Decides which organization a request is for: the requested one, or else the chosen one, or else the only one.
+ * A remembered one is used only with `prompt=none`; otherwise the user chooses again.
+ *
+ * @example chooseOrganization({ request, organizations: [{ id: 'acme', name: 'Acme' }] }) // { outcome: 'settled', organization: 'acme' }
+ */
+export const chooseOrganization = ({
+  request,
+  organizations,
+  chosen,
+  remembered,
+}: OrganizationContext): OrganizationChoice => {
+  const [only, another] = organizations
+  if (only === undefined) return { outcome: 'denied', description: 'the user belongs to no organization' }
+  if (request.organization !== undefined) {
+    return isAmong(organizations, request.organization)
+      ? { outcome: 'settled', organization: request.organization }
+      : { outcome: 'denied', description: 'organization does not name an organization of the user' }
+  }
+  if (isAmong(organizations, chosen)) return { outcome: 'settled', organization: chosen }
+  if (another === undefined) return { outcome: 'settled', organization: only.id }
+  const isSilent = request.prompt.includes('none')
+  if (isSilent && isAmong(organizations, remembered)) return { outcome: 'settled', organization: remembered }
+  return { outcome: 'open' }
+}

@@ -1,0 +1,179 @@
+import { OAuthError } from '../errors.ts'
+import { type Explanation, listed, readable } from '../explanation.ts'
+import { standardScopes } from '../scope.ts'
+
+/** A resource as the rules need it: its identifier, the scopes it knows, and the format of its access tokens. */
+export interface KnownResource {
+  readonly identifier: string
+  readonly scopes: readonly string[]
+  readonly accessToken: 'opaque' | 'jwt'
+}
+
+/** The resources of a request or an authorization by identifier, each with those of its scopes that belong to it. */
+export type ResourceScopes = Readonly<Record<string, readonly string[]>>
+
+/** The most resources of one request. */
+const maxResources = 10
+
+/** An identifier of a resource in parts: scheme and host, which ignore case, and the rest, which does not. */
+const parts = /^(https?:\/\/[a-z0-9.:[\]_-]+)([/?][\x21\x23-\x5b\x5d-\x7e]*)?$/i
+
+const invalidTarget = (description: string, explanation?: Explanation): OAuthError =>
+  new OAuthError('invalid_target', description, { explanation })
+
+/**
+ * The canonical form of a resource identifier (RFC 8707 §2): scheme and host are lower-cased, nothing else changes.
+ *
+ * @returns undefined unless the value is an absolute http or https URL without fragment and credentials
+ * @example canonicalResource('HTTPS://App.example.com/MCP') // 'https://app.example.com/MCP'
+ */
+export const canonicalResource = (value: string): string | undefined => {
+  const [, origin, rest = ''] = value.includes('#') || !URL.canParse(value) ? [] : (parts.exec(value) ?? [])
+  return origin === undefined ? undefined : `${origin.toLowerCase()}${rest}`
+}
+
+/** The form that identifiers are compared in. An empty path is the path `/` (RFC 3986 §6.2.3); URL parsers add it. */
+const comparable = (identifier: string): string =>
+  /^https?:\/\/[^/?]+$/.test(identifier) ? `${identifier}/` : identifier
+
+/** Whether two canonical identifiers name the same resource. */
+export const isSameResource = (one: string, other: string): boolean => comparable(one) === comparable(other)
+
+/**
+ * The resources that a request names (RFC 8707 §2), each once and in the order sent.
+ *
+ * @param values of the parameter `resource`
+ * @returns canonical identifiers
+ * @throws OAuthError `invalid_target` for any other value, and for more than ten
+ */
+export const parseResources = (values: readonly string[], known: readonly KnownResource[]): string[] => {
+  if (values.length > maxResources) {
+    throw invalidTarget(`resource must not appear more than ${maxResources} times`)
+  }
+  const identifiers = values.map((value) => {
+    const named = canonicalResource(value)
+    if (named === undefined) throw invalidTarget('resource must be an absolute URL without a fragment')
+    const found = known.find(({ identifier }) => isSameResource(identifier, named))
+    if (found === undefined) {
+      const expected = `one of: ${listed(known.map(({ identifier }) => identifier))}`
+      throw invalidTarget('resource is not known to this server', { expected, received: readable(named) })
+    }
+    return found.identifier
+  })
+  return [...new Set(identifiers)]
+}
+
+/** Scopes of OpenID Connect are about UserInfo; all others are about APIs. */
+const isStandard = (scope: string): boolean => standardScopes.some((standard) => standard === scope)
+
+const named = (resources: readonly string[], known: readonly KnownResource[]): KnownResource[] =>
+  known.filter(({ identifier }) => resources.includes(identifier))
+
+/**
+ * The scopes that a request for these resources may have: those of OpenID Connect, and those that a resource knows.
+ *
+ * @param resources if there are none, a request may have all scopes
+ */
+export const scopesWithin = (
+  scopes: readonly string[],
+  resources: readonly string[],
+  known: readonly KnownResource[],
+): string[] => {
+  if (resources.length === 0) return [...scopes]
+  const theirs = named(resources, known).flatMap((resource) => resource.scopes)
+  return scopes.filter((scope) => isStandard(scope) || theirs.includes(scope))
+}
+
+/**
+ * The scopes of a request for resources that names none: all that the resources know and that the client may have.
+ *
+ * @param resources if there are none, the request has no scopes
+ */
+export const defaultScopes = (
+  resources: readonly string[],
+  allowed: readonly string[],
+  known: readonly KnownResource[],
+): string[] => {
+  const theirs = named(resources, known).flatMap((resource) => resource.scopes)
+  return [...new Set(theirs)].filter((scope) => allowed.includes(scope))
+}
+
+/** For each resource the scopes that belong to it; undefined if there are no resources. */
+export const scopesOfResources = (
+  scopes: readonly string[],
+  resources: readonly string[],
+  known: readonly KnownResource[],
+): ResourceScopes | undefined => {
+  if (resources.length === 0) return undefined
+  return Object.fromEntries(
+    resources.map((identifier) => {
+      const theirs = named([identifier], known).flatMap((resource) => resource.scopes)
+      return [identifier, scopes.filter((scope) => theirs.includes(scope))]
+    }),
+  )
+}
+
+/**
+ * The resources of an access token: those that the token request names, or else all of the authorization. A token
+ * request may narrow, but never widen (RFC 8707 §2.2).
+ *
+ * @param requested canonical identifiers
+ * @param granted of the authorization; undefined if it is for no resource
+ * @throws OAuthError `invalid_target` beyond the authorization, and if its resources no longer exist
+ */
+export const tokenResources = (
+  requested: readonly string[],
+  granted: ResourceScopes | undefined,
+  known: readonly KnownResource[],
+): string[] => {
+  const all = Object.keys(granted ?? {})
+  if (!requested.every((identifier) => all.includes(identifier))) {
+    throw invalidTarget('resource was not part of the authorization request')
+  }
+  const left = all.filter((one) => known.some(({ identifier }) => identifier === one))
+  if (all.length > 0 && left.length === 0) {
+    throw invalidTarget('the resources of this authorization are no longer known to this server')
+  }
+  return requested.length > 0 ? [...requested] : left
+}
+
+/**
+ * The scopes of an access token for these resources: those of OpenID Connect, and those that a resource knows. A scope
+ * that a resource has come to know since the user's consent is left out, because the user did not allow it there.
+ *
+ * @param scopes of the authorization, or fewer
+ * @param granted of the authorization
+ */
+export const tokenScopes = (
+  scopes: readonly string[],
+  resources: readonly string[],
+  granted: ResourceScopes | undefined,
+  known: readonly KnownResource[],
+): string[] => {
+  const targets = named(resources, known)
+  return scopesWithin(scopes, resources, known).filter(
+    (scope) =>
+      isStandard(scope) ||
+      targets.every(
+        (target) => !target.scopes.includes(scope) || granted?.[target.identifier]?.includes(scope),
+      ),
+  )
+}
+
+/**
+ * The format of an access token for these resources.
+ *
+ * @throws OAuthError `invalid_target` if they have different formats
+ */
+export const formatFor = (
+  resources: readonly string[],
+  known: readonly KnownResource[],
+): KnownResource['accessToken'] => {
+  const [format = 'opaque', another] = new Set(named(resources, known).map(({ accessToken }) => accessToken))
+  if (another !== undefined) {
+    throw invalidTarget(
+      'resource must name one resource, because these have different kinds of access tokens',
+    )
+  }
+  return format
+}

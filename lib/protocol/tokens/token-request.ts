@@ -1,0 +1,33 @@
+import type { ClientCertificate } from '../clients/client-certificate.ts'
+import type { Parameters } from '../parameters.ts'
+import type { AuthorizationDetail } from '../requests/authorization-details.ts'
+import type { RequestInfo } from '../requests/request-info.ts'
+import type { TokenBinding, TokenType } from './token-binding.ts'
+
+/** A request that a client sends directly, as client authentication and grants read it. */
+export interface TokenRequest {
+  readonly parameters: Parameters
+  /** The Authorization header as sent. */
+  readonly authorization: string | undefined
+  /** Absent if the client presented none, or mutual TLS is off. */
+  readonly certificate?: ClientCertificate
+  readonly info: RequestInfo
+  /** What the client must prove to use the tokens that it requests. */
+  readonly binding: TokenBinding
+}
+
+/** A successful response of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */
+export interface TokenResponse {
+  readonly access_token: string
+  readonly token_type: TokenType
+  /** Seconds. */
+  readonly expires_in: number
+  /** Absent if no scope was granted. */
+  readonly scope?: string
+  readonly refresh_token?: string
+  readonly id_token?: string
+  /** After a token exchange (RFC 8693 §2.2.1). */
+  readonly issued_token_type?: string
+  /** RFC 9396 §7. */
+  readonly authorization_details?: readonly AuthorizationDetail[]
+}
