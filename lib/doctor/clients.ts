@@ -2,7 +2,7 @@ import { type Check, error, type Finding, note, type StoredSubject, warning } fr
 import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { type Client, isPublic } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
-import { listFirstClients } from '../repositories/clients.ts'
+import { listClients } from '../repositories/clients.ts'
 
 /** Domains of tunnels, and names that resolve to any address: anyone may have such a host tomorrow. */
 const borrowed =
@@ -52,7 +52,7 @@ const scopeFindings = ({ clientId, metadata }: Client, { options }: StoredSubjec
 const ofEachClient =
   (findingsOf: (client: Client, subject: StoredSubject) => Finding[]): Check<StoredSubject>['run'] =>
   async (subject) => {
-    const clients = await listFirstClients(subject.database, { now: subject.now() })
+    const clients = await listClients(subject.database, { limit: 1000, now: subject.now() })
     return clients
       .filter(({ disabledAt }) => disabledAt === null)
       .flatMap((client) => findingsOf(client, subject))

@@ -24,7 +24,7 @@ export interface EventLogContext {
   readonly logger: Pick<Logger, 'error'>
   /** Seconds that an event is kept. */
   readonly lifetime: number
-  runInBackground(work: Promise<void>): void
+  runInBackground(work: Promise<unknown>): void
 }
 
 /** An erased user leaves no row. */

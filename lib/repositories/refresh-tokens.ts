@@ -72,24 +72,20 @@ export const findExistingRefreshTokens = async (
     hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => text(row, 'hash')),
   )
 
-interface NewRefreshToken {
+/** Stores a refresh token. */
+export const createRefreshToken = command<{
   hash: string
   authorizationId: string
   now: number
   expiresAt: number
-}
-
-const insert = command<NewRefreshToken>((table, v) =>
+}>((table, v) =>
   table('refresh_tokens').insert({
     hash: v.hash,
     authorization_id: v.authorizationId,
     created_at: v.now,
     expires_at: v.expiresAt,
   }),
-)
-
-/** Stores a refresh token. */
-export const createRefreshToken = (token: NewRefreshToken): Write => insert.with(token)
+).with
 
 /** An unused token whose authorization still stands. */
 const unused = (
@@ -142,18 +138,10 @@ export const findFirstAddress = async (
   return (row && textOrNull(row, 'consumed_from')) ?? undefined
 }
 
-interface RefreshTokenExtension {
-  hash: string
-  now: number
-  expiresAt: number
-}
-
-const extend = command<RefreshTokenExtension>((table, v, name) =>
-  unused(table, v.hash, name).update({ last_used_at: v.now, expires_at: v.expiresAt }),
-)
-
 /** Uses a token without rotation: its idle lifetime starts again. */
-export const extendRefreshToken = (values: RefreshTokenExtension): Write => extend.with(values)
+export const extendRefreshToken = command<{ hash: string; now: number; expiresAt: number }>(
+  (table, v, name) => unused(table, v.hash, name).update({ last_used_at: v.now, expires_at: v.expiresAt }),
+).with
 
 /** Seconds to look back; earlier runs have handled the tokens that were used before. */
 const maxAge = 86_400

@@ -179,15 +179,10 @@ export const decrementThrottles = async (
   await run(db, { ...keyValues(keys), reset0, reset1 })
 }
 
-const put = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
+/** Sets the count under a key. */
+export const setThrottle = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
   table('throttles')
     .insert({ key: v.key, points: v.points, expires_at: v.expiresAt })
     .onConflict('key')
     .merge(['points', 'expires_at']),
 )
-
-/** Sets the count under a key. */
-export const setThrottle = async (db: Database, throttle: Throttle): Promise<void> => {
-  const { key, points, expiresAt } = throttle
-  await put(db, { key, points, expiresAt })
-}

@@ -35,7 +35,7 @@ export interface Counters {
   /** Counts one less in each counter, and resets others to zero. */
   decrement(counters: readonly Counter[], reset?: readonly Counter[]): Promise<void>
   /** Locks a counter for so many seconds. Decrements do not open it. */
-  lock(counter: Counter, seconds: number): Promise<void>
+  lock(counter: Counter, seconds: number): Promise<unknown>
 }
 
 export interface CountersContext {
