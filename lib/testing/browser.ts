@@ -1,6 +1,6 @@
 import { CookieJar, type SetCookie } from './cookies.ts'
 import { formWith, refreshOf } from './html.ts'
-import { type Answer, exchange } from './wire.ts'
+import { type Answer, exchange, withoutUndefined } from './wire.ts'
 
 /** What goes into a request beside its address. */
 export interface Sent {
@@ -51,11 +51,10 @@ export class Browser {
       cookie: this.#jar.header(url),
       ...headers,
     }
-    const present = Object.entries(sent).filter((pair): pair is [string, string] => pair[1] !== undefined)
     const answer = await exchange(this.#place.base, url, {
       method,
       path,
-      headers: Object.fromEntries(present),
+      headers: withoutUndefined(sent),
       body,
       timeoutMs: this.#place.timeoutMs,
     })
