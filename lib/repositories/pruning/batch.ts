@@ -16,6 +16,17 @@ export const batchSize = 100
 /** Whether no rows are left after this batch. */
 export const isLast = (rows: readonly Row[]): boolean => rows.length < batchSize
 
+/** Batches of rows, until there are none left. The statement must not find again what the caller has removed. */
+export const batchesOf = async function* (
+  find: () => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let rows: readonly Row[]
+  do {
+    rows = await find()
+    if (rows.length > 0) yield rows
+  } while (!isLast(rows))
+}
+
 const places = Array.from({ length: batchSize }, (_, place) => `key${place}`)
 
 /** Values of a statement that takes a batch of keys, and possibly others by name. */
