@@ -16,7 +16,7 @@ import type { Family } from '../protocol/requests/authorization.ts'
 import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import { familyColumns, familyOf } from './authorizations.ts'
-import { findOne, insertInto, touches } from './statements.ts'
+import { type FullName, findOne, insertInto, touches } from './statements.ts'
 
 /** An access token, with its authorization and its client, all from one statement. */
 export interface AccessToken {
@@ -39,7 +39,7 @@ export interface AccessToken {
 }
 
 /** The client of the authorization, which is another one than the token's after a token exchange. */
-const joinOwner = (rows: Knex.QueryBuilder, name: (table: string) => string): Knex.QueryBuilder =>
+const joinOwner = (rows: Knex.QueryBuilder, name: FullName): Knex.QueryBuilder =>
   rows.leftJoin(name('clients as owners'), (on) =>
     on.on('owners.client_id', 'authorizations.client_id').andOnNull('owners.disabled_at'),
   )

@@ -5,7 +5,7 @@ import type { Authorization } from '../protocol/requests/authorization.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
-import { findAll } from './statements.ts'
+import { type FullName, findAll, type Table } from './statements.ts'
 
 /** An authorization, for the user and for the host's records. */
 export interface AuthorizationRecord extends Authorization {
@@ -24,11 +24,7 @@ const greatestOf = (tokens: Knex.QueryBuilder, expression: Knex.Raw): Knex.Query
   tokens.max(expression).whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
 /** Authorizations with their login, and what is known of their tokens. */
-const records = (
-  table: (name: string) => Knex.QueryBuilder,
-  name: (table: string) => string,
-  raw: Knex.RawBuilder,
-): Knex.QueryBuilder =>
+const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select([

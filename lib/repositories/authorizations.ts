@@ -17,7 +17,15 @@ import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
-import { findAll, findOne, insertInto, touches } from './statements.ts'
+import {
+  type FullName,
+  findAll,
+  findOne,
+  insertInto,
+  type Places,
+  type Table,
+  touches,
+} from './statements.ts'
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
@@ -70,10 +78,7 @@ export const authorizationOf = (row: Row): Authorization => ({
 })
 
 /** Authorizations with their login. */
-const withLogin = (
-  table: (name: string) => Knex.QueryBuilder,
-  name: (table: string) => string,
-): Knex.QueryBuilder =>
+const withLogin = (table: Table, name: FullName): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select(authorizationColumns)
@@ -250,7 +255,7 @@ interface Live {
   recently: number
 }
 
-const live = (rows: Knex.QueryBuilder, v: { readonly [Name in keyof Live]: Knex.Value }): Knex.QueryBuilder =>
+const live = (rows: Knex.QueryBuilder, v: Places<keyof Live>): Knex.QueryBuilder =>
   rows
     .where({ subject: v.subject, client_id: v.clientId, offline: v.offline })
     .whereNull('revoked_at')

@@ -6,6 +6,7 @@ import type { ConsentTerms } from '../protocol/requests/consent.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
+import type { FullName, Places } from './statements.ts'
 
 interface Pair {
   subject: string
@@ -194,8 +195,8 @@ export const lookupColumns = [
 /** Joins the valid login of a session, and what its user allows the client, to rows that hold `clients`. */
 export const joinLoginAndConsents = (
   rows: Knex.QueryBuilder,
-  name: (table: string) => string,
-  v: { readonly sessionHash: Knex.Value; readonly now: Knex.Value },
+  name: FullName,
+  v: Places<'sessionHash' | 'now'>,
 ): Knex.QueryBuilder =>
   rows
     .leftJoin(name('logins as logins'), (on) =>

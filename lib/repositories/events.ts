@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import { findAll, insertInto } from './statements.ts'
+import { findAll, insertInto, type Places } from './statements.ts'
 
 /** An event as it is stored. */
 export interface EventRecord {
@@ -75,10 +75,7 @@ export interface EventPlace {
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
-const beforePlace = (
-  rows: Knex.QueryBuilder,
-  v: { readonly expiresAt: Knex.Value; readonly id: Knex.Value },
-): Knex.QueryBuilder =>
+const beforePlace = (rows: Knex.QueryBuilder, v: Places<'expiresAt' | 'id'>): Knex.QueryBuilder =>
   rows
     .select([...columns, 'id', 'expires_at'])
     .where('expires_at', '<=', v.expiresAt)

@@ -1,9 +1,9 @@
-import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
+import { temporarilyUnavailable } from '../database/errors.ts'
 import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/requests/login.ts'
 import { maxNewest } from './authorization-records.ts'
-import { findAll, findOne, insertInto, touches } from './statements.ts'
+import { findAll, findOne, insertInto, isInserted, touches } from './statements.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -124,17 +124,6 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
     .update({ host_login_hash: null }),
 )
 
-/** Stores a login of the host. @returns false if one with this hash is stored already */
-const storeOnce = async (db: Database, login: NewLogin, hostLoginHash: string): Promise<boolean> => {
-  try {
-    await createLogin(db, { ...login, hostLoginHash })
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error)) return false
-    throw error
-  }
-}
-
 /**
  * Stores a login that the host reports, unless a parallel request has just stored it.
  *
@@ -146,7 +135,7 @@ export const createHostLogin = async (
   { login, hostLoginHash, now }: { login: NewLogin; hostLoginHash: string; now: number },
 ): Promise<LoginRecord> => {
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    if (await storeOnce(db, login, hostLoginHash)) return { ...login, fromHost: true }
+    if (await isInserted(createLogin(db, { ...login, hostLoginHash }))) return { ...login, fromHost: true }
     const [row] = await ofHost(db, { hostLoginHash, now })
     if (row) return loginOf(row)
     // The stored one has expired, and the host's login has outlived it; or it has just ended.

@@ -6,6 +6,7 @@ import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
+import type { FullName, Table } from './statements.ts'
 
 const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
   hash,
@@ -31,12 +32,13 @@ const byHash = query<{ hash: string }>((table, v, name) =>
     .where('tokens.hash', v.hash),
 )
 
+/** A refresh token by its hash. */
 export const findRefreshToken = async (
   db: Database,
-  values: { hash: string },
+  { hash }: { hash: string },
 ): Promise<RefreshToken | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && refreshTokenOf(row, values.hash)
+  const [row] = await byHash(db, { hash })
+  return row && refreshTokenOf(row, hash)
 }
 
 const byClientAndHash = query<{ clientId: string; hash: string }>((table, v, name) =>
@@ -88,11 +90,7 @@ export const createRefreshToken = command<{
 ).with
 
 /** An unused token whose authorization still stands. */
-const unused = (
-  table: (name: string) => Knex.QueryBuilder,
-  hash: Knex.Value,
-  name: (table: string) => string,
-): Knex.QueryBuilder =>
+const unused = (table: Table, hash: Knex.Value, name: FullName): Knex.QueryBuilder =>
   table('refresh_tokens')
     .where({ hash })
     .whereNull('consumed_at')

@@ -1,5 +1,16 @@
+import type { Knex } from 'knex'
+import { isUniqueViolation } from '../database/errors.ts'
 import { command } from '../database/statement.ts'
 import type { Database, Row, Value } from '../database/types.ts'
+
+/** Begins a statement on a table, by its name without the prefix. */
+export type Table = (name: string) => Knex.QueryBuilder
+
+/** The full name of a table. */
+export type FullName = (table: string) => string
+
+/** The places of values in a statement. */
+export type Places<Names extends string = string> = Readonly<Record<Names, Knex.Value>>
 
 type Read<Values> = (db: Database, values: Values) => Promise<readonly Row[]>
 
@@ -28,3 +39,14 @@ export const insertInto = <Column extends string>(name: string, columns: readonl
   command<Readonly<Record<Column, Value>>>((table, v) =>
     table(name).insert(Object.fromEntries(columns.map((column) => [column, v[column]]))),
   )
+
+/** Whether a row is inserted; false if one with the same key is there. */
+export const isInserted = async (insert: Promise<number>): Promise<boolean> => {
+  try {
+    await insert
+    return true
+  } catch (error) {
+    if (isUniqueViolation(error)) return false
+    throw error
+  }
+}
