@@ -27,7 +27,7 @@ export interface AccessToken {
   /** Identifiers; empty for a token for no resource. */
   readonly resources: readonly string[]
   readonly binding: TokenBinding
-  readonly createdAt: number
+  readonly issuedAt: number
   readonly expiresAt: number
   readonly revokedAt: number | null
   /** Undefined for a client's own token, and if the authorization was removed. */
@@ -84,7 +84,7 @@ export const findAccessToken = findOne(byHash, (row): AccessToken => {
     scopes: scopes(row),
     resources: textOrNull(row, 'resources')?.split(' ') ?? [],
     binding: binding === null ? bearer : parseBinding(binding),
-    createdAt: number(row, 'created_at'),
+    issuedAt: number(row, 'created_at'),
     expiresAt: number(row, 'expires_at'),
     revokedAt: numberOrNull(row, 'revoked_at'),
     family,

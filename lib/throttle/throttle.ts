@@ -62,18 +62,11 @@ export const createThrottle = (
   const limitOf = (name: string): Limit | false =>
     throttling !== undefined && (chosen.get(name) ?? defaults.get(name) ?? false)
   const memory = memoryCounters(context.now)
-  const throttles = new Map(
-    limited.map((endpoint) => {
-      const name = nameOf(endpoint)
-      return [endpoint.path, createFailureThrottle(name, limitOf(name), memory)]
-    }),
-  )
   const counters = countersIn(throttling?.store ?? 'memory', context)
-  const unlimited = createFailureThrottle('', false, memory)
   return {
     login: createLoginThrottle(limits, counters, context.now),
     guess: createGuessThrottle(limitOf, counters, context.now),
-    of: ({ path }) => throttles.get(path) ?? unlimited,
+    of: (endpoint) => createFailureThrottle(nameOf(endpoint), limitOf(nameOf(endpoint)), memory),
     takeQuota: createTakeQuota(limitOf, counters),
   }
 }

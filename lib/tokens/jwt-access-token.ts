@@ -118,12 +118,10 @@ export const jwtAccessToken: AccessTokenFormat = {
   async verify(server, value) {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
-    const { clientId, authorizationId = null, scopes, resources, binding, issuedAt, expiresAt } = token
-    const { ownerId = clientId } = token
+    const { clientId, authorizationId = null, ownerId = clientId } = token
     const found = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
-    const stored = { clientId, scopes, resources, binding, createdAt: issuedAt, expiresAt, revokedAt: null }
-    return { ...found, ...stored, context: token.context }
+    return { ...token, ...found, revokedAt: null }
   },
 }

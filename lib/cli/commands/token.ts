@@ -50,7 +50,6 @@ const inspectOpaque = async (
     ...token,
     type: 'access token',
     state: stateOfAccessToken(token, now()),
-    issuedAt: token.createdAt,
   }
 }
 
