@@ -167,13 +167,6 @@ export const planClients = async (
   return [...compared.filter(isChanged).map(({ difference }) => difference), ...others]
 }
 
-/** What {@link applyClients} did. */
-export interface AppliedClients {
-  readonly differences: readonly ClientDifference[]
-  /** The clients of the list in its order; with a secret where one was created. */
-  readonly credentials: readonly ClientCredentials[]
-}
-
 /** Stores a client that differs. A secret that replaces another leaves that one valid for a while, if wanted. */
 const store = async (
   tx: Database,
@@ -198,6 +191,7 @@ const store = async (
  * @param registrations of {@link checkedClient}
  * @param options.keepPreviousFor seconds for which a secret that the list replaces stays valid
  * @param options.progress is called after each client with how many are done
+ * @returns what differed, and the clients of the list in its order, with a secret where one was created
  */
 export const applyClients = async (
   { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
@@ -211,7 +205,7 @@ export const applyClients = async (
     readonly keepPreviousFor: number
     readonly progress?: (done: number) => void
   },
-): Promise<AppliedClients> => {
+) => {
   assertDistinct(registrations)
   const applied = await transaction(database, async (tx) => {
     const time = now()

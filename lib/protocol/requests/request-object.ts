@@ -73,12 +73,6 @@ const acceptedAlgorithms = (metadata: ObjectMetadata): readonly string[] => {
   return profileAlgorithms(metadata, mustSign ? clientAssertionAlgorithms : requestObjectAlgorithms)
 }
 
-/** A request object before its signature is verified. */
-export interface ParsedRequestObject {
-  readonly algorithm: string
-  readonly claims: RequestObjectClaims
-}
-
 /**
  * Parses a request object and checks its algorithm. An unsigned one must come from a registered `request_uri`, whose content
  * only the client can change.
@@ -89,7 +83,7 @@ export const parseRequestObject = (
   jwt: string,
   source: RequestObjectSource,
   metadata: ObjectMetadata,
-): ParsedRequestObject => {
+): { algorithm: string; claims: RequestObjectClaims } => {
   const [header = '', payload = '', signature = '', ...more] = jwt.split('.')
   if (more.length > 0) refuse('must not be encrypted')
   const claims = parseJwtPart(payload) ?? refuse('is not a JWT')
