@@ -13,9 +13,9 @@ const batchSize = 100
 
 /** Stores events in the background. */
 export interface EventLog {
-  /** Takes an event; never throws and never waits. */
+  /** Adds an event. It never throws and never waits. */
   add(event: AuthEvent): void
-  /** Waits until every event that was taken is stored, or given up. */
+  /** Waits until every event that was added is stored or dropped. */
   settled(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export interface EventLogContext {
   runInBackground(work: Promise<unknown>): void
 }
 
-/** An erased user leaves no row. */
+/** No row keeps the id of a user who was erased. */
 const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
   const { type, time, requestId, ...details } = event
   if (type !== 'user.erased') return details

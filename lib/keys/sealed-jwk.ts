@@ -24,8 +24,8 @@ const openWith = (secret: string, sealed: string): JsonWebKey | undefined => {
 /**
  * Tries the secrets, newest first.
  *
- * @returns the key, and whether an older secret decrypted it, so that it should be encrypted under the newest; undefined if
- *   none of them decrypts it
+ * @returns the key, and whether an older secret decrypted it, so that it should be encrypted under the newest. Undefined
+ *   if none of them decrypts it
  */
 export const openJwk = (
   secrets: readonly string[],

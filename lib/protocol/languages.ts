@@ -19,8 +19,9 @@ export const parseUiLocales = (value: string | undefined): string[] =>
     .slice(0, maxRanges)
 
 /**
- * Parses an `Accept-Language` header (RFC 9110 §12.5.4): the wanted languages, preferred first, and those with `q=0`. Malformed members are ignored, and `*`, which asks for no particular language. So
- * is what follows the first 1,024 characters.
+ * Parses an `Accept-Language` header (RFC 9110 §12.5.4): the wanted languages, preferred first, and those with `q=0`.
+ * Malformed members are ignored, and so are `*`, which asks for no particular language, and what follows the first 1,024
+ * characters.
  */
 export const parseAcceptLanguage = (header: string | undefined) => {
   const members = (header ?? '')

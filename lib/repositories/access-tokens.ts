@@ -24,7 +24,7 @@ export interface AccessToken {
   /** Undefined for a client's own token. */
   readonly subject: string | undefined
   readonly scopes: readonly string[]
-  /** Identifiers; empty for a token for no resource. */
+  /** Identifiers; empty if the token is for no resource. */
   readonly resources: readonly string[]
   readonly binding: TokenBinding
   readonly issuedAt: number
@@ -34,7 +34,7 @@ export interface AccessToken {
   readonly family: Family | undefined
   /** The client's metadata; undefined if the client is disabled or was removed. */
   readonly client: ClientMetadata | undefined
-  /** What it says beyond its authorization; absent for nothing. */
+  /** What it says beyond its authorization; absent if it says nothing more. */
   readonly context?: TokenContext
 }
 
@@ -120,8 +120,8 @@ const grant = query<GrantValues>((table, v, name) =>
 )
 
 /**
- * The state of what an access token that is not stored was issued for; undefined if its client was removed. The family is
- * undefined too if the authorization or its client is gone.
+ * The present state of what an access token that is not stored was issued for. Undefined if its client was removed; the
+ * family is undefined if the authorization or the client of that is gone.
  */
 export const findGrantOfToken = findOne(
   grant,

@@ -101,8 +101,8 @@ export const listConsents = async (
 }
 
 /**
- * Locks a consent until the end of the transaction. Use it first in the transaction that issues a code: a removal at the
- * same moment happens either before, and no code is issued, or after, and finds the code to revoke.
+ * Locks a consent until the end of the transaction. Use it first in the transaction that issues a code: a removal at
+ * the same moment happens either before, and no code is issued, or after, and finds the code to revoke.
  */
 export const lockConsent = command<Key & { now: number }>((table, v) =>
   table('consents')

@@ -69,7 +69,7 @@ export interface VerifiedToken
   readonly act?: ActClaim
   /** Further claims of a kind of its own. */
   readonly claims?: Readonly<Record<string, unknown>>
-  /** What it allows in detail (RFC 9396); absent for nothing. */
+  /** What it allows in detail (RFC 9396); absent if it allows nothing. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 

@@ -68,7 +68,7 @@ export const storeTokens = ({
 ]
 
 interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
-  /** The `sub` of who acts for the user. */
+  /** The `sub` of the actor. */
   readonly actor?: string
 }
 

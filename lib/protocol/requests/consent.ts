@@ -59,8 +59,8 @@ export const consentEntries = (asked: Asked): string[] => [
 ]
 
 /**
- * What a user allowed a client: at one host of its redirect URIs, each entry with a hash of what it meant. With another host
- * nothing of it holds, and an entry with another meaning does not.
+ * What a user allowed a client: at one host of its redirect URIs, each entry with a hash of what it meant. At another
+ * host nothing of it holds, and an entry whose meaning has changed does not hold either.
  */
 export interface ConsentTerms {
   /** The host; a request without a redirect URI has a name of its own. */
@@ -113,7 +113,7 @@ export interface ConsentReceipt {
     readonly tosUri?: string
   }
   readonly scopes: readonly ReceiptScope[]
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly details?: readonly ReceiptDetail[]
   /** Names of the claims that were shown with their values. */
   readonly claims: readonly string[]
