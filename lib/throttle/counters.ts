@@ -93,11 +93,14 @@ const countersOf = (store: Store): Counters => ({
   lock: (counter, seconds) => store.set(counter, locked, seconds),
 })
 
+type ExpiringCounts = Map<string, { failures: number; expiresAt: number }>
+
 /** Counts in the memory of this process, those of each limit in the order in which they began. */
 const memoryStore = (now: () => number): Store => {
-  const limits = new Map<string, Map<string, { failures: number; expiresAt: number }>>()
-  const countsFor = (name: string) => {
-    const counts = limits.get(name) ?? new Map<string, { failures: number; expiresAt: number }>()
+  const limits = new Map<string, ExpiringCounts>()
+  /** Forgets the oldest counts of a limit that have expired, so that they cannot fill the memory. */
+  const countsFor = (name: string): ExpiringCounts => {
+    const counts: ExpiringCounts = limits.get(name) ?? new Map()
     limits.set(name, counts)
     for (const [key, { expiresAt }] of counts) {
       if (expiresAt > now()) break
@@ -187,19 +190,6 @@ export type Group = readonly Counter[]
 
 export type Counts = ReadonlyMap<Counter, Count>
 
-/** One failure that is counted before it has happened. */
-export interface Reservation {
-  /** The groups that allow the attempt. */
-  readonly open: readonly Group[]
-  readonly counts: Counts
-  /** Every counter in which the failure is counted. */
-  readonly reserved: readonly Counter[]
-  /** Those among them that do not allow the attempt; undo them unless it succeeds. */
-  readonly beyond: readonly Counter[]
-  /** Seconds; 0 if a group is open. */
-  readonly retryAfter: number
-}
-
 const countsOf = (counters: readonly Counter[], counts: readonly Count[]): Counts =>
   new Map(counters.flatMap((counter, place) => (counts[place] ? [[counter, counts[place]]] : [])))
 
@@ -221,7 +211,7 @@ const waitFor = (group: Group, counts: Counts, more = 0): number =>
  */
 export const createReserve = (counters: Counters, now: () => number) => {
   let readFirstUntil = 0
-  return async (groups: readonly Group[]): Promise<Reservation> => {
+  return async (groups: readonly Group[]) => {
     const all = groups.flat()
     const read = countsOf(all, now() < readFirstUntil ? await counters.read(all) : [])
     const tried = groups.filter((group) => waitFor(group, read, 1) === 0)
@@ -231,6 +221,16 @@ export const createReserve = (counters: Counters, now: () => number) => {
     const waits = groups.map((group) => waitFor(group, read, 1) || waitFor(group, counts))
     readFirstUntil = Math.max(readFirstUntil, now() + Math.max(...waits))
     const beyond = reserved.filter((counter) => !open.flat().includes(counter))
-    return { open, counts, reserved, beyond, retryAfter: Math.min(...waits) }
+    return {
+      /** The groups that allow the attempt. */
+      open,
+      counts,
+      /** Every counter in which the failure is counted. */
+      reserved,
+      /** Those among them that do not allow the attempt; undo them unless it succeeds. */
+      beyond,
+      /** Seconds; 0 if a group is open. */
+      retryAfter: Math.min(...waits),
+    }
   }
 }
