@@ -9,7 +9,7 @@ import { consentEntries, shownEntries } from '../protocol/requests/consent.ts'
 import {
   type AuthorizationRecord,
   type ConsentRecord,
-  findClients,
+  findClientRecords,
   listAuthorizationsOfClient,
   listClientsOfUser,
   listConsents,
@@ -132,7 +132,7 @@ export const connectedClients = async (
   language: string,
 ): Promise<ConnectedClient[]> => {
   if (clientIds.length === 0) return []
-  const clients = await findClients(server.database, { clientIds, now: server.now() })
+  const clients = await findClientRecords(server.database, { clientIds, now: server.now() })
   const registered = new Map(clients.map((client) => [client.clientId, client]))
   return (await grantsOf(server, subject, clientIds))
     .map((each) => connectedClient(server, each, registered.get(each.clientId), language))

@@ -31,9 +31,6 @@ export const clientColumns = [
   'disabled_at',
 ]
 
-/** Also the logo, which only pages need. */
-export const shownClientColumns = [...clientColumns, 'logo']
-
 export const clientOf = (row: Row, now: number): Client => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
@@ -46,13 +43,13 @@ export const clientOf = (row: Row, now: number): Client => {
   }
 }
 
-/** Reads {@link shownClientColumns}. */
+/** Reads {@link clientColumns} and the logo, which only pages need. */
 export const shownClientOf = (row: Row, now: number): Client => {
   const logo = jsonOrUndefined<ClientLogo>(row, 'logo')
   return { ...clientOf(row, now), ...(logo && { logo }) }
 }
 
-const recordColumns = [...shownClientColumns, 'created_at']
+const recordColumns = [...clientColumns, 'logo', 'created_at']
 
 const recordOf = (row: Row, now: number): ClientRecord => ({
   ...shownClientOf(row, now),
@@ -85,25 +82,14 @@ export const findClientRecord = async (
 ): Promise<ClientRecord | undefined> => (await findClientRecords(db, { clientIds: [clientId], now }))[0]
 
 const byIds = query<BatchParams>((table, v) =>
-  table('clients').select(shownClientColumns).whereIn('client_id', keysIn(v)),
-)
-
-/** The clients with these ids, at most 100, in no order; those that are gone are missing. */
-export const findClients = async (
-  db: Database,
-  { clientIds, now }: { clientIds: readonly string[]; now: number },
-): Promise<Client[]> => (await byIds(db, batchParams(clientIds))).map((row) => shownClientOf(row, now))
-
-const recordsByIds = query<BatchParams>((table, v) =>
   table('clients').select(recordColumns).whereIn('client_id', keysIn(v)),
 )
 
-/** The same clients as their administrators see them, also at most 100. */
+/** The clients with these ids, at most 100, in no order; those that are gone are missing. */
 export const findClientRecords = async (
   db: Database,
   { clientIds, now }: { clientIds: readonly string[]; now: number },
-): Promise<ClientRecord[]> =>
-  (await recordsByIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
+): Promise<ClientRecord[]> => (await byIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
 
 /** The registered name in the metadata, which is JSON. */
 const nameIn: Readonly<Record<Dialect, string>> = {
@@ -135,14 +121,6 @@ const pageOf = (dialect: Dialect) =>
 
 const pages = { sqlite: pageOf('sqlite'), postgresql: pageOf('postgresql'), mysql: pageOf('mysql') }
 
-const nextPage = query<{ after: string }>((table, v) =>
-  table('clients')
-    .select(recordColumns)
-    .where('client_id', '>', v.after)
-    .orderBy('client_id')
-    .limit(batchSize, { skipBinding: true }),
-)
-
 /**
  * Clients in the order of their ids, a hundred with each statement.
  *
@@ -154,14 +132,12 @@ export const listClients = async (
   db: Database,
   values: { after?: string; limit?: number; search?: string; now: number },
 ): Promise<ClientRecord[]> => {
-  const { limit = Number.POSITIVE_INFINITY, search, now } = values
-  const pattern = search === undefined ? undefined : `%${search.replace(/[!%_]/g, '!$&')}%`
+  const { limit = Number.POSITIVE_INFINITY, search = '', now } = values
+  const pattern = `%${search.replace(/[!%_]/g, '!$&')}%`
   const found: Row[] = []
   let { after = '' } = values
   while (found.length < limit) {
-    const rows = await (pattern === undefined
-      ? nextPage(db, { after })
-      : pages[db.driver.dialect](db, { after, pattern }))
+    const rows = await pages[db.driver.dialect](db, { after, pattern })
     found.push(...rows)
     const last = rows.at(-1)
     if (last === undefined || isLast(rows)) break

@@ -5,7 +5,7 @@ import { queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { type Client, clientName } from '../../protocol/clients/client.ts'
-import { findClients } from '../../repositories/index.ts'
+import { findClientRecords } from '../../repositories/index.ts'
 import { takeOutcome } from '../../sessions/notice.ts'
 import type { DeveloperClientState } from './models.ts'
 import { type DeveloperPageContext, developerUrl, type SignedInDeveloper, showDeveloperPage } from './page.ts'
@@ -42,7 +42,10 @@ const showList = async (
   const number = Math.min(asked, pages)
   const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
   const clients = new Map(
-    (await findClients(database, { clientIds, now: server.now() })).map((each) => [each.clientId, each]),
+    (await findClientRecords(database, { clientIds, now: server.now() })).map((each) => [
+      each.clientId,
+      each,
+    ]),
   )
   const owners = new Map(
     (await findClientOwners(database, { clientIds })).map((each) => [each.clientId, each]),
