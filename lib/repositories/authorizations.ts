@@ -163,15 +163,7 @@ export const createAuthorization = (authorization: NewAuthorization): Write =>
     request: JSON.stringify(authorization.details),
   })
 
-const consume = command<{ id: string; now: number }>((table, v) =>
-  table('authorizations')
-    .where({ id: v.id })
-    .whereNull('consumed_at')
-    .whereNull('revoked_at')
-    .update({ consumed_at: v.now }),
-)
-
-const consumeAndBind = command<{ id: string; now: number; request: string }>((table, v) =>
+const consume = command<{ id: string; now: number; request: string }>((table, v) =>
   table('authorizations')
     .where({ id: v.id })
     .whereNull('consumed_at')
@@ -182,7 +174,7 @@ const consumeAndBind = command<{ id: string; now: number; request: string }>((ta
 /**
  * Redeems a code, once.
  *
- * @param values.details what the authorization keeps from now on, if that changes
+ * @param values.details what the authorization keeps from now on
  */
 export const consumeAuthorizationCode = ({
   details,
@@ -190,9 +182,8 @@ export const consumeAuthorizationCode = ({
 }: {
   id: string
   now: number
-  details?: AuthorizationDetails
-}): Write =>
-  details ? consumeAndBind.with({ ...values, request: JSON.stringify(details) }) : consume.with(values)
+  details: AuthorizationDetails
+}): Write => consume.with({ ...values, request: JSON.stringify(details) })
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = touches(
