@@ -151,7 +151,7 @@ type Reply = readonly [failures: number, seconds: number]
 type Client =
   | { readonly status: string; eval(script: string, keys: number, ...given: string[]): Promise<Reply> }
   | {
-      readonly isReady: boolean
+      readonly isReady?: boolean
       eval(script: string, given: { keys: string[]; arguments: string[] }): Promise<Reply>
     }
 
@@ -162,7 +162,7 @@ const redisStore = (store: RedisClient, { database, now }: CountersContext): Sto
   const evaluate = (script: string, counter: Counter, numbers: readonly number[]): Promise<Reply> => {
     const key = `latchkey:${database.prefix}${keyOf(counter)}`
     const given = numbers.map(String)
-    if ('status' in client ? client.status !== 'ready' : !client.isReady)
+    if ('status' in client ? client.status !== 'ready' : client.isReady === false)
       return Promise.reject(new Error('not connected'))
     return 'status' in client
       ? client.eval(script, 1, key, ...given)
