@@ -3,7 +3,9 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
+/**
+ * The outcome of a form. The browser is redirected to a page that shows it, so a reload does not send the form again.
+ */
 export interface Notice {
   /** Such as `saved`; each page has its own. */
   readonly kind: string
