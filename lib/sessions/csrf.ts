@@ -71,10 +71,11 @@ const codeUnder = (
 /**
  * Reads a form that has the token of {@link formToken}.
  *
+ * @param abouts what the form may be about
  * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it was given to
  *   another browser or is about something else
  */
-export const submittedForm = (context: Incoming, about: About): Parameters => {
+export const submittedForm = (context: Incoming, ...abouts: readonly About[]): Parameters => {
   const { server, req } = context
   const form = formParameters(req)
   // A form of another site carries no cookie. A new cookie would replace the browser's own.
@@ -82,8 +83,8 @@ export const submittedForm = (context: Incoming, about: About): Parameters => {
   if (browser === undefined) throw forbidden('a form of a browser without our cookie')
   if (isCrossSite(context)) throw forbidden('a form of another site')
   const token = form.optional('csrf_token') ?? ''
-  const matches = server.options.secrets.map((secret) =>
-    isEqual(codeUnder(secret, context, about, browser), token),
+  const matches = server.options.secrets.flatMap((secret) =>
+    abouts.map((about) => isEqual(codeUnder(secret, context, about, browser), token)),
   )
   if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
   return form

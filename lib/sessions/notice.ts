@@ -89,6 +89,12 @@ export interface Outcome {
   readonly previousUntil?: number
 }
 
+/** Which of these notices it is, if it is one of them. */
+export const noticeOf = <Kind extends string>(
+  notice: Notice | undefined,
+  kinds: readonly Kind[],
+): Kind | undefined => kinds.find((kind) => kind === notice?.kind)
+
 /** Leaves what an act has led to for the next page about the same subject. */
 export const leaveOutcome = (context: PageContext, about: string, { act, ...outcome }: Outcome): void =>
   leaveNotice(context, about, { kind: act, ...outcome })
