@@ -170,6 +170,24 @@ export const isFormError = (error: unknown): error is OAuthError =>
   (error.code === 'invalid_client_metadata' || error.code === 'invalid_redirect_uri')
 
 /**
+ * Does what the form of a client says, or shows it again to be corrected.
+ *
+ * @returns undefined if it was shown again
+ */
+export const unlessRefused = async <T>(
+  work: () => Promise<T>,
+  showAgain: (error: OAuthError) => void | Promise<void>,
+): Promise<T | undefined> => {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isFormError(error)) throw error
+    await showAgain(error)
+    return undefined
+  }
+}
+
+/**
  * The form as pages show it, with what was typed, and an error beside its field.
  *
  * @param form.error of registration
