@@ -165,7 +165,7 @@ const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldN
 }
 
 /** Whether an error says that the form must be corrected. */
-export const isFormError = (error: unknown): error is OAuthError =>
+const isFormError = (error: unknown): error is OAuthError =>
   error instanceof OAuthError &&
   (error.code === 'invalid_client_metadata' || error.code === 'invalid_redirect_uri')
 

@@ -91,8 +91,8 @@ const request: PageModels['operator-requests']['requests'][number] = {
     ['redirect_uris', 'https://desk.example.com/callback'],
     ['scope', 'openid orders:read'],
   ],
-  approve: { action: '/admin/requests', hidden: { act: 'approve', csrf_token: 'sample' } },
-  refuse: { action: '/admin/requests', hidden: { act: 'refuse', csrf_token: 'sample' } },
+  approve: { action: '/admin/requests', hidden: { decision: 'approve', csrf_token: 'sample' } },
+  refuse: { action: '/admin/requests', hidden: { decision: 'refuse', csrf_token: 'sample' } },
 }
 
 /** The states of the developer pages. */
