@@ -68,11 +68,7 @@ const linesOf = (typed: string): string[] =>
  *
  * @throws OAuthError `invalid_request` if a value is repeated or too long
  */
-export const typedClient = (
-  form: Parameters,
-  names: ClientFieldNames,
-  choices: ClientFieldChoices,
-): TypedClient =>
+const typedClient = (form: Parameters, names: ClientFieldNames, choices: ClientFieldChoices): TypedClient =>
   Object.fromEntries(
     names.map((name) => {
       const kind = kinds[name]
@@ -170,24 +166,6 @@ const isFormError = (error: unknown): error is OAuthError =>
   (error.code === 'invalid_client_metadata' || error.code === 'invalid_redirect_uri')
 
 /**
- * Does what the form of a client says, or shows it again to be corrected.
- *
- * @returns undefined if it was shown again
- */
-export const unlessRefused = async <T>(
-  work: () => Promise<T>,
-  showAgain: (error: OAuthError) => void | Promise<void>,
-): Promise<T | undefined> => {
-  try {
-    return await work()
-  } catch (error) {
-    if (!isFormError(error)) throw error
-    await showAgain(error)
-    return undefined
-  }
-}
-
-/**
  * The form as pages show it, with what was typed, and an error beside its field.
  *
  * @param form.error of registration
@@ -225,4 +203,32 @@ export const clientForm = ({
     }
   })
   return { inputs, ...(error && { error: error.message }), ...(refused && { refused }) }
+}
+
+/** A form that must be corrected. */
+export interface RefusedClient {
+  readonly typed: TypedClient
+  readonly error: OAuthError
+}
+
+/**
+ * Does what a form says, or shows it again to be corrected.
+ *
+ * @param form as it was posted
+ * @returns undefined if it was shown again
+ */
+export const submitClientForm = async <T>(
+  form: Parameters,
+  { names, choices }: { readonly names: ClientFieldNames; readonly choices: ClientFieldChoices },
+  work: (typed: TypedClient) => Promise<T>,
+  showAgain: (refused: RefusedClient) => void | Promise<void>,
+): Promise<T | undefined> => {
+  const typed = typedClient(form, names, choices)
+  try {
+    return await work(typed)
+  } catch (error) {
+    if (!isFormError(error)) throw error
+    await showAgain({ typed, error })
+    return undefined
+  }
 }

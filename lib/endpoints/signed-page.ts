@@ -90,10 +90,10 @@ const noticesOf = (path: string, { id }: Person, fields: Fields): string =>
  */
 export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<PageContext> => {
   const { path, fields: names = [], acts = {}, maxForm, language, keepsNotice, admit, show, signIn } = page
-  const aboutOf = ({ id }: P, fields: Fields, ...decision: string[]): string[] => [
+  const aboutOf = ({ id }: P, fields: Fields, decision?: string): string[] => [
     id,
     ...Object.entries(fields).flat(),
-    ...decision,
+    ...(decision === undefined ? [] : [decision]),
   ]
 
   const signed = (context: PageContext, person: P, notice?: Notice): SignedContext<P> => ({
@@ -104,15 +104,12 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     }),
     person,
     notice,
-    form: (fields = {}, decision = undefined) => ({
+    form: (fields = {}, decision?: string) => ({
       action: ownPath(context.server, path),
       hidden: {
         ...fields,
         ...(decision !== undefined && { decision }),
-        csrf_token: formToken(
-          context,
-          aboutOf(person, fields, ...(decision === undefined ? [] : [decision])),
-        ),
+        csrf_token: formToken(context, aboutOf(person, fields, decision)),
       },
     }),
   })
@@ -135,7 +132,8 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     const person = await admit(context, fields)
     if (person === undefined) return
     const decision = form.optional('decision') ?? ''
-    submittedForm(context, aboutOf(person, fields), aboutOf(person, fields, decision))
+    // A form has the token of its only act, or that of all acts.
+    submittedForm(context, aboutOf(person, fields, decision), aboutOf(person, fields))
     const act = Object.hasOwn(acts, decision) ? acts[decision] : undefined
     if (act === undefined)
       throw new OAuthError('invalid_request', `decision must be one of: ${Object.keys(acts).join(', ')}`)

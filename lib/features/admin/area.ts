@@ -5,6 +5,7 @@ import {
 } from '../../clients/administration.ts'
 import { maxClientForm } from '../../clients/client-form.ts'
 import type { Operator, OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
 import { signedPage } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -48,7 +49,7 @@ const admitted = async (
       url: ownPath(server, page.path),
       isCurrent: page.section === section,
     })),
-    clientUrl: (clientId) => ownPath(server, '/admin/client', { client_id: clientId }),
+    clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
   }
 }
@@ -68,9 +69,6 @@ export const adminArea = (
     }),
   )
 }
-
-/** Names a client in URLs and forms. */
-export const aboutClient = (clientId: string): { readonly client_id: string } => ({ client_id: clientId })
 
 /** @throws OAuthError `invalid_request` with status 404 if a URL or form names no client */
 export const findNamedClient = async (

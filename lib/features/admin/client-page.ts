@@ -3,13 +3,13 @@ import { metadataOf, type RegisteredClient } from '../../clients/administration.
 import {
   clientForm,
   clientOfForm,
+  type RefusedClient,
+  submitClientForm,
   type TypedClient,
   typedAs,
-  typedClient,
-  unlessRefused,
 } from '../../clients/client-form.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { iso } from '../../endpoints/page-values.ts'
+import { aboutClient, iso } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import { ownPath } from '../../http/urls.ts'
 import { usesSecret } from '../../protocol/clients/client.ts'
@@ -17,7 +17,7 @@ import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { type Notice, noticeOf } from '../../sessions/notice.ts'
-import { aboutClient, clientsFor, findNamedClient } from './area.ts'
+import { clientsFor, findNamedClient } from './area.ts'
 import { choicesFor, editFields as names } from './client-fields.ts'
 import { marksOf } from './clients-page.ts'
 
@@ -29,11 +29,7 @@ const versionOf = (client: RegisteredClient): string =>
     .update(JSON.stringify(metadataOf(client)))
     .digest('base64url')
 
-const showClient = (
-  context: OperatorContext,
-  client: RegisteredClient,
-  refused?: { readonly typed: TypedClient; readonly error: OAuthError },
-): void => {
+const showClient = (context: OperatorContext, client: RegisteredClient, refused?: RefusedClient): void => {
   const { server, person, notice } = context
   const { client_id, client_name, client_id_issued_at, client_secret_expires_at: expires } = client
   const about = aboutClient(client_id)
@@ -97,13 +93,15 @@ export const clientPage: OperatorPage = {
   show: async (context, query) => showClient(context, await findNamedClient(context, query)),
   acts: {
     save: act((context, client, form) => {
-      const typed = typedClient(form, names, choicesFor(context, client.grant_types))
-      const save = async (): Promise<Notice> => {
+      const choices = choicesFor(context, client.grant_types)
+      const save = async (typed: TypedClient): Promise<Notice> => {
         const changes = clientOfForm(typed, names, { ...withoutInternals(metadataOf(client)) })
         const saved = await clientsFor(context).update(client.client_id, changes, { ifUnchanged: client })
         return { kind: 'saved', secret: saved.client_secret }
       }
-      return unlessRefused(save, (error) => showClient(context, client, { typed, error }))
+      return submitClientForm(form, { names, choices }, save, (refused) =>
+        showClient(context, client, refused),
+      )
     }, true),
     rotate: act(async (context, client) => {
       const rotated = await clientsFor(context).rotateSecret(client.client_id)

@@ -1,6 +1,7 @@
 import type { OperatorPage } from '../../endpoints/operator-page.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
 import { countUsageOfClient } from '../../repositories/index.ts'
-import { aboutClient, clientsFor, findNamedClient } from './area.ts'
+import { clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to delete a client, and deletes it. */
 export const deleteClientPage: OperatorPage = {

@@ -2,7 +2,7 @@ import { connectedClientsPage } from '../../account/connected-clients.ts'
 import { disconnectClient } from '../../account/disconnect-client.ts'
 import { revokeAllOf } from '../../account/user-lifecycle.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { iso, pageNumberOf } from '../../endpoints/page-values.ts'
+import { iso, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { PageModels } from '../../pages/page-models.ts'
@@ -45,8 +45,7 @@ const clientsOf = async (
   asked: number,
 ): Promise<Pick<ShownUser, 'clients' | 'previousUrl' | 'nextUrl'>> => {
   const { server } = context
-  const { clients, number, isLast } = await connectedClientsPage(server, subject, asked, 'en')
-  const pageUrl = (page: number): string => ownPath(server, path, { subject, page: String(page) })
+  const { clients, ...page } = await connectedClientsPage(server, subject, asked, 'en')
   return {
     clients: clients.map(({ clientId, organization, name, scopes, since, lastUsed, sessions }) => ({
       name,
@@ -62,8 +61,7 @@ const clientsOf = async (
         'remove',
       ),
     })),
-    previousUrl: number > 1 ? pageUrl(number - 1) : undefined,
-    nextUrl: isLast ? undefined : pageUrl(number + 1),
+    ...pageLinks(server, path, page, { subject }),
   }
 }
 

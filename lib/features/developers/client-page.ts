@@ -1,4 +1,5 @@
 import { clientAdministration } from '../../clients/administration.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -10,7 +11,6 @@ import { stateOf } from './list-page.ts'
 import type { DeveloperNotice } from './models.ts'
 import type { DeveloperOption } from './option.ts'
 import {
-  aboutClient,
   clientPath,
   type DeveloperPageContext,
   developerPage,

@@ -3,11 +3,11 @@ import {
   clientForm,
   clientOfForm,
   maxClientForm,
+  submitClientForm,
   type TypedClient,
   typedAs,
-  typedClient,
-  unlessRefused,
 } from '../../clients/client-form.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -18,7 +18,6 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import { toClient } from './client-page.ts'
 import type { DeveloperOption } from './option.ts'
 import {
-  aboutClient,
   clientPath,
   type DeveloperPageContext,
   developerPage,
@@ -81,16 +80,16 @@ export const newPage = (option: DeveloperOption): Endpoint<PageContext> =>
     acts: {
       create(context, form) {
         const { server, person } = context
-        const typed = typedClient(form, newFieldNames, choicesOf(option))
-        const isPublic = typed.token_endpoint_auth_method === 'none'
-        const register = async (): Promise<ActResult> => {
+        const register = async (typed: TypedClient): Promise<ActResult> => {
+          const isPublic = typed.token_endpoint_auth_method === 'none'
           const created = { fields: fieldsOf(typed), isPublic }
           const client = await registerDeveloperClient({ ...server, option }, person, created)
           // The list says that there are enough.
           if (client === undefined) return { path: listPath }
           return toClient(client.client_id, person.needsApproval ? 'sent' : 'created', client.client_secret)
         }
-        return unlessRefused(register, (error) => showNew(context, option, { typed, error }))
+        const read = { names: newFieldNames, choices: choicesOf(option) }
+        return submitClientForm(form, read, register, (refused) => showNew(context, option, refused))
       },
     },
   })
@@ -137,16 +136,16 @@ export const editPage = (option: DeveloperOption): Endpoint<PageContext> =>
       async save(context, form) {
         const { server, person } = context
         const { clientId } = (await findOwnClient(context, form)).client
-        const typed = typedClient(form, fieldNames, choicesOf(option))
         const revision = Number(form.optional(revisionField))
-        const change = async (): Promise<ActResult | undefined> => {
+        const change = async (typed: TypedClient): Promise<ActResult | undefined> => {
           const changed = { clientId, revision, fields: fieldsOf(typed) }
           const outcome = await changeDeveloperClient({ ...server, option }, person, changed)
           if (outcome !== 'stale') return toClient(clientId, outcome === 'waiting' ? 'sent' : 'saved')
           await showEdit(context, option, form, { typed, notice: 'stale' })
           return undefined
         }
-        return unlessRefused(change, (error) => showEdit(context, option, form, { typed, error }))
+        const read = { names: fieldNames, choices: choicesOf(option) }
+        return submitClientForm(form, read, change, (refused) => showEdit(context, option, form, refused))
       },
     },
   })

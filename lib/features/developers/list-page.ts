@@ -1,5 +1,5 @@
 import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
-import { pageNumberOf } from '../../endpoints/page-values.ts'
+import { aboutClient, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
@@ -7,7 +7,7 @@ import { type Client, clientName } from '../../protocol/clients/client.ts'
 import { findClients } from '../../repositories/index.ts'
 import type { DeveloperClientState } from './models.ts'
 import type { DeveloperOption } from './option.ts'
-import { aboutClient, clientPath, type DeveloperPageContext, developerPage, listPath } from './page.ts'
+import { clientPath, type DeveloperPageContext, developerPage, listPath } from './page.ts'
 import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './table.ts'
 
 /** Clients on one page of the list. */
@@ -48,7 +48,6 @@ const showList = async (
     const url = ownPath(server, clientPath, aboutClient(clientId))
     return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
   })
-  const pageUrl = (page: number): string => ownPath(server, listPath, { page: String(page) })
   context.send('developer', {
     username: person.user.username,
     clients: cards,
@@ -56,8 +55,7 @@ const showList = async (
     ...(notice?.kind === 'deleted' && { notice: 'deleted' as const }),
     signOutUrl: ownPath(server, '/logout'),
     otherPages: otherAccountPages(server, 'developer'),
-    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
-    ...(number < pages && { nextUrl: pageUrl(number + 1) }),
+    ...pageLinks(server, listPath, { number, isLast: number === pages }),
   })
 }
 

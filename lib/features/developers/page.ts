@@ -62,9 +62,6 @@ export interface OwnClient {
   readonly client: ClientRecord
 }
 
-/** Names a client in URLs and forms. */
-export const aboutClient = (clientId: string): { readonly client_id: string } => ({ client_id: clientId })
-
 /**
  * The client that a URL or form names.
  *
