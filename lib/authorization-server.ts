@@ -273,7 +273,7 @@ export const createAuthorizationServer = (
     closing: closing.signal,
     close: async () => {
       closing.abort()
-      // Its statements would ask a pool that the host closes next, which never answers.
+      // Its statements would wait for a pool that the host closes next, and never get an answer.
       await starting?.catch(() => {})
       // Background work may begin more of it, as by its events.
       while (background.size > 0) await Promise.all(background)

@@ -26,8 +26,8 @@ export interface Mount {
 }
 
 /**
- * How bad a finding is: an `error` makes requests fail or is a hole, a `warning` is probably one of the two, and a `note`
- * is worth a look.
+ * How bad a finding is. An `error` breaks requests or security, a `warning` probably does, and a `note` is worth a
+ * look.
  */
 export type Level = 'error' | 'warning' | 'note'
 

@@ -37,7 +37,7 @@ export interface UserData {
 
 /** Access tokens of a form of their own. */
 export interface TokenKind {
-  /** Whether a value has the form of such a token. It decides alone: no other kind is asked. */
+  /** Whether a value has the form of such a token. If so, no other kind is tried. */
   matches(value: string): boolean
   /** Verifies a token for no resource. @returns undefined if it is not valid */
   verify(server: AuthorizationServer, value: string): Promise<TokenWithUser | undefined>
@@ -69,7 +69,7 @@ export interface SignInMethod {
   attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
 }
 
-/** A step between the right password and the login. */
+/** A step after the password, before the login. */
 export interface SignInStep {
   /** Whether a user needs the step for a login that should have one of these levels. */
   isNeeded(context: PageContext, user: User, acrValues: readonly string[]): Promise<boolean>

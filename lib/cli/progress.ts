@@ -18,7 +18,7 @@ const pauseElsewhere = 10_000
 const startOfLine = '\r'
 const eraseLine = '\r\u001B[K'
 
-/** Says how far the work is. Call it at each step. */
+/** Reports progress. Call it at each step. */
 export type Say = (text: string) => void
 
 /**

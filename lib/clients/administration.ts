@@ -160,8 +160,8 @@ export interface AdministrationContext extends Pick<ClientRegistry, 'database' |
   ready(): Promise<unknown>
   /** The server, which fetches logos; absent on the command line. */
   readonly logos?: LogoContext
-  /** The operator who acts, and their request. */
-  readonly by?: { readonly actor: string | undefined; readonly info: RequestInfo }
+  /** The operator who acts, or the user who owns the client, and their request. */
+  readonly by?: { readonly actor?: string | undefined; readonly subject?: string; readonly info: RequestInfo }
 }
 
 /** A stored client as hosts see it. */
@@ -236,9 +236,13 @@ const rotate = async (
 export const clientAdministration = (context: AdministrationContext): ClientAdministration => {
   const { database, now, installed, options, events, ready } = context
   const registry = { database, now, installed, registrable: registrableOf(options) }
-  const { actor, info } = context.by ?? {}
+  const { actor, subject, info } = context.by ?? {}
   const announce = (type: ClientEvent, clientId: string): void =>
-    events.announce(type, info, { clientId, ...(actor !== undefined && { actor }) })
+    events.announce(type, info, {
+      clientId,
+      ...(actor !== undefined && { actor }),
+      ...(subject !== undefined && { subject }),
+    })
 
   const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
     if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {

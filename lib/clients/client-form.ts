@@ -68,11 +68,7 @@ const linesOf = (typed: string): string[] =>
  *
  * @throws OAuthError `invalid_request` if a value is repeated or too long
  */
-export const typedClient = (
-  form: Parameters,
-  names: ClientFieldNames,
-  choices: ClientFieldChoices,
-): TypedClient =>
+const typedClient = (form: Parameters, names: ClientFieldNames, choices: ClientFieldChoices): TypedClient =>
   Object.fromEntries(
     names.map((name) => {
       const kind = kinds[name]
@@ -165,7 +161,7 @@ const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldN
 }
 
 /** Whether an error says that the form must be corrected. */
-export const isFormError = (error: unknown): error is OAuthError =>
+const isFormError = (error: unknown): error is OAuthError =>
   error instanceof OAuthError &&
   (error.code === 'invalid_client_metadata' || error.code === 'invalid_redirect_uri')
 
@@ -207,4 +203,32 @@ export const clientForm = ({
     }
   })
   return { inputs, ...(error && { error: error.message }), ...(refused && { refused }) }
+}
+
+/** A form that must be corrected. */
+export interface RefusedClient {
+  readonly typed: TypedClient
+  readonly error: OAuthError
+}
+
+/**
+ * Does what a form says, or shows it again to be corrected.
+ *
+ * @param form as it was posted
+ * @returns undefined if it was shown again
+ */
+export const submitClientForm = async <T>(
+  form: Parameters,
+  { names, choices }: { readonly names: ClientFieldNames; readonly choices: ClientFieldChoices },
+  work: (typed: TypedClient) => Promise<T>,
+  showAgain: (refused: RefusedClient) => void | Promise<void>,
+): Promise<T | undefined> => {
+  const typed = typedClient(form, names, choices)
+  try {
+    return await work(typed)
+  } catch (error) {
+    if (!isFormError(error)) throw error
+    await showAgain({ typed, error })
+    return undefined
+  }
 }

@@ -5,7 +5,7 @@ import type { Database, Result, Value } from './types.ts'
 /** Milliseconds to wait for a connection, and then for the answer; both together stay below ten seconds. */
 const timeoutMs = 5000
 
-/** Borrows a connection from the pool; one that comes after the timeout goes back. */
+/** Borrows a connection from the pool. One that arrives after the timeout goes straight back. */
 const acquire = ({ knex: { client } }: Database): Promise<unknown> => {
   const acquiring: Promise<unknown> = client.acquireConnection()
   return withTimeout(acquiring, timeoutMs, () => {
@@ -54,9 +54,9 @@ export const execute = (
 }
 
 /**
- * Waits for work, but no longer than a time limit. A result that comes later is discarded.
+ * Waits for work up to a time limit, and discards a later result.
  *
- * @param work what to wait for; it goes on after the timeout
+ * @param work what to wait for; the timeout does not stop it
  * @param milliseconds the time limit
  * @param onTimeout returns the result to use instead, or throws the error
  * @returns the result of the work, or of `onTimeout`
@@ -87,7 +87,7 @@ export const withTimeout = <T>(work: PromiseLike<T>, milliseconds: number, onTim
 const maxAttempts = 4
 
 /**
- * Runs work, and again at most three times when it loses against other work, after longer and longer random pauses.
+ * Runs work. If it loses a race, tries again up to three times, after growing random pauses.
  *
  * @param mayRetry whether an error means that the work lost
  * @throws OAuthError `temporarily_unavailable` with the last error as its cause, or an OAuthError of the work

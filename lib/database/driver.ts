@@ -83,7 +83,7 @@ const postgresql = ({
         return await run(connection, sql, bindings)
       } catch (error) {
         if (!mayBeOutdated(error)) throw error
-        // Each connection prepares a statement with another name anew.
+        // Each connection prepares a statement again if its name is new.
         names.set(sql, statementName(`${nameOf(sql)} ${sql}`))
         return run(connection, sql, bindings)
       }
@@ -139,7 +139,7 @@ export const driverOf = (knex: Knex, options: DriverOptions = {}): Driver => {
 /** @returns Knex's name of the driver */
 export const driverName = (knex: Knex): string => String(knex.client.driverName)
 
-/** The settings that Knex read from a configuration, also if it was a URL; undefined if a function returns them. */
+/** The settings that Knex read from a configuration or a URL; undefined if a function returns them. */
 export const connectionSettings = (knex: Knex): object | undefined => knex.client.connectionSettings
 
 const silent = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }

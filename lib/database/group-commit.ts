@@ -7,7 +7,7 @@ type QueueingDatabase = Database & { readonly writes: PendingWrite[] }
 
 export const hasQueue = (db: Database): db is QueueingDatabase => db.writes !== undefined
 
-/** The most writes that share a transaction; the others wait for the next. */
+/** The most writes that share a transaction. The rest wait for the next one. */
 const maxBatch = 32
 
 /**
@@ -28,7 +28,7 @@ export const commitTogether = <T>(
     if (db.writes.length === 1) setImmediate(gather, db, 0)
   })
 
-/** Commits when a turn of the event loop has brought no further write: each one that joins saves a wait for the disk. */
+/** Commits once a turn of the event loop brings no new write. Each write that joins saves a wait for the disk. */
 const gather = (db: QueueingDatabase, before: number): void => {
   const { length } = db.writes
   if (length > before && length < maxBatch) setImmediate(gather, db, length)
@@ -71,7 +71,7 @@ const commitOn = async (db: Database, connection: unknown, batch: readonly Pendi
   for (const answer of answers) answer()
 }
 
-/** The database for one write, on a connection where nothing has to be begun. */
+/** The database for one write, on a connection whose transaction is already open. */
 const joined = (db: Database, connection: unknown): Database & { readonly transaction: Transaction } => ({
   ...db,
   transaction: { connection, last: Promise.resolve(), isOver: false },

@@ -12,7 +12,7 @@ export class RolledBack<T> {
 }
 
 /**
- * Does all of the work on this connection, or nothing of it.
+ * Does all of the work on this connection, or none.
  *
  * @throws the driver's error, or the error of the work
  */
@@ -41,7 +41,7 @@ export const inTransaction = async <T>(
   }
 }
 
-/** Closes a connection that cannot even roll back, unless SQLite has already rolled back by itself. */
+/** Closes a connection that cannot roll back, unless SQLite has already rolled back on its own. */
 const rollBack = async (db: Database, { connection, last, failure }: Transaction): Promise<void> => {
   await last
   if (needsReconnect(failure)) return

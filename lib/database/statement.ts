@@ -23,8 +23,8 @@ type Build<Values> = (
 ) => Knex.QueryBuilder | Knex.Raw
 
 /**
- * SQLite plans a join anew whenever a value is bound that its planner looks at, which takes several times as long as the
- * read. It does not look at an expression, and `+?` is the value itself (https://sqlite.org/queryplanner-ng.html#qpsg).
+ * SQLite plans a join again for each bound value that its planner looks at, which costs several times the read itself.
+ * It does not look at an expression, and `+?` is the value itself (https://sqlite.org/queryplanner-ng.html#qpsg).
  */
 const placeholders = <Values>({ driver, knex }: Database): Placeholders<Values> =>
   new Proxy({} as Placeholders<Values>, {

@@ -9,7 +9,7 @@ import type { Database, Result, Value } from './types.ts'
 const lostRace = (error: unknown): boolean => isRetryable(error) || isUniqueViolation(error)
 
 /**
- * Does all of the work or nothing of it. Work that loses against other work is rolled back and runs again, so it must
+ * Does all of the work or none. Work that loses a race is rolled back and runs again, so it must
  * consist of statements only; host code and signatures come before it.
  *
  * @param work gets the database to run its statements on; in a transaction that is already open, it joins that one
@@ -40,11 +40,11 @@ export const transaction = async <T>(
   )
 }
 
-/** An update that has to touch a row, and the obstacle if it touches none. */
+/** An update that must touch a row, and what to report if it does not. */
 export type Condition<Obstacle> = readonly [Obstacle, Write]
 
 /**
- * Writes something if all conditions hold, and otherwise uses nothing up: with one statement on PostgreSQL, and with the
+ * Writes if all conditions hold, and otherwise uses nothing up: with one statement on PostgreSQL, and with the
  * same statements in a transaction elsewhere.
  *
  * @param conditions in order; those before the last one only lock or refresh a row, because PostgreSQL keeps what they wrote

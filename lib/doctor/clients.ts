@@ -4,7 +4,7 @@ import { type Client, isPublic } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import { listClients } from '../repositories/clients.ts'
 
-/** Domains of tunnels, and names that resolve to any address: anyone may have such a host tomorrow. */
+/** Domains of tunnels, and names that resolve to any address. Anyone could own such a host tomorrow. */
 const borrowed =
   /\.(?:ngrok\.io|ngrok\.app|ngrok\.dev|ngrok-free\.(?:app|dev)|trycloudflare\.com|loca\.lt|localhost\.run|serveo\.net|nip\.io|sslip\.io|xip\.io|lvh\.me)$/
 

@@ -13,7 +13,7 @@ export { type Diagnosis, diagnoseConfiguration } from './diagnosis.ts'
 export { openMount, UnreachableError } from './mount.ts'
 
 /**
- * Checks what is stored. Without a current schema, only the schema is checked.
+ * Checks what is stored, or only the schema if it is not up to date.
  *
  * @throws OAuthError `temporarily_unavailable` if the database does not answer
  */

@@ -37,7 +37,7 @@ const aboutUser = (
   }
 }
 
-/** Says once for each client why its resource server refuses every token. The answer itself tells nothing. */
+/** Logs once per client why its resource server refuses every token. The answer itself says nothing. */
 const warnOfForeignToken = (server: AuthorizationServer, { clientId }: Client): undefined => {
   server.warnOnce(
     `client ${clientId} asked /introspect about a valid token of another client and got active: false, because a client ` +

@@ -119,7 +119,8 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
   const openSession = sessionOpener(server)
   return {
     async open(incoming, { usesSession = () => true, maxForm = maxPageForm }) {
-      // A code would expire unused, and a logout would surprise. The browser asks again when the user follows the link.
+      // A code would expire unused, and a logout would surprise the user. The browser asks again when the user follows
+      // the link.
       if (isPrefetch(incoming.req)) {
         sendEmpty(incoming.res, 503, { 'Cache-Control': 'no-store' })
         return undefined

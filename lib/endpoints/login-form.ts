@@ -23,7 +23,7 @@ const maxFieldLength = 16_384
 export const hasTypedNames = ({ options: { users } }: AuthorizationServer): boolean =>
   users === undefined || isUserMapping(users)
 
-/** The login form in one place: for a pending request, or for the user alone. */
+/** Where the login form stands: at a pending request, or on a page of the account. */
 export interface LoginPage {
   /** Makes what only the form shows. */
   form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods'>

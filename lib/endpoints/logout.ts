@@ -41,7 +41,7 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   // A disabled client is neither named nor linked, as if it were not registered.
   const client = found?.disabledAt === null ? found : undefined
   const redirectUri = parameters.optional('post_logout_redirect_uri')
-  // Without a client nothing says that the URI is registered. It is ignored, and the user is asked.
+  // Without a client, the URI cannot be registered. It is ignored, and the user is asked.
   if (redirectUri === undefined || clientId === undefined)
     return { client, hint, location: undefined, onward: {} }
   assertPostLogoutRedirectUri(redirectUri, client)
@@ -124,7 +124,7 @@ const finish = async (context: PageContext, { client, location, onward }: Logout
   const frames = await frontChannelUrls(server, ended)
   if (location !== undefined && frames.length === 0) return sendRedirect(res, location)
   if (location === undefined && !isAtHost) return showDone(context, client, { frames })
-  // This request may hold what the host read before its session was emptied. A new one shows what is true.
+  // The host may have read its session before it was emptied. A new request shows the current state.
   const url = donePath(context, client, onward)
   if (frames.length === 0) return redirectToPage(res, url)
   context.send('return', { url, frames }, { frames, redirectUri: location })

@@ -1,3 +1,5 @@
+import type { ServerSetup } from '../authorization-server.ts'
+import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 
 /** A time as pages show it: ISO 8601 of epoch seconds. */
@@ -8,3 +10,20 @@ export const pageNumberOf = (parameters: Parameters): number => {
   const page = parameters.optional('page') ?? '1'
   return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }
+
+/** The links of a list that has several pages to the pages beside this one. */
+export const pageLinks = (
+  server: ServerSetup,
+  path: string,
+  { number, isLast }: { readonly number: number; readonly isLast: boolean },
+  query: Readonly<Record<string, string>> = {},
+): { previousUrl?: string; nextUrl?: string } => {
+  const url = (page: number): string => ownPath(server, path, { ...query, page: String(page) })
+  return {
+    ...(number > 1 && { previousUrl: url(number - 1) }),
+    ...(!isLast && { nextUrl: url(number + 1) }),
+  }
+}
+
+/** Names a client in URLs and forms. */
+export const aboutClient = (clientId: string): { readonly client_id: string } => ({ client_id: clientId })

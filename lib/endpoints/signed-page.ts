@@ -2,12 +2,13 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { redirectToPage } from '../http/send.ts'
+import { sendPage } from '../http/send-page.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
-import { leaveNotice, type Notice, takeNotice } from '../sessions/notice.ts'
+import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { showAccountLogin, submitAccountLogin } from './account/account-login.ts'
 
 /** Hidden fields by name. */
@@ -22,7 +23,7 @@ export interface Person {
 /** A signed page as its handlers see it. */
 export interface SignedContext<P extends Person> extends PageContext {
   readonly person: P
-  /** The notice that the last act left for this page. It is shown once. */
+  /** The notice that the last act left for this page. */
   readonly notice: Notice | undefined
   /**
    * A form that the page shows. Unless the form has one act only, its buttons have the name `decision` and the name of an
@@ -38,8 +39,9 @@ export interface SignedContext<P extends Person> extends PageContext {
 export interface ActResult {
   /** Below the mount. @default the same page */
   readonly path?: string
+  /** Of a notice for a page that is about something: the `fields` of that page. */
   readonly query?: Fields
-  readonly notice?: Notice
+  readonly notice?: Notice | undefined
 }
 
 type Act<P extends Person> = (
@@ -55,6 +57,10 @@ export interface SignedPage<P extends Person> {
   readonly fields?: readonly string[]
   /** The most bytes of a form. @default 16384 */
   readonly maxForm?: number
+  /** The only language of the page. @default that of the browser */
+  readonly language?: string
+  /** Whether a notice stays until the next act, so that a reload shows it again. @default it is shown once */
+  readonly keepsNotice?: boolean
   /** Lets the person in, or answers the request and returns undefined. */
   admit(context: PageContext, fields: Fields): Promise<P | undefined>
   show(context: SignedContext<P>, query: Parameters): Promise<void> | void
@@ -72,8 +78,9 @@ const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
     }),
   )
 
-/** Notices are for one person, on one page. */
-const noticesOf = (path: string, { id }: Person): string => JSON.stringify([path, id])
+/** Notices are for one person, on one page about one thing. */
+const noticesOf = (path: string, { id }: Person, fields: Fields): string =>
+  JSON.stringify([path, id, Object.entries(fields)])
 
 /**
  * An endpoint with a page and the forms on it.
@@ -82,28 +89,39 @@ const noticesOf = (path: string, { id }: Person): string => JSON.stringify([path
  * signedPage({ path: '/admin/keys', admit, show, acts: { rotate: async (context) => ({ notice: { kind: 'rotated' } }) } })
  */
 export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<PageContext> => {
-  const { path, fields: names = [], acts = {}, maxForm, admit, show, signIn } = page
-  const aboutOf = ({ id }: P, fields: Fields): string[] => [id, ...Object.entries(fields).flat()]
+  const { path, fields: names = [], acts = {}, maxForm, language, keepsNotice, admit, show, signIn } = page
+  const aboutOf = ({ id }: P, fields: Fields, decision?: string): string[] => [
+    id,
+    ...Object.entries(fields).flat(),
+    ...(decision === undefined ? [] : [decision]),
+  ]
 
   const signed = (context: PageContext, person: P, notice?: Notice): SignedContext<P> => ({
     ...context,
+    ...(language !== undefined && {
+      language,
+      send: (name, model, options) => sendPage(context, language, name, model, options),
+    }),
     person,
     notice,
-    form: (fields = {}, decision = undefined) => ({
+    form: (fields = {}, decision?: string) => ({
       action: ownPath(context.server, path),
       hidden: {
         ...fields,
         ...(decision !== undefined && { decision }),
-        csrf_token: formToken(context, aboutOf(person, fields)),
+        csrf_token: formToken(context, aboutOf(person, fields, decision)),
       },
     }),
   })
 
   const get = async (context: PageContext): Promise<void> => {
     const query = queryParameters(context.req)
-    const person = await admit(context, fieldsIn(query, names))
+    const fields = fieldsIn(query, names)
+    const person = await admit(context, fields)
     if (person === undefined) return
-    await show(signed(context, person, takeNotice(context, noticesOf(path, person))), query)
+    const notice = readNotice(context, noticesOf(path, person, fields))
+    if (notice && !keepsNotice) clearNotice(context)
+    await show(signed(context, person, notice), query)
   }
 
   const post = async (context: PageContext): Promise<void> => {
@@ -113,50 +131,78 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     if (signIn && !form.has('decision')) return signIn(context, fieldsIn(queryParameters(req), names))
     const person = await admit(context, fields)
     if (person === undefined) return
-    submittedForm(context, aboutOf(person, fields))
-    const decision = form.required('decision')
+    const decision = form.optional('decision') ?? ''
+    // A form has the token of its only act, or that of all acts.
+    submittedForm(context, aboutOf(person, fields, decision), aboutOf(person, fields))
     const act = Object.hasOwn(acts, decision) ? acts[decision] : undefined
     if (act === undefined)
       throw new OAuthError('invalid_request', `decision must be one of: ${Object.keys(acts).join(', ')}`)
     const result = await act(signed(context, person), form)
     if (result === undefined) return
     const { path: next = path, query = {}, notice } = result
-    if (notice) leaveNotice(context, noticesOf(next, person), notice)
+    if (notice) leaveNotice(context, noticesOf(next, person, query), notice)
+    else clearNotice(context)
     redirectToPage(res, ownPath(server, next, query))
   }
 
-  return { path, maxForm, methods: { GET: get, POST: post } }
+  return { path, maxForm, methods: { GET: get, ...((page.acts || signIn) && { POST: post }) } }
 }
 
 /** A user who is signed in. */
 export interface SignedInUser extends Person, ActiveLogin {}
 
-/** A page of the user's account. */
-export interface AccountPageOptions
-  extends Pick<SignedPage<SignedInUser>, 'path' | 'fields' | 'maxForm' | 'show' | 'acts'> {
+/** Which users a page of the account lets in. */
+interface AccountAccess {
+  readonly path: string
   /** Seconds: only a user who has signed in within them may use the page. @default any login will do */
   readonly recent?: number
   /** Lets a user in whose login is good enough otherwise. @default everyone */
   allows?(context: PageContext, user: ActiveLogin): Promise<boolean>
 }
 
+/** A page of the user's account. */
+export interface AccountPage<P extends Person>
+  extends AccountAccess,
+    Omit<SignedPage<P>, 'admit' | 'signIn'> {}
+
+/** Lets in a user who is signed in. Others see the form to sign in, and go on from it. */
+const admitUser = async (
+  context: PageContext,
+  { path, recent, allows }: AccountAccess,
+  fields: Fields,
+): Promise<SignedInUser | undefined> => {
+  const { server, req, res } = context
+  const active = await activeLogin(context)
+  const current = recent === undefined ? active : await recentLogin(context, active, recent)
+  if (current && ((await allows?.(context, current)) ?? true))
+    return { ...current, id: current.login.subject }
+  if (req.method === 'POST') redirectToPage(res, ownPath(server, path, fields))
+  else await showAccountLogin(context, path, active, fields)
+  return undefined
+}
+
+/**
+ * A page of the account for users whom the feature lets in.
+ *
+ * @param admit lets the user in as the person of the page, or answers the request and returns undefined
+ */
+export const accountPageFor = <P extends Person>(
+  page: AccountPage<P>,
+  admit: (context: PageContext, user: SignedInUser) => Promise<P | undefined>,
+): Endpoint<PageContext> =>
+  signedPage<P>({
+    ...page,
+    async admit(context, fields) {
+      const user = await admitUser(context, page, fields)
+      return user && admit(context, user)
+    },
+    signIn: (context, fields) => submitAccountLogin(context, page.path, fields),
+  })
+
 /**
  * A page of the user's account. Others see the form to sign in there, and go on from it.
  *
  * @example accountPage({ path: '/account/tokens/new', recent: 600, show, acts: { create } })
  */
-export const accountPage = ({ recent, allows, ...page }: AccountPageOptions): Endpoint<PageContext> =>
-  signedPage<SignedInUser>({
-    ...page,
-    async admit(context, fields) {
-      const { server, req, res } = context
-      const active = await activeLogin(context)
-      const current = recent === undefined ? active : await recentLogin(context, active, recent)
-      if (current && ((await allows?.(context, current)) ?? true))
-        return { ...current, id: current.login.subject }
-      if (req.method === 'POST') redirectToPage(res, ownPath(server, page.path, fields))
-      else await showAccountLogin(context, page.path, active, fields)
-      return undefined
-    },
-    signIn: (context, fields) => submitAccountLogin(context, page.path, fields),
-  })
+export const accountPage = (page: AccountPage<SignedInUser>): Endpoint<PageContext> =>
+  accountPageFor(page, async (_, user) => user)

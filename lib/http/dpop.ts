@@ -43,7 +43,7 @@ export const usageChecksOf = (server: ServerSetup): ProofChecks | undefined => {
   return checks && inMemory ? { ...checks, isFirstUse: server.usedProofs } : checks
 }
 
-/** What a proof must be bound to, beside the method of the request. */
+/** What a proof must be bound to, in addition to the method of the request. */
 interface ProofTarget {
   /** The URLs, without query, by which the request may have been made. */
   readonly urls: readonly string[]

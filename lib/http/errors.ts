@@ -83,7 +83,7 @@ export const sendJsonError = (
   more: Readonly<Record<string, string>> = {},
 ): void => sendJson(res, { error: code, error_description: message, ...more }, { status, headers })
 
-/** Answers that are a step of the protocol: the client goes on. */
+/** Errors that are a normal step of the protocol, after which the client continues. */
 const steps: readonly ErrorCode[] = ['authorization_pending', 'slow_down', 'use_dpop_nonce']
 
 /** An error of an API endpoint. If events are stored, it has the id by which `latchkey explain` finds the reason. */

@@ -8,7 +8,7 @@ import type { Context } from './context.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** RFC 6749 Appendix B. In another charset, a filter in front of us could not read what the form says. */
+/** RFC 6749 Appendix B. A filter in front of us could not read a form in another charset. */
 export const isUtf8 = (type = formType): boolean =>
   type === formType ||
   [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>

@@ -69,8 +69,8 @@ export const endLoginsOfBrowser = async (
 const maxLogins = 20
 
 /**
- * Settles what else is logged in in the browser of a new login. Earlier logins of the same user stay, so that their
- * clients hear of the logout; logins of another user end, and the oldest that are too many.
+ * Decides what happens to the other logins in the browser of a new one. Earlier logins of the same user stay, so that
+ * their clients hear of the logout. Logins of another user end, and so do the oldest beyond the limit.
  */
 const settleOthers = async (
   { server, info }: PageContext,
@@ -88,7 +88,7 @@ const settleOthers = async (
     await moveLogins(server.database, { from, to: browser.hash, subject })
 }
 
-/** The share of the idle lifetime after which a visit is written: one minute of half an hour. */
+/** A visit is written only after this share of the idle lifetime: one minute of half an hour. */
 const share = 1 / 30
 
 /** When a session ends without a further visit, in epoch seconds. A session of the host has an idle end of its own. */

@@ -1,26 +1,9 @@
-import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
 import { authenticationCode, isEqual } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
-
-/** What a form is for. The token of one form is invalid on every other. */
-export interface FormPurpose {
-  /** Names the form, or the page that it is on. */
-  readonly action: string
-  /** What the form is about: the id of a pending request, a logout request, the client to remove. */
-  readonly about: string
-  readonly browser: Pick<Browser, 'secret'>
-}
-
-const tokenUnder = (secret: string, { action, about, browser }: FormPurpose): string =>
-  authenticationCode(secret, 'csrf', [action, about, browser.secret])
-
-/** The hidden field that proves that a form is ours and was given to this browser for this purpose. */
-export const csrfToken = (server: ServerSetup, purpose: FormPurpose): string =>
-  tokenUnder(server.options.secrets[0], purpose)
 
 const forbidden = (received: string): OAuthError =>
   new OAuthError('invalid_request', 'the form was not sent by our own page', {
@@ -34,20 +17,6 @@ const isCrossSite = ({ server, req }: Incoming): boolean => {
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
   const { origin } = req.headers
   return origin !== undefined && origin !== 'null' && origin !== new URL(server.issuer).origin
-}
-
-/**
- * Refuses a form that another site made the browser send.
- *
- * @param purpose undefined for a browser without our cookie: it never got a form
- * @throws OAuthError `invalid_request` with status 403
- */
-export const assertCsrf = (context: Incoming, form: Parameters, purpose: FormPurpose | undefined): void => {
-  if (purpose === undefined) throw forbidden('a form of a browser without our cookie')
-  if (isCrossSite(context)) throw forbidden('a form of another site')
-  const token = form.optional('csrf_token') ?? ''
-  const matches = context.server.options.secrets.map((secret) => isEqual(tokenUnder(secret, purpose), token))
-  if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
 }
 
 /** What a form is about, in words that are the same when it comes back. */
@@ -71,10 +40,11 @@ const codeUnder = (
 /**
  * Reads a form that has the token of {@link formToken}.
  *
+ * @param abouts what the form may be about
  * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it was given to
  *   another browser or is about something else
  */
-export const submittedForm = (context: Incoming, about: About): Parameters => {
+export const submittedForm = (context: Incoming, ...abouts: readonly About[]): Parameters => {
   const { server, req } = context
   const form = formParameters(req)
   // A form of another site carries no cookie. A new cookie would replace the browser's own.
@@ -82,8 +52,8 @@ export const submittedForm = (context: Incoming, about: About): Parameters => {
   if (browser === undefined) throw forbidden('a form of a browser without our cookie')
   if (isCrossSite(context)) throw forbidden('a form of another site')
   const token = form.optional('csrf_token') ?? ''
-  const matches = server.options.secrets.map((secret) =>
-    isEqual(codeUnder(secret, context, about, browser), token),
+  const matches = server.options.secrets.flatMap((secret) =>
+    abouts.map((about) => isEqual(codeUnder(secret, context, about, browser), token)),
   )
   if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
   return form

@@ -5,7 +5,7 @@ import { authenticationCode, isEqual, randomId } from '../keys/secrets.ts'
 import type { KnownDevice } from '../throttle/login-throttle.ts'
 import { maxLookupLength } from '../users/users.ts'
 
-/** Marks in one cookie; the one whose login is the longest ago is dropped first. */
+/** The most marks in one cookie. The mark with the oldest login is dropped first. */
 const maxMarks = 5
 /** Seconds; a year. */
 const lifetime = 31_536_000
@@ -19,7 +19,7 @@ export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: strin
   return authenticationCode(pairwiseSalt, 'login name', [name.normalize('NFKC').trim().toLowerCase()])
 }
 
-/** A login in this browser: the name exactly as it was typed, and the user that it turned out to be. */
+/** A login in this browser: the name exactly as typed, and the user it belongs to. */
 interface Mark {
   readonly id: string
   readonly nameCode: string

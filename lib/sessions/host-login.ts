@@ -20,7 +20,7 @@ export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | u
   if (login && !isTime(login.authTime ?? server.now())) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
   }
-  // Such a login would satisfy every max_age until its time has come.
+  // Such a login would satisfy every max_age until that time.
   if (login?.authTime !== undefined && login.authTime > server.now() + maxAhead) {
     throw new Error('latchkey: login.current must not return an authTime in the future; is it a local time?')
   }
@@ -41,7 +41,7 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
 }
 
 /**
- * What requests have in common that report the same login of the host: the session that the browser named, else all of
+ * What requests that report the same login of the host have in common: the session that the browser named, else all of
  * its cookies. Parallel first requests have no session yet. Without cookies every request stands alone.
  */
 export const hostLoginHash = (

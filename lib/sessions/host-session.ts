@@ -6,7 +6,7 @@ import { sessionKey } from '../http/cookies.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
-// The only file that touches `req.session`: what express-session documents of it, and nothing else that it does.
+// The only file that touches `req.session`. It uses only what express-session documents.
 
 /** A session as express-session makes it. */
 interface ExpressSession {
@@ -70,7 +70,7 @@ const finished = async (
   try {
     await storeAnswer((done) => start(session, done))
   } catch (error) {
-    // Otherwise express-session would try to store it once more, and hold back the error page.
+    // Otherwise express-session would try to store it again, and hold back the error page.
     Object.assign(req, { session: undefined })
     throw error
   }

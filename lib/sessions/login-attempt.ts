@@ -69,7 +69,7 @@ export const attemptLogin = async (
   )
 }
 
-/** A user who has proved everything that they must. */
+/** A user who has completed every step of the sign-in. */
 export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'> {
   readonly user: User
   readonly proof?: Proof

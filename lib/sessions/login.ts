@@ -116,7 +116,7 @@ export interface Proof {
 }
 
 /**
- * Records that a user has just authenticated, in a new session.
+ * Stores the login of a user who has just authenticated, in a new session.
  *
  * @param proof how the user has authenticated; without it, with the password alone
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in

@@ -3,7 +3,9 @@ import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, openUnder, sealUnder } from '../keys/secrets.ts'
 import { boundBrowser } from './browser-binding.ts'
 
-/** What a form has led to. The page that the browser is redirected to says it, so that a reload sends no form again. */
+/**
+ * The outcome of a form. The browser is redirected to a page that shows it, so a reload does not send the form again.
+ */
 export interface Notice {
   /** Such as `saved`; each page has its own. */
   readonly kind: string
@@ -70,31 +72,8 @@ export const clearNotice = ({ server, req, res }: PageContext): void => {
     setCookie(server, res, { purpose: 'notice', value: '', maxAge: 0 })
 }
 
-/** Takes the notice for a page about this subject: a reload does not show it again. */
-export const takeNotice = (context: PageContext, about: string): Notice | undefined => {
-  const notice = readNotice(context, about)
-  if (notice !== undefined) clearNotice(context)
-  return notice
-}
-
-/** What an act has led to, for the page after it. */
-export interface Outcome {
-  /** Such as `saved`. */
-  readonly act: string
-  /** What it was about. */
-  readonly about?: string
-  /** A new secret, which is shown once. Only the server can read the cookie. */
-  readonly secret?: string
-  /** Epoch seconds until which the secret before it stays valid. */
-  readonly previousUntil?: number
-}
-
-/** Leaves what an act has led to for the next page about the same subject. */
-export const leaveOutcome = (context: PageContext, about: string, { act, ...outcome }: Outcome): void =>
-  leaveNotice(context, about, { kind: act, ...outcome })
-
-/** Takes what an act has led to: a reload does not show it again. */
-export const takeOutcome = (context: PageContext, about: string): Outcome | undefined => {
-  const { kind, ...notice } = takeNotice(context, about) ?? {}
-  return kind === undefined ? undefined : { act: kind, ...notice }
-}
+/** Which of these notices it is, if it is one of them. */
+export const noticeOf = <Kind extends string>(
+  notice: Notice | undefined,
+  kinds: readonly Kind[],
+): Kind | undefined => kinds.find((kind) => kind === notice?.kind)

@@ -73,6 +73,10 @@ describe('help', () => {
     [['client', 'list', 'shop'], 'unexpected argument shop'],
     [['client', 'rotate-secret'], 'client rotate-secret needs ID'],
     [['user', 'create', '--username', 'ada', '--password', 'pass-phrase'], '--password is not an option'],
+    [
+      ['keys', 'revoke', '-z9'],
+      '-z is not an option of latchkey keys revoke; if a value begins with a hyphen, write -- before it',
+    ],
     [['rollback'], 'add --yes'],
     [['client', 'delete', 'shop'], 'add --yes'],
     [['client', 'update', 'shop', '--metadata', '{'], '--metadata must be a JSON object'],

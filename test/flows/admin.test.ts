@@ -45,7 +45,7 @@ describe('refusals', () => {
 
   test.each(pages)('a browser without an administrator is refused at %s, by GET and POST', async (page) => {
     const stranger = new RawBrowser(host.app)
-    const answers = [await stranger.get(page), await stranger.post(page, { act: 'save' })]
+    const answers = [await stranger.get(page), await stranger.post(page, { decision: 'save' })]
     const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
     for (const [index, answer] of answers.entries()) {
       expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
@@ -119,7 +119,7 @@ describe('refusals', () => {
     await expectRefused([
       () => carol.post(action, fields, { 'sec-fetch-site': 'cross-site' }),
       () => carol.post(action, fields, { origin: 'https://evil.example' }),
-      () => carol.post(action, { ...fields, act: 'enable' }),
+      () => carol.post(action, { ...fields, decision: 'enable' }),
       () => carol.post(action, { ...fields, client_id: 'self' }),
       () => other.post(action, fields),
     ])

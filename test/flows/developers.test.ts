@@ -349,7 +349,10 @@ describe('clients of others', () => {
       for (const clientId of [his.clientId, 'web', 'unknown-client', '', `${own.clientId} `]) {
         expectErrorPage(await agent.open(at(page, clientId)), 404)
         for (const form of forms)
-          expectErrorPage(await agent.post(at(page, clientId), { ...form, ...fields }), 403)
+          expectErrorPage(
+            await agent.post(`${root}/${page}`, { ...form, ...fields, client_id: clientId }),
+            403,
+          )
       }
     }
     expect(await clientOf(his.clientId)).toEqual(before)

@@ -72,6 +72,17 @@ test.each([
   expect((await introspect(host, tokens.access_token)).body).toEqual({ active: false })
 })
 
+test.each([
+  ['with rotation', web],
+  ['without rotation', kept],
+])('a refresh token %s whose family is revoked meanwhile gets no tokens', async (_, client) => {
+  const tokens = await tokensFor(host, { client_id: client.client_id }, client)
+  const before = await stored()
+  meanwhile = () => table('authorizations').update({ revoked_at: 1 })
+  expectError(await refresh(host, tokens.refresh_token, client), 400, 'invalid_grant')
+  expect(await stored()).toEqual(before)
+})
+
 test('a request that was answered meanwhile is finished', async () => {
   const browser = new RawBrowser(host.app)
   const page = await consentPage(browser, {})

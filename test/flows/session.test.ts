@@ -22,8 +22,11 @@ const web = { client_id: 'web', scope: 'openid', state: 's' }
 const request = authorizeUrl(web)
 const silent = authorizeUrl({ ...web, prompt: 'none' })
 const renewed = authorizeUrl({ ...web, prompt: 'login' })
-const expectSignedOut = async (agent: RawBrowser): Promise<void> =>
+/** Two statements find the login of a session: one for clients, one for the pages of the account. */
+const expectSignedOut = async (agent: RawBrowser): Promise<void> => {
+  expect((await agent.get('/oauth/account')).html).toContain('id="password"')
   expectErrorRedirect(await agent.get(silent), 'login_required', { state: 's' })
+}
 const signedIn = async ({ app }: Host): Promise<RawBrowser> => {
   const agent = new RawBrowser(app)
   codeOf(await agent.grant(request))

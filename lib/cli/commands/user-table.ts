@@ -7,7 +7,7 @@ export interface UserTable {
   readonly claims: Readonly<Record<string, string>>
 }
 
-/** Usual names of columns, the most usual first. */
+/** Common names of columns, the most common first. */
 const usualNames = {
   id: ['id', 'user_id', 'uuid', 'userId'],
   username: ['email', 'username', 'login', 'email_address', 'user_name', 'userName'],

@@ -7,7 +7,7 @@ import { ownPath } from '../../http/urls.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { findClient } from '../../repositories/index.ts'
-import { iso, pageNumberOf } from '../page-values.ts'
+import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
 import { otherAccountPages } from './account-pages.ts'
 import {
@@ -27,12 +27,7 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
 const showClients = async (context: SignedContext<SignedInUser>, parameters: Parameters): Promise<void> => {
   const { server, language, person: active } = context
   const asked = pageNumberOf(parameters)
-  const { clients, number, isLast } = await connectedClientsPage(
-    server,
-    active.login.subject,
-    asked,
-    language,
-  )
+  const { clients, ...page } = await connectedClientsPage(server, active.login.subject, asked, language)
   const organizations = await organizationNames(context, active.user)
   const cards = clients.map(({ clientId, organization, scopes, since, lastUsed, ...client }) => ({
     name: client.name,
@@ -51,15 +46,13 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const isConnected = removed !== undefined && (await findConnected(context, removed, parameters, active))
   const isConfirmed =
     removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
-  const pageUrl = (page: number): string => ownPath(server, '/account', { page: String(page) })
   context.send('account', {
     username: active.user.username,
     clients: cards,
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
-    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
-    ...(!isLast && { nextUrl: pageUrl(number + 1) }),
+    ...pageLinks(server, '/account', page),
     otherPages: otherAccountPages(server, 'account'),
   })
 }

@@ -1,22 +1,22 @@
-import { type ClientAdministration, clientAdministration } from '../../clients/administration.ts'
+import {
+  type ClientAdministration,
+  clientAdministration,
+  type RegisteredClient,
+} from '../../clients/administration.ts'
 import { maxClientForm } from '../../clients/client-form.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import type { Operator, OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
+import { signedPage } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
-import { sendPage } from '../../http/send-page.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AdminOption } from './option.ts'
 
 /** UTF-16 code units of an actor in events. */
 const maxActor = 255
-
-/** The pages of one area: who may open them, and which there are. */
-interface Area {
-  readonly isAdmin: AdminOption
-  readonly pages: readonly OperatorPage[]
-}
 
 /**
  * Asks the host whether this request may use the admin pages.
@@ -24,11 +24,11 @@ interface Area {
  * @throws OAuthError `access_denied` with status 403 unless the host allows it · TypeError if it returns something else
  */
 const admitted = async (
-  context: PageContext,
-  { isAdmin, pages }: Area,
-  { section }: OperatorPage,
-): Promise<OperatorContext> => {
-  const { server, req } = context
+  { server, req }: PageContext,
+  isAdmin: AdminOption,
+  sections: readonly OperatorPage[],
+  section: string,
+): Promise<Operator> => {
   const answer: unknown = await callHost('admin', () => isAdmin(req))
   const isId = typeof answer === 'string' && answer !== ''
   if (!isId && answer !== true) {
@@ -40,19 +40,17 @@ const admitted = async (
       explanation,
     })
   }
-  const firstPages = pages.filter((page, index) => page.section !== pages[index - 1]?.section)
+  const actor = isId ? answer.slice(0, maxActor) : undefined
   return {
-    ...context,
-    actor: isId ? answer.slice(0, maxActor) : undefined,
-    sections: firstPages.map((page) => ({
+    id: actor ?? '',
+    actor,
+    sections: sections.map((page) => ({
       kind: page.section,
       url: ownPath(server, page.path),
       isCurrent: page.section === section,
     })),
-    clientUrl: (clientId) => ownPath(server, '/admin/client', { client_id: clientId }),
+    clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
-    language: 'en',
-    send: (page, model, options) => sendPage(context, 'en', page, model, options),
   }
 }
 
@@ -61,19 +59,27 @@ export const adminArea = (
   isAdmin: AdminOption,
   pages: readonly OperatorPage[],
 ): readonly Endpoint<PageContext>[] => {
-  const guarded =
-    (page: OperatorPage, handle: NonNullable<OperatorPage['GET']>) => async (context: PageContext) =>
-      handle(await admitted(context, { isAdmin, pages }, page))
-  return pages.map((page) => ({
-    path: page.path,
-    maxForm: maxClientForm,
-    methods: {
-      ...(page.GET && { GET: guarded(page, page.GET) }),
-      ...(page.POST && { POST: guarded(page, page.POST) }),
-    },
-  }))
+  const sections = pages.filter(({ section }, index) => section !== pages[index - 1]?.section)
+  return pages.map(({ section, ...page }) =>
+    signedPage<Operator>({
+      ...page,
+      maxForm: maxClientForm,
+      language: 'en',
+      admit: (context) => admitted(context, isAdmin, sections, section),
+    }),
+  )
+}
+
+/** @throws OAuthError `invalid_request` with status 404 if a URL or form names no client */
+export const findNamedClient = async (
+  context: OperatorContext,
+  parameters: Parameters,
+): Promise<RegisteredClient> => {
+  const client = await clientsFor(context).get(parameters.optional('client_id') ?? '')
+  if (client) return client
+  throw new OAuthError('invalid_request', 'no client has this client_id', { status: 404 })
 }
 
 /** The clients, administered in the name of this administrator. */
-export const clientsFor = ({ server, actor, info }: OperatorContext): ClientAdministration =>
+export const clientsFor = ({ server, person: { actor }, info }: OperatorContext): ClientAdministration =>
   clientAdministration({ ...server, logos: server, by: { actor, info } })

@@ -3,46 +3,25 @@ import { metadataOf, type RegisteredClient } from '../../clients/administration.
 import {
   clientForm,
   clientOfForm,
-  isFormError,
+  type RefusedClient,
+  submitClientForm,
   type TypedClient,
   typedAs,
-  typedClient,
 } from '../../clients/client-form.ts'
-import {
-  leaveOperatorOutcome,
-  noticeOf,
-  type OperatorContext,
-  type OperatorPage,
-  type OperatorSubmission,
-  operatorForm,
-  submittedForm,
-  takeOperatorOutcome,
-} from '../../endpoints/operator-page.ts'
-import { iso } from '../../endpoints/page-values.ts'
-import { queryParameters } from '../../http/form.ts'
-import { redirectToPage } from '../../http/send.ts'
+import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { aboutClient, iso } from '../../endpoints/page-values.ts'
+import type { ActResult } from '../../endpoints/signed-page.ts'
 import { ownPath } from '../../http/urls.ts'
 import { usesSecret } from '../../protocol/clients/client.ts'
 import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import type { Outcome } from '../../sessions/notice.ts'
-import { clientsFor } from './area.ts'
+import { type Notice, noticeOf } from '../../sessions/notice.ts'
+import { clientsFor, findNamedClient } from './area.ts'
 import { choicesFor, editFields as names } from './client-fields.ts'
 import { marksOf } from './clients-page.ts'
 
-const path = '/admin/client'
 const notices = ['created', 'saved', 'rotated', 'disabled', 'enabled', 'stale'] as const
-
-/** @throws OAuthError `invalid_request` with status 404 if no client has this id */
-export const existing = async (
-  context: OperatorContext,
-  clientId: string | undefined,
-): Promise<RegisteredClient> => {
-  const client = clientId === undefined ? undefined : await clientsFor(context).get(clientId)
-  if (client) return client
-  throw new OAuthError('invalid_request', 'no client has this client_id', { status: 404 })
-}
 
 /** Stands for the metadata that a form was made of. */
 const versionOf = (client: RegisteredClient): string =>
@@ -50,22 +29,15 @@ const versionOf = (client: RegisteredClient): string =>
     .update(JSON.stringify(metadataOf(client)))
     .digest('base64url')
 
-const showClient = (
-  context: OperatorContext,
-  client: RegisteredClient,
-  {
-    outcome,
-    typed,
-    error,
-  }: { readonly outcome?: Outcome | undefined; readonly typed?: TypedClient; readonly error?: OAuthError },
-): void => {
-  const { server } = context
+const showClient = (context: OperatorContext, client: RegisteredClient, refused?: RefusedClient): void => {
+  const { server, person, notice } = context
   const { client_id, client_name, client_id_issued_at, client_secret_expires_at: expires } = client
-  const about = { client_id }
+  const about = aboutClient(client_id)
+  const version = { ...about, version: versionOf(client) }
   const metadata = withoutInternals(metadataOf(client))
   const model = {
     ...marksOf(client),
-    sections: context.sections,
+    sections: person.sections,
     name: client_name ?? client_id,
     id: client_id,
     since: iso(client_id_issued_at),
@@ -73,98 +45,80 @@ const showClient = (
     secretExpires: expires === undefined ? undefined : iso(expires),
     form: clientForm({
       names,
-      error,
+      error: refused?.error,
       choices: choicesFor(context, client.grant_types),
-      typed: typed ?? typedAs({ ...metadata }, names),
+      typed: refused?.typed ?? typedAs({ ...metadata }, names),
     }),
-    save: operatorForm(context, path, 'save', { ...about, version: versionOf(client) }),
-    rotate: usesSecret(client) ? operatorForm(context, path, 'rotate', about) : undefined,
-    toggle: client.disabled
-      ? operatorForm(context, path, 'enable', { ...about, version: versionOf(client) })
-      : operatorForm(context, path, 'disable', about),
+    save: context.form(version, 'save'),
+    rotate: usesSecret(client) ? context.form(about, 'rotate') : undefined,
+    toggle: client.disabled ? context.form(version, 'enable') : context.form(about, 'disable'),
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
-    notice: noticeOf(outcome, notices),
-    secret: outcome?.secret,
-    previousUntil: outcome?.previousUntil === undefined ? undefined : iso(outcome.previousUntil),
+    notice: noticeOf(notice, notices),
+    secret: notice?.secret,
+    previousUntil: notice?.previousUntil === undefined ? undefined : iso(notice.previousUntil),
   }
-  context.send('operator-client', model, { status: error?.status ?? 200 })
+  context.send('operator-client', model, { status: refused?.error.status ?? 200 })
 }
 
-const show = async (context: OperatorContext): Promise<void> => {
-  const client = await existing(context, queryParameters(context.req).optional('client_id'))
-  showClient(context, client, { outcome: takeOperatorOutcome(context, `client ${client.client_id}`) })
-}
-
-const save = async (
-  context: OperatorContext,
-  client: RegisteredClient,
-  { form, version }: { readonly form: Parameters; readonly version: string | undefined },
-): Promise<Outcome | undefined> => {
-  if (version !== versionOf(client)) return { act: 'stale' }
-  const typed = typedClient(form, names, choicesFor(context, client.grant_types))
-  try {
-    const changes = clientOfForm(typed, names, { ...withoutInternals(metadataOf(client)) })
-    const saved = await clientsFor(context).update(client.client_id, changes, { ifUnchanged: client })
-    return { act: 'saved', secret: saved.client_secret }
-  } catch (error) {
-    if (error instanceof OAuthError && error.status === 409) return { act: 'stale' }
-    if (!isFormError(error)) throw error
-    showClient(context, client, { typed, error })
-    return undefined
+/** An act on a client, which leads back to its page. Another administrator, or its owner, may have changed it since. */
+const act =
+  (
+    run: (
+      context: OperatorContext,
+      client: RegisteredClient,
+      form: Parameters,
+    ) => Promise<Notice | undefined>,
+    isVersioned = false,
+  ) =>
+  async (context: OperatorContext, form: Parameters): Promise<ActResult | undefined> => {
+    const client = await findNamedClient(context, form)
+    const query = aboutClient(client.client_id)
+    const stale = { query, notice: { kind: 'stale' } }
+    if (isVersioned && form.optional('version') !== versionOf(client)) return stale
+    try {
+      const notice = await run(context, client, form)
+      return notice && { query, notice }
+    } catch (error) {
+      if (error instanceof OAuthError && error.status === 409) return stale
+      throw error
+    }
   }
-}
-
-/** Enabling also approves a client of a user, who may have changed it since the page was shown. */
-const enable = async (
-  context: OperatorContext,
-  client: RegisteredClient,
-  version: string | undefined,
-): Promise<Outcome> => {
-  if (version !== versionOf(client)) return { act: 'stale' }
-  try {
-    await clientsFor(context).enable(client.client_id, { ifUnchanged: client })
-    return { act: 'enabled' }
-  } catch (error) {
-    if (error instanceof OAuthError && error.status === 409) return { act: 'stale' }
-    throw error
-  }
-}
-
-type Submission = OperatorSubmission<'client_id' | 'version'>
-
-/** @returns what the act has led to; undefined if the request is answered */
-const done = async (
-  context: OperatorContext,
-  client: RegisteredClient,
-  { act, about, form }: Submission,
-): Promise<Outcome | undefined> => {
-  const clients = clientsFor(context)
-  const { client_id } = client
-  if (act === 'save') return save(context, client, { form, version: about.version })
-  if (act === 'rotate') {
-    const { client_secret: secret, previous_secret_expires_at } = await clients.rotateSecret(client_id)
-    return { act: 'rotated', secret, previousUntil: previous_secret_expires_at }
-  }
-  // The CSRF token allows no other act.
-  if (act === 'enable') return enable(context, client, about.version)
-  await clients.disable(client_id)
-  return { act: 'disabled' }
-}
-
-const submit = async (context: OperatorContext): Promise<void> => {
-  const submission = submittedForm(context, ['client_id', 'version'])
-  const client = await existing(context, submission.about.client_id)
-  const outcome = await done(context, client, submission)
-  if (outcome === undefined) return
-  leaveOperatorOutcome(context, `client ${client.client_id}`, outcome)
-  redirectToPage(context.res, ownPath(context.server, path, { client_id: client.client_id }))
-}
 
 /** One client: shows and changes it. */
 export const clientPage: OperatorPage = {
-  path,
+  path: '/admin/client',
   section: 'clients',
-  GET: show,
-  POST: submit,
+  fields: ['client_id', 'version'],
+  show: async (context, query) => showClient(context, await findNamedClient(context, query)),
+  acts: {
+    save: act((context, client, form) => {
+      const choices = choicesFor(context, client.grant_types)
+      const save = async (typed: TypedClient): Promise<Notice> => {
+        const changes = clientOfForm(typed, names, { ...withoutInternals(metadataOf(client)) })
+        const saved = await clientsFor(context).update(client.client_id, changes, { ifUnchanged: client })
+        return { kind: 'saved', secret: saved.client_secret }
+      }
+      return submitClientForm(form, { names, choices }, save, (refused) =>
+        showClient(context, client, refused),
+      )
+    }, true),
+    rotate: act(async (context, client) => {
+      const rotated = await clientsFor(context).rotateSecret(client.client_id)
+      return {
+        kind: 'rotated',
+        secret: rotated.client_secret,
+        previousUntil: rotated.previous_secret_expires_at,
+      }
+    }),
+    disable: act(async (context, client) => {
+      await clientsFor(context).disable(client.client_id)
+      return { kind: 'disabled' }
+    }),
+    // It also approves a client of a user.
+    enable: act(async (context, client) => {
+      await clientsFor(context).enable(client.client_id, { ifUnchanged: client })
+      return { kind: 'enabled' }
+    }, true),
+  },
 }

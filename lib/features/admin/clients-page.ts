@@ -1,11 +1,7 @@
 import type { RegisteredClient } from '../../clients/administration.ts'
-import {
-  type OperatorContext,
-  type OperatorPage,
-  takeOperatorOutcome,
-} from '../../endpoints/operator-page.ts'
-import { queryParameters } from '../../http/form.ts'
+import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { ownPath } from '../../http/urls.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 import { clientsFor } from './area.ts'
 import type { ClientMarks } from './models.ts'
 
@@ -19,30 +15,28 @@ export const marksOf = ({ disabled, self_described, first_party }: RegisteredCli
   firstParty: first_party,
 })
 
-const show = async (context: OperatorContext): Promise<void> => {
-  const { server, req } = context
-  const parameters = queryParameters(req)
+const show = async (context: OperatorContext, parameters: Parameters): Promise<void> => {
+  const { server, person, notice } = context
   const search = parameters.optional('q', 255)?.trim()
   const after = parameters.optional('after', 255)
   const found = await clientsFor(context).list({ limit: pageSize + 1, after, search })
   const clients = found.slice(0, pageSize)
   const query: Record<string, string> = search ? { q: search } : {}
   const last = found.length > pageSize ? clients.at(-1)?.client_id : undefined
-  const outcome = takeOperatorOutcome(context, 'clients')
   context.send('operator-clients', {
-    sections: context.sections,
+    sections: person.sections,
     query: search ?? '',
     action: ownPath(server, '/admin'),
     clients: clients.map((client) => ({
       id: client.client_id,
       name: client.client_name ?? client.client_id,
-      url: ownPath(server, '/admin/client', { client_id: client.client_id }),
+      url: person.clientUrl(client.client_id),
       ...marksOf(client),
     })),
     newUrl: ownPath(server, '/admin/new-client'),
     previousUrl: after === undefined ? undefined : ownPath(server, '/admin', query),
     nextUrl: last === undefined ? undefined : ownPath(server, '/admin', { ...query, after: last }),
-    deleted: outcome?.act === 'deleted' ? outcome.about : undefined,
+    deleted: notice?.kind === 'deleted' ? notice.about : undefined,
   })
 }
 
@@ -50,5 +44,5 @@ const show = async (context: OperatorContext): Promise<void> => {
 export const clientsPage: OperatorPage = {
   path: '/admin',
   section: 'clients',
-  GET: show,
+  show,
 }

@@ -1,7 +1,7 @@
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { iso } from '../../endpoints/page-values.ts'
-import { queryParameters } from '../../http/form.ts'
 import { ownPath } from '../../http/urls.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 import {
   type EventPlace,
   type EventRecord,
@@ -65,9 +65,8 @@ const search = async (
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-const show = async (context: OperatorContext): Promise<void> => {
-  const { server, req } = context
-  const parameters = queryParameters(req)
+const show = async (context: OperatorContext, parameters: Parameters): Promise<void> => {
+  const { server, person } = context
   const filter: Filter = {
     user: parameters.optional('user', 255)?.trim() ?? '',
     client: parameters.optional('client', 255) ?? '',
@@ -81,7 +80,7 @@ const show = async (context: OperatorContext): Promise<void> => {
   const given = Object.entries({ ...others, error_id: errorId }).filter(([, value]) => value !== '')
   const query = Object.fromEntries(given)
   context.send('operator-events', {
-    sections: context.sections,
+    sections: person.sections,
     isOn,
     action: ownPath(server, path),
     filter,
@@ -103,5 +102,5 @@ const show = async (context: OperatorContext): Promise<void> => {
 export const eventsPage: OperatorPage = {
   path,
   section: 'events',
-  GET: show,
+  show,
 }

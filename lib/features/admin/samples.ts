@@ -10,7 +10,10 @@ const sections = (present: string): OperatorSection[] =>
     isCurrent: name === present,
   }))
 
-const form = (act: string): OperatorForm => ({ action: '/admin', hidden: { act, csrf_token: 'sample' } })
+const form = (decision: string): OperatorForm => ({
+  action: '/admin',
+  hidden: { decision, csrf_token: 'sample' },
+})
 const time = '2026-11-21T09:41:00.000Z'
 const earlier = '2026-03-02T08:00:00.000Z'
 

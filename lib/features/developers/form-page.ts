@@ -2,31 +2,31 @@ import {
   type ClientFieldNames,
   clientForm,
   clientOfForm,
-  isFormError,
   maxClientForm,
+  submitClientForm,
   type TypedClient,
   typedAs,
-  typedClient,
 } from '../../clients/client-form.ts'
+import { aboutClient } from '../../endpoints/page-values.ts'
+import type { ActResult } from '../../endpoints/signed-page.ts'
+import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
-import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { namedClient, showResult } from './client-page.ts'
+import { toClient } from './client-page.ts'
+import type { DeveloperOption } from './option.ts'
 import {
-  type DeveloperPage,
+  clientPath,
   type DeveloperPageContext,
-  developerFormFields,
-  developerUrl,
+  developerPage,
   findOwnClient,
+  listPath,
   type OwnClient,
-  type SignedInDeveloper,
-  showDeveloperPage,
-  submitDeveloperForm,
+  recent,
 } from './page.ts'
-import { changeDeveloperClient, type DeveloperContext, registerDeveloperClient } from './register.ts'
+import { changeDeveloperClient, registerDeveloperClient } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 
 const fieldNames: ClientFieldNames = [
@@ -44,19 +44,7 @@ const newFieldNames: ClientFieldNames = ['client_name', 'token_endpoint_auth_met
 /** The hidden field with the revision that the form shows. */
 const revisionField = 'revision'
 
-const newForm: DeveloperPage = { path: '/developer/new', needsRecentLogin: true }
-const editForm = (clientId: string): DeveloperPage => ({
-  path: '/developer/edit',
-  clientId,
-  needsRecentLogin: true,
-})
-
-const choicesOf = ({ option }: DeveloperPageContext) => ({
-  token_endpoint_auth_method: ['', 'none'],
-  scopes: option.scopes,
-})
-
-const registry = ({ server, option }: DeveloperPageContext): DeveloperContext => ({ ...server, option })
+const choicesOf = ({ scopes }: DeveloperOption) => ({ token_endpoint_auth_method: ['', 'none'], scopes })
 
 /** What a form says, for registration, which checks it. */
 const fieldsOf = (typed: TypedClient): DeveloperFields => {
@@ -71,129 +59,93 @@ interface Refusal {
   readonly notice?: 'stale'
 }
 
-const showNew = (context: DeveloperPageContext, developer: SignedInDeveloper, refused?: Refusal): void => {
+const showNew = (context: DeveloperPageContext, option: DeveloperOption, refused?: Refusal): void => {
   const typed = refused?.typed ?? { scopes: 'openid' }
-  const form = clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(context) })
   const model = {
-    action: developerUrl(context, newForm),
-    hidden: developerFormFields(context, newForm, developer),
-    form,
-    needsApproval: developer.needsApproval,
-    cancelUrl: ownPath(context.server, '/developer'),
+    ...context.form({}, 'create'),
+    form: clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(option) }),
+    needsApproval: context.person.needsApproval,
+    cancelUrl: ownPath(context.server, listPath),
   }
   context.send('developer-form', model, refused ? { status: 400 } : {})
 }
 
-const create = async (
-  context: DeveloperPageContext,
-  developer: SignedInDeveloper,
-  form: Parameters,
-): Promise<void> => {
-  const typed = typedClient(form, newFieldNames, choicesOf(context))
-  try {
-    const isPublic = typed.token_endpoint_auth_method === 'none'
-    const created = await registerDeveloperClient(registry(context), developer, {
-      fields: fieldsOf(typed),
-      isPublic,
-    })
-    // The list says that there are enough.
-    if (created === undefined) return redirectToPage(context.res, ownPath(context.server, '/developer'))
-    const { client_id: clientId, client_secret: secret } = created
-    const act = developer.needsApproval ? 'sent' : 'created'
-    showResult(context, developer, clientId, { act, ...(secret !== undefined && { secret }) })
-  } catch (error) {
-    if (!isFormError(error)) throw error
-    showNew(context, developer, { typed, error })
-  }
-}
+/** Registers a client. */
+export const newPage = (option: DeveloperOption): Endpoint<PageContext> =>
+  developerPage(option, {
+    path: '/developer/new',
+    maxForm: maxClientForm,
+    recent,
+    show: (context) => showNew(context, option),
+    acts: {
+      create(context, form) {
+        const { server, person } = context
+        const register = async (typed: TypedClient): Promise<ActResult> => {
+          const isPublic = typed.token_endpoint_auth_method === 'none'
+          const created = { fields: fieldsOf(typed), isPublic }
+          const client = await registerDeveloperClient({ ...server, option }, person, created)
+          // The list says that there are enough.
+          if (client === undefined) return { path: listPath }
+          return toClient(client.client_id, person.needsApproval ? 'sent' : 'created', client.client_secret)
+        }
+        const read = { names: newFieldNames, choices: choicesOf(option) }
+        return submitClientForm(form, read, register, (refused) => showNew(context, option, refused))
+      },
+    },
+  })
 
 /** The client as its owner last described it, also if that waits for approval. */
-const typedFrom = (context: DeveloperPageContext, { owner, client }: OwnClient): TypedClient => {
+const typedFrom = ({ owner, client }: OwnClient, offered: readonly string[]): TypedClient => {
   const { scope, ...fields } = owner.proposed ?? developerFields(client.metadata, client.clientId)
-  const offered = choicesOf(context).scopes
   return typedAs({ ...fields, scopes: scope.split(' ').filter((each) => offered.includes(each)) }, fieldNames)
 }
 
-const showEdit = (
+const showEdit = async (
   context: DeveloperPageContext,
-  developer: SignedInDeveloper,
-  own: OwnClient,
+  option: DeveloperOption,
+  parameters: Parameters,
   refused?: Refusal,
-): void => {
+): Promise<void> => {
+  const own = await findOwnClient(context, parameters)
   const { owner, client } = own
-  const { clientId } = client
-  const page = editForm(clientId)
-  const typed = refused?.typed ?? typedFrom(context, own)
-  const form = clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(context) })
-  const hidden = {
-    ...developerFormFields(context, page, developer),
-    [revisionField]: String(owner.revision),
-  }
+  const about = aboutClient(client.clientId)
+  const { action, hidden } = context.form(about, 'save')
+  const typed = refused?.typed ?? typedFrom(own, option.scopes)
   const model = {
-    action: developerUrl(context, page),
-    hidden,
-    form,
+    action,
+    hidden: { ...hidden, [revisionField]: String(owner.revision) },
+    form: clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(option) }),
     client: { name: clientName(client, context.language) },
-    needsApproval: developer.needsApproval,
+    needsApproval: context.person.needsApproval,
     isApproved: owner.approvedAt !== null,
     ...(refused?.notice && { notice: refused.notice }),
-    cancelUrl: developerUrl(context, { path: '/developer/client', clientId }),
+    cancelUrl: ownPath(context.server, clientPath, about),
   }
   context.send('developer-form', model, refused ? { status: refused.notice ? 409 : 400 } : {})
 }
 
-const change = async (
-  context: DeveloperPageContext,
-  developer: SignedInDeveloper,
-  clientId: string,
-  form: Parameters,
-): Promise<void> => {
-  await findOwnClient(context, developer, clientId)
-  const typed = typedClient(form, fieldNames, choicesOf(context))
-  const revision = Number(form.optional(revisionField))
-  const showAgain = async (refused: Refusal): Promise<void> =>
-    showEdit(context, developer, await findOwnClient(context, developer, clientId), refused)
-  try {
-    const outcome = await changeDeveloperClient(registry(context), developer, {
-      clientId,
-      revision,
-      fields: fieldsOf(typed),
-    })
-    if (outcome === 'stale') return await showAgain({ typed, notice: 'stale' })
-    showResult(context, developer, clientId, { act: outcome === 'waiting' ? 'sent' : 'saved' })
-  } catch (error) {
-    if (!isFormError(error)) throw error
-    await showAgain({ typed, error })
-  }
-}
-
-/** Registers a client. */
-export const newPage: Endpoint<DeveloperPageContext> = {
-  path: '/developer/new',
-  maxForm: maxClientForm,
-  methods: {
-    GET: (context) => showDeveloperPage(context, newForm, (developer) => showNew(context, developer)),
-    POST: (context) =>
-      submitDeveloperForm(context, newForm, (developer, form) => create(context, developer, form)),
-  },
-}
-
 /** Changes a client. */
-export const editPage: Endpoint<DeveloperPageContext> = {
-  path: '/developer/edit',
-  maxForm: maxClientForm,
-  methods: {
-    GET: (context) => {
-      const clientId = namedClient(context)
-      return showDeveloperPage(context, editForm(clientId), async (developer) =>
-        showEdit(context, developer, await findOwnClient(context, developer, clientId)),
-      )
+export const editPage = (option: DeveloperOption): Endpoint<PageContext> =>
+  developerPage(option, {
+    path: '/developer/edit',
+    fields: ['client_id'],
+    maxForm: maxClientForm,
+    recent,
+    show: (context, query) => showEdit(context, option, query),
+    acts: {
+      async save(context, form) {
+        const { server, person } = context
+        const { clientId } = (await findOwnClient(context, form)).client
+        const revision = Number(form.optional(revisionField))
+        const change = async (typed: TypedClient): Promise<ActResult | undefined> => {
+          const changed = { clientId, revision, fields: fieldsOf(typed) }
+          const outcome = await changeDeveloperClient({ ...server, option }, person, changed)
+          if (outcome !== 'stale') return toClient(clientId, outcome === 'waiting' ? 'sent' : 'saved')
+          await showEdit(context, option, form, { typed, notice: 'stale' })
+          return undefined
+        }
+        const read = { names: fieldNames, choices: choicesOf(option) }
+        return submitClientForm(form, read, change, (refused) => showEdit(context, option, form, refused))
+      },
     },
-    POST: (context) => {
-      const clientId = namedClient(context)
-      return submitDeveloperForm(context, editForm(clientId), (developer, form) =>
-        change(context, developer, clientId, form),
-      )
-    },
-  },
-}
+  })

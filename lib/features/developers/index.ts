@@ -5,7 +5,7 @@ import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
 import { clientOwners } from './migration.ts'
 import { type DeveloperOption, developerOption } from './option.ts'
-import { withOption } from './page.ts'
+import { clientPath, listPath } from './page.ts'
 import { exportClientsOf, releaseClientsOf } from './register.ts'
 import { requestsPage } from './requests-page.ts'
 import { approveEnabledClient, deleteClientOwner, listOwnedClientIds } from './table.ts'
@@ -24,15 +24,15 @@ const ofClient = { isLinked: false, parameters: ['client_id'] }
 
 const activate = (option: DeveloperOption): ActiveFeature => ({
   limits: { developerClient: { failures: 30, seconds: day } },
-  pages: pages.map((page) => withOption(option, page)),
+  pages: pages.map((page) => page(option)),
   operatorPages: [requestsPage(option)],
   accountPages: [
-    { page: 'developer', path: listPage.path, isLinked: false },
-    { page: 'developer-form', path: newPage.path, isLinked: false },
-    { page: 'developer-client', path: clientPage.path, ...ofClient },
-    { page: 'developer-form', path: editPage.path, ...ofClient },
-    { page: 'developer-confirm', path: rotatePage.path, ...ofClient },
-    { page: 'developer-confirm', path: deletePage.path, ...ofClient },
+    { page: 'developer', path: listPath, isLinked: false },
+    { page: 'developer-form', path: '/developer/new', isLinked: false },
+    { page: 'developer-client', path: clientPath, ...ofClient },
+    { page: 'developer-form', path: '/developer/edit', ...ofClient },
+    { page: 'developer-confirm', path: '/developer/rotate', ...ofClient },
+    { page: 'developer-confirm', path: '/developer/delete', ...ofClient },
   ],
   hostApi: (server) => ({ developers: developerAdministration({ ...server, option, logos: server }) }),
 })

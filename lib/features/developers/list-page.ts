@@ -1,22 +1,17 @@
-import { submitAccountLogin } from '../../endpoints/account/account-login.ts'
 import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
-import { pageNumberOf } from '../../endpoints/page-values.ts'
-import { queryParameters } from '../../http/form.ts'
+import { aboutClient, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
+import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { type Client, clientName } from '../../protocol/clients/client.ts'
 import { findClientRecords } from '../../repositories/index.ts'
-import { takeOutcome } from '../../sessions/notice.ts'
 import type { DeveloperClientState } from './models.ts'
-import { type DeveloperPageContext, developerUrl, type SignedInDeveloper, showDeveloperPage } from './page.ts'
-import type { Developer } from './register.ts'
+import type { DeveloperOption } from './option.ts'
+import { clientPath, type DeveloperPageContext, developerPage, listPath } from './page.ts'
 import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './table.ts'
 
 /** Clients on one page of the list. */
 const pageSize = 20
-
-/** What an act has led to is for one user, on the list. */
-export const listKey = ({ subject }: Developer): string => JSON.stringify(['developer', subject])
 
 /** What owners read about the state of their client. */
 export const stateOf = (
@@ -31,13 +26,12 @@ export const stateOf = (
 
 const showList = async (
   context: DeveloperPageContext,
-  developer: SignedInDeveloper,
+  { maxClients: max }: DeveloperOption,
   asked: number,
 ): Promise<void> => {
-  const { server, language, option } = context
-  const { active, subject } = developer
+  const { server, language, person, notice } = context
   const { database } = server
-  const ids = await listClientIdsOfOwner(database, { subject })
+  const ids = await listClientIdsOfOwner(database, { subject: person.id })
   const pages = Math.max(1, Math.ceil(ids.length / pageSize))
   const number = Math.min(asked, pages)
   const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
@@ -54,31 +48,23 @@ const showList = async (
     const [client, owner] = [clients.get(clientId), owners.get(clientId)]
     // One of them may just have been removed.
     if (client === undefined || owner === undefined) return []
-    const url = developerUrl(context, { path: '/developer/client', clientId })
+    const url = ownPath(server, clientPath, aboutClient(clientId))
     return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
   })
-  const max = option.maxClients
-  const pageUrl = (page: number): string => ownPath(server, '/developer', { page: String(page) })
   context.send('developer', {
-    username: active.user.username,
+    username: person.user.username,
     clients: cards,
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
-    ...(takeOutcome(context, listKey(developer))?.act === 'deleted' && { notice: 'deleted' as const }),
+    ...(notice?.kind === 'deleted' && { notice: 'deleted' as const }),
     signOutUrl: ownPath(server, '/logout'),
     otherPages: otherAccountPages(server, 'developer'),
-    ...(number > 1 && { previousUrl: pageUrl(number - 1) }),
-    ...(number < pages && { nextUrl: pageUrl(number + 1) }),
+    ...pageLinks(server, listPath, { number, isLast: number === pages }),
   })
 }
 
 /** The clients of a developer. */
-export const listPage: Endpoint<DeveloperPageContext> = {
-  path: '/developer',
-  methods: {
-    GET: (context) =>
-      showDeveloperPage(context, { path: '/developer' }, (developer) =>
-        showList(context, developer, pageNumberOf(queryParameters(context.req))),
-      ),
-    POST: (context) => submitAccountLogin(context, '/developer'),
-  },
-}
+export const listPage = (option: DeveloperOption): Endpoint<PageContext> =>
+  developerPage(option, {
+    path: listPath,
+    show: (context, query) => showList(context, option, pageNumberOf(query)),
+  })

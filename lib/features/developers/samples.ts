@@ -3,7 +3,7 @@ import type { PageModels } from '../../pages/page-models.ts'
 import { long, type Sample } from '../../samples/sample.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
-const hidden = { decision: 'submit', csrf_token: 'sample' }
+const hidden = { decision: 'save', csrf_token: 'sample' }
 const states = ['active', 'waiting', 'changed', 'refused', 'unchanged', 'disabled'] as const
 
 const list: PageModels['developer'] = {
@@ -91,8 +91,8 @@ const request: PageModels['operator-requests']['requests'][number] = {
     ['redirect_uris', 'https://desk.example.com/callback'],
     ['scope', 'openid orders:read'],
   ],
-  approve: { action: '/admin/requests', hidden: { act: 'approve', csrf_token: 'sample' } },
-  refuse: { action: '/admin/requests', hidden: { act: 'refuse', csrf_token: 'sample' } },
+  approve: { action: '/admin/requests', hidden: { decision: 'approve', csrf_token: 'sample' } },
+  refuse: { action: '/admin/requests', hidden: { decision: 'refuse', csrf_token: 'sample' } },
 }
 
 /** The states of the developer pages. */

@@ -10,10 +10,9 @@ import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { openUnder, sealUnder } from '../../keys/secrets.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
-import { activeLogin } from '../../sessions/login.ts'
+import { bindBrowser } from '../../sessions/browser-binding.ts'
+import { formToken, submittedForm } from '../../sessions/csrf.ts'
+import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { networkOf } from '../../throttle/network.ts'
 import { waitingDevice } from './kind.ts'
 import type { UserCodeError } from './models.ts'
@@ -23,12 +22,8 @@ import { findWaitingDevice, guesserOf, type WaitingDevice } from './waiting.ts'
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
 
-const codePurpose = (browser: Browser): FormPurpose => ({ action: 'device', about: 'code', browser })
-const confirmPurpose = ({ id, browser }: PendingRequest): FormPurpose => ({
-  action: 'device',
-  about: id,
-  browser,
-})
+/** What the form for the user code is about. */
+const codeForm = ['code']
 
 interface Refused {
   readonly error?: UserCodeError
@@ -41,7 +36,7 @@ const showForm = (context: PageContext, userCode: string, refused: Refused = {})
   const { error, retryAfter } = refused
   const model = {
     action: ownPath(server, '/device'),
-    hidden: { csrf_token: csrfToken(server, codePurpose(bindBrowser(context))) },
+    hidden: { csrf_token: formToken(context, codeForm) },
     userCode,
     ...refused,
   }
@@ -57,11 +52,10 @@ const openDevice = async (
   context: PageContext,
   { device, client }: WaitingDevice,
   userCode: string,
-  browser: Browser,
-  active: Awaited<ReturnType<typeof activeLogin>>,
+  active: ActiveLogin | undefined,
 ): Promise<void> => {
   const { hash, address, createdAt, expiresAt } = device
-  const sealedUserCode = sealUnder(browser.secret, userCode)
+  const sealedUserCode = sealUnder(bindBrowser(context).secret, userCode)
   const request = {
     ...device.request,
     needsConfirmation: true,
@@ -71,18 +65,17 @@ const openDevice = async (
 }
 
 /** Looks up the typed code. Malformed codes are typos, not guesses, and do not count. */
-const submitCode = async (context: PageContext, form: Parameters): Promise<void> => {
+const submitCode = async (context: PageContext): Promise<void> => {
   const { server, info } = context
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && codePurpose(browser))
+  const form = submittedForm(context, codeForm)
   const typed = form.optional('user_code') ?? ''
   const userCode = parseUserCode(typed)
-  if (browser === undefined || userCode === undefined) return showForm(context, typed, { error: 'wrong' })
+  if (userCode === undefined) return showForm(context, typed, { error: 'wrong' })
   const active = await activeLogin(context)
   const subject = active?.login.subject
   const guesser = guesserOf(info.address, subject)
   const result = await server.throttle.guess(guesser, () => findWaitingDevice(server, userCode))
-  if (result.outcome === 'found') return openDevice(context, result.found, userCode, browser, active)
+  if (result.outcome === 'found') return openDevice(context, result.found, userCode, active)
   server.events.announce('device.code_refused', info, subject === undefined ? {} : { subject })
   if (result.outcome === 'wrong') showForm(context, typed, { error: 'wrong' })
   else showForm(context, typed, { error: 'throttled', retryAfter: result.retryAfter })
@@ -100,7 +93,7 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
     hidden: {
       [requestParameter]: secret,
       [shownLogin]: active.login.sid,
-      csrf_token: csrfToken(server, confirmPurpose(pending)),
+      csrf_token: formToken(context, [pending.id]),
     },
     client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
@@ -112,13 +105,9 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
   context.send('device-confirm', model, { redirectUri: formTarget(server) })
 }
 
-const submitConfirm = async (
-  context: PageContext,
-  pending: PendingRequest,
-  form: Parameters,
-): Promise<void> => {
+const submitConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
   const { server, res } = context
-  assertCsrf(context, form, confirmPurpose(pending))
+  const form = submittedForm(context, [pending.id])
   waitingDevice(pending.request, server.now())
   const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
@@ -150,8 +139,8 @@ export const devicePage: Endpoint<PageContext> = {
     },
     POST: (context) => {
       const form = formParameters(context.req)
-      if (!form.has(requestParameter)) return submitCode(context, form)
-      return withPending(context, form, (about, pending) => submitConfirm(about, pending, form))
+      if (!form.has(requestParameter)) return submitCode(context)
+      return withPending(context, form, submitConfirm)
     },
   },
 }

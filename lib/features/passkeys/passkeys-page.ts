@@ -1,18 +1,15 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { accountSignIn, showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
+import { accountSignIn } from '../../endpoints/account/account-login.ts'
 import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
 import { needsStep } from '../../endpoints/login-form.ts'
 import { iso } from '../../endpoints/page-values.ts'
+import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
-import { formParameters, queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
-import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
-import { bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
-import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
-import { leaveNotice, takeNotice } from '../../sessions/notice.ts'
+import { bindBrowser } from '../../sessions/browser-binding.ts'
+import type { ActiveLogin } from '../../sessions/login.ts'
+import { noticeOf } from '../../sessions/notice.ts'
 import { addPasskey, passkeyCreation } from './add.ts'
 import type { PasskeyCard, PasskeysNotice } from './models.ts'
 import type { PasskeyOption } from './option.ts'
@@ -21,30 +18,18 @@ import { listPasskeys, removePasskey, renamePasskey } from './table.ts'
 
 /** The list of a user's passkeys. */
 export const passkeysPath = '/account/passkeys'
-/** What notices for this page are about; those of its sign-in form are about its path. */
-const about = 'passkeys'
 /** Characters of what the script sends; a form is not longer. */
 const maxResponseLength = 16_384
 const maxTypedName = 255
 
-const purposeOf = ({ login }: ActiveLogin, browser: FormPurpose['browser']): FormPurpose => ({
-  action: 'account',
-  about: JSON.stringify(['passkeys', login.subject]),
-  browser,
-})
-
 /**
- * The login, if it is good enough to add a passkey, which signs in without anything else from then on. It must be recent,
- * because an abandoned session would get a passkey that outlasts it. And it must not be by the password alone if the user
- * must prove more than that to sign in.
+ * Whether the login is good enough to add a passkey, which signs in without anything else from then on: it must not be by
+ * the password alone if the user must prove more than that to sign in.
  */
-const strongLogin = async (context: PageContext, active: ActiveLogin): Promise<ActiveLogin | undefined> => {
-  const { server } = context
-  const { amr } = active.login
-  if ((await recentLogin(context, active)) === undefined) return undefined
-  const isPasswordOnly = amr.every((method) => method === 'pwd')
-  const { acrValues } = accountSignIn(server, passkeysPath)
-  return isPasswordOnly && (await needsStep(context, active.user, acrValues)) ? undefined : active
+const isStrong = async (context: PageContext, { login, user }: ActiveLogin): Promise<boolean> => {
+  const isPasswordOnly = login.amr.every((method) => method === 'pwd')
+  const { acrValues } = accountSignIn(context.server, passkeysPath)
+  return !isPasswordOnly || !(await needsStep(context, user, acrValues))
 }
 
 const cardOf = (
@@ -57,27 +42,19 @@ const cardOf = (
   url: ownPath(server, passkeysPath, { id: hash }),
 })
 
-const kinds = ['added', 'not-added', 'renamed', 'removed'] as const
-
-const noticeFor = (context: PageContext): PasskeysNotice | undefined => {
-  const kind = takeNotice(context, about)?.kind
-  return kinds.find((each) => each === kind)
-}
+const kinds: readonly PasskeysNotice[] = ['added', 'not-added', 'renamed', 'removed']
 
 const showPasskeys = (
-  context: PageContext,
+  context: SignedContext<SignedInUser>,
   option: PasskeyOption,
-  active: ActiveLogin,
   known: readonly Passkey[],
 ): void => {
-  const { server } = context
-  const { user } = active
-  const browser = bindBrowser(context)
-  const [options, notice] = [passkeyCreation(server, option, user, known, browser), noticeFor(context)]
+  const { server, person } = context
+  const options = passkeyCreation(server, option, person.user, known, bindBrowser(context))
+  const notice = noticeOf(context.notice, kinds)
   context.send('passkeys', {
-    action: ownPath(server, passkeysPath),
-    hidden: { decision: 'add', csrf_token: csrfToken(server, purposeOf(active, browser)) },
-    username: user.username,
+    ...context.form({}, 'add'),
+    username: person.user.username,
     passkeys: known.map((passkey) => cardOf(server, passkey)),
     ...(options !== undefined && { options }),
     ...(notice && { notice }),
@@ -85,75 +62,50 @@ const showPasskeys = (
   })
 }
 
-const showPasskey = (context: PageContext, active: ActiveLogin, passkey: Passkey): void => {
-  const { server } = context
+const showPasskey = (context: SignedContext<SignedInUser>, passkey: Passkey): void => {
+  const { server, person } = context
   context.send('passkey', {
-    action: ownPath(server, passkeysPath),
-    hidden: { id: passkey.hash, csrf_token: csrfToken(server, purposeOf(active, bindBrowser(context))) },
+    ...context.form({ id: passkey.hash }),
     passkey: cardOf(server, passkey),
-    username: active.user.username,
+    username: person.user.username,
     cancelUrl: ownPath(server, passkeysPath),
   })
 }
 
-/** The user's passkeys; with `id` the page that renames or removes one. */
-const show = async (context: PageContext, option: PasskeyOption): Promise<void> => {
-  const active = await activeLogin(context)
-  const signedIn = active && (await strongLogin(context, active))
-  if (signedIn === undefined) return showAccountLogin(context, passkeysPath, active)
-  const known = await listPasskeys(context.server.database, { subject: signedIn.login.subject })
-  const id = queryParameters(context.req).optional('id')
-  const passkey = known.find(({ hash }) => hash === id)
-  if (passkey) showPasskey(context, signedIn, passkey)
-  else showPasskeys(context, option, signedIn, known)
-}
-
-/** Does what the form says. A passkey that is gone is shown to be gone by the list. */
-const change = async (
-  context: PageContext,
-  option: PasskeyOption,
-  { user, login }: ActiveLogin,
-  form: Parameters,
-  browser: FormPurpose['browser'],
-): Promise<PasskeysNotice | undefined> => {
-  const { server, info } = context
-  const { database } = server
-  const { subject } = login
-  const decision = form.required('decision')
-  const name = form.optional('name', maxTypedName)
-  if (decision === 'add') {
-    const response = form.verbatim('passkey', maxResponseLength) ?? ''
-    return (await addPasskey(context, option, { user, browser, response, name })) ? 'added' : 'not-added'
-  }
-  const hash = form.required('id')
-  if (decision === 'rename') {
-    return (await renamePasskey(database, { hash, subject, name: passkeyName(name) ?? '' }))
-      ? 'renamed'
-      : undefined
-  }
-  if (decision !== 'remove' || !(await removePasskey(database, { hash, subject }))) return undefined
-  server.events.announce('passkey.removed', info, { subject })
-  return 'removed'
-}
-
-/** A change to the passkeys; without `decision` the sign-in form. */
-const submit = async (context: PageContext, option: PasskeyOption): Promise<void> => {
-  const { server, req, res } = context
-  const form = formParameters(req)
-  if (!form.has('decision')) return submitAccountLogin(context, passkeysPath)
-  const active = await activeLogin(context)
-  const browser = boundBrowser(context)
-  const signedIn = active && (await strongLogin(context, active))
-  if (signedIn) {
-    assertCsrf(context, form, browser && purposeOf(signedIn, browser))
-    const notice = browser && (await change(context, option, signedIn, form, browser))
-    if (notice) leaveNotice(context, about, { kind: notice })
-  }
-  redirectToPage(res, ownPath(server, passkeysPath))
-}
-
-/** The list of a user's passkeys, with the page that renames or removes one. */
-export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> => ({
-  path: passkeysPath,
-  methods: { GET: (context) => show(context, option), POST: (context) => submit(context, option) },
-})
+/** The list of a user's passkeys; with `id` the page that renames or removes one. */
+export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
+  accountPage({
+    path: passkeysPath,
+    fields: ['id'],
+    // An abandoned session would get a passkey that outlasts it.
+    recent: 600,
+    allows: isStrong,
+    async show(context, query) {
+      const known = await listPasskeys(context.server.database, { subject: context.person.id })
+      const id = query.optional('id')
+      const passkey = known.find(({ hash }) => hash === id)
+      if (passkey) showPasskey(context, passkey)
+      else showPasskeys(context, option, known)
+    },
+    // The list shows that a passkey is gone.
+    acts: {
+      async add(context, form) {
+        const response = form.verbatim('passkey', maxResponseLength) ?? ''
+        const name = form.optional('name', maxTypedName)
+        const { user } = context.person
+        const added = { user, browser: bindBrowser(context), response, name }
+        return { notice: { kind: (await addPasskey(context, option, added)) ? 'added' : 'not-added' } }
+      },
+      async rename({ server, person }, form) {
+        const name = passkeyName(form.optional('name', maxTypedName)) ?? ''
+        const renamed = { hash: form.required('id'), subject: person.id, name }
+        return (await renamePasskey(server.database, renamed)) ? { notice: { kind: 'renamed' } } : {}
+      },
+      async remove({ server, person, info }, form) {
+        const subject = person.id
+        if (!(await removePasskey(server.database, { hash: form.required('id'), subject }))) return {}
+        server.events.announce('passkey.removed', info, { subject })
+        return { notice: { kind: 'removed' } }
+      },
+    },
+  })

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
-import { hashSecret, randomId } from '../../keys/secrets.ts'
+import { hashSecret } from '../../keys/secrets.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { freeSlot } from '../../repositories/slots.ts'
 import type { PersonalTokenOption } from './option.ts'
@@ -37,6 +38,9 @@ export type PersonalTokenChoice = Pick<
   'subject' | 'name' | 'scopes' | 'organization' | 'expiresAt'
 >
 
+/** An id that never begins with a hyphen, which a command line would read as an option. */
+const newId = () => randomUUID().replaceAll('-', '')
+
 type Context = Pick<AuthorizationServer, 'database' | 'events' | 'now'>
 
 /**
@@ -52,7 +56,7 @@ export const issuePersonalToken = async (
 ): Promise<{ readonly id: string; readonly value: string } | undefined> => {
   const { database, events, now: clock } = context
   const { subject, name, scopes, expiresAt } = choice
-  const [id, value, now] = [randomId(), createPersonalTokenValue(option.prefix), clock()]
+  const [id, value, now] = [newId(), createPersonalTokenValue(option.prefix), clock()]
   try {
     const isStored = await transaction(database, async (tx) => {
       await removeEndedPersonalTokens(tx, { subject, now })

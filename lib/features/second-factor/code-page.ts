@@ -11,8 +11,7 @@ import { ownPath } from '../../http/urls.ts'
 import type { SecondFactor } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { boundBrowser } from '../../sessions/browser-binding.ts'
-import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
+import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { completeLogin } from '../../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
@@ -96,12 +95,6 @@ const openWaiting = async (
   return pending && user && factor && { pending, user, factor }
 }
 
-const purposeOf = (about: string, browser: FormPurpose['browser']): FormPurpose => ({
-  action: 'step',
-  about: `second-factor ${about}`,
-  browser,
-})
-
 type Handler = (
   context: PageContext,
   option: SecondFactorOption,
@@ -122,22 +115,20 @@ const pageUrl = ({ server }: PageContext, { parameters }: Place, isRecovery: boo
 /** The form for the code. Without a sign-in that waits for one, the login page. */
 const show: Handler = async (context, option, place, query) => {
   const { server, res } = context
-  const browser = boundBrowser(context)
   const waiting = await openWaiting(context, option, place)
-  if (waiting === undefined || browser === undefined) return redirectToPage(res, place.loginUrl)
+  if (waiting === undefined) return redirectToPage(res, place.loginUrl)
   const { pending, user, factor } = waiting
   const { about, parameters, redirectUri } = place
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
   const notice = readNotice(context, codeNotices(about, isRecovery))
   const error = errorOf(notice)
-  const purpose = purposeOf(about, browser)
   const model = {
     action: ownPath(server, codePath),
     hidden: {
       ...parameters,
       ...(isRecovery && { [recoveryParameter]: '1' }),
       [attemptField]: pending.attempt,
-      csrf_token: csrfToken(server, purpose),
+      csrf_token: formToken(context, [about]),
     },
     username: user.username,
     isSent: factor.send !== undefined,
@@ -220,8 +211,7 @@ const enter = async (
 
 const submit: Handler = async (context, option, place, form) => {
   const { res } = context
-  const browser = boundBrowser(context)
-  assertCsrf(context, form, browser && purposeOf(place.about, browser))
+  submittedForm(context, [place.about])
   const isRecovery = form.has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
   const codePage = { about: codeNotices(place.about, isRecovery), url }
