@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { ScopeOptions } from '../options/options.ts'
+import type { Scope } from '../options/scopes.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { lookUpLanguage } from '../protocol/languages.ts'
@@ -13,7 +13,7 @@ import {
   parseEntry,
   type ReceiptScope,
 } from '../protocol/requests/consent.ts'
-import { detailWords } from './consent-details.ts'
+import { type DetailTexts, detailWords } from './consent-details.ts'
 import { groupOf, meaningOf, scopeOptions, termsOf } from './context.ts'
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
@@ -28,10 +28,8 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
 
 /** What the texts of scopes depend on. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
-  readonly options: Pick<
-    AuthorizationServer['options'],
-    'authorizationDetails' | 'branding' | 'scopes' | 'resources'
-  >
+  readonly options: Pick<AuthorizationServer['options'], 'pages' | 'scopes' | 'resources'> &
+    DetailTexts['options']
 }
 
 /** The words of the pages for an entry of a consent. */
@@ -73,7 +71,7 @@ const resourcesOf = (server: ScopeTexts, entry: string): string[] => {
 /** The host's words for a scope, in the language of the page or else in the default language. */
 const hostWords = (
   server: ScopeTexts,
-  { description, details, locales = {} }: ScopeOptions,
+  { description, details, locales = {} }: Scope,
   language: string,
 ): Pick<ConsentScope, 'description' | 'details' | 'language'> => {
   const tag = lookUpLanguage([language], Object.keys(locales))
@@ -83,7 +81,7 @@ const hostWords = (
   return { description, details, ...(language !== standard && { language: standard }) }
 }
 
-const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'
+const productName = (server: ScopeTexts): string => server.options.pages.name
 
 /** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */
 export const consentScopes = (

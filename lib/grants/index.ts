@@ -23,7 +23,7 @@ const isOn = ({ options }: Configured, grant: Grant): boolean => grant.isOn?.(op
 /** The grants that features and the host add. */
 const addedGrants = ({ features, options }: Configured): Grant[] => [
   ...features.flatMap(({ grants = [] }) => grants),
-  ...options.grants.map(definedGrant),
+  ...options.features.grants.map(definedGrant),
 ]
 
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
@@ -77,7 +77,7 @@ export const assertDetailsAreRead = (
   { readsDetails }: Grant,
   { parameters }: TokenRequest,
 ): void => {
-  const isOn = Object.keys(options.authorizationDetails).length > 0
+  const isOn = Object.keys(options.features.authorizationDetails).length > 0
   if (isOn && !readsDetails && parameters.has('authorization_details')) {
     throw invalidDetails('is not supported with this grant_type')
   }

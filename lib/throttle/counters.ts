@@ -2,8 +2,7 @@ import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import RateLimiterRedis from 'rate-limiter-flexible/lib/RateLimiterRedis.js'
 import type { Database } from '../database/types.ts'
-import type { Limit } from '../options/options.ts'
-import type { Throttling } from '../options/throttle.ts'
+import type { Limit, LimitStore } from '../options/limits.ts'
 import {
   decrementThrottles,
   incrementThrottles,
@@ -76,8 +75,8 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
 })
 
 /** In the memory of this process. */
-export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateLimiterAbstract =>
-  new RateLimiterMemory({ keyPrefix: name, points: failures, duration: seconds })
+export const memoryLimiter = (name: string, { max, seconds }: Limit): RateLimiterAbstract =>
+  new RateLimiterMemory({ keyPrefix: name, points: max, duration: seconds })
 
 type CreateLimiter = (name: string, limit: Limit) => RateLimiterAbstract
 
@@ -115,7 +114,7 @@ const limiterCounters = (createLimiter: CreateLimiter): Counters => {
 }
 
 /** Counters in the store that the host chose. */
-export const countersIn = (store: Throttling['store'], context: CountersContext): Counters => {
+export const countersIn = (store: LimitStore, context: CountersContext): Counters => {
   if (store === 'memory') return limiterCounters(memoryLimiter)
   if (store === 'database') return databaseCounters(context)
   return limiterCounters(
@@ -125,7 +124,7 @@ export const countersIn = (store: Throttling['store'], context: CountersContext)
         // node-redis and ioredis have different APIs; only ioredis has `status`.
         useRedisPackage: !('status' in store),
         keyPrefix: `latchkey:${context.database.prefix}${name}`,
-        points: limit.failures,
+        points: limit.max,
         duration: limit.seconds,
         // If Redis is unavailable, each process counts by itself.
         insuranceLimiter: memoryLimiter(name, limit),
@@ -161,7 +160,7 @@ const waitFor = (group: Group, counts: Counts, more = 0): number =>
     0,
     ...group.map((counter) => {
       const count = counts.get(counter)
-      return count && count.failures + more > counter.limit.failures ? count.seconds : 0
+      return count && count.failures + more > counter.limit.max ? count.seconds : 0
     }),
   )
 

@@ -1,9 +1,10 @@
-import type { Limit } from '../options/options.ts'
+import type { Limit } from '../options/limits.ts'
+import type { FailureSchemas, Options } from '../options/options.ts'
 import { type Counter, type Counters, createReserve, type Group } from './counters.ts'
 
 /** What a wrong guess counts under: the name of a limit, and whose guess it is. */
 export interface GuessCounter {
-  readonly name: string
+  readonly name: keyof FailureSchemas
   /** Undefined if it is unknown; then nothing counts under this limit. */
   readonly key: string | undefined
 }
@@ -32,19 +33,18 @@ export type GuessThrottle = <Found>(
 ) => Promise<GuessOutcome<Found>>
 
 /**
- * @param limitOf the limit of a name; false if it is off
  * @param counters in a store that all processes share
  * @param now epoch seconds
  */
 export const createGuessThrottle = (
-  limitOf: (name: string) => Limit | false,
+  limits: Options['limits']['failures'],
   counters: Counters,
   now: () => number,
 ): GuessThrottle => {
   const reserve = createReserve(counters, now)
 
   const limited = ({ name, key }: GuessCounter): Counter[] => {
-    const limit = limitOf(name)
+    const limit: Limit | false = limits[name]
     return limit && key !== undefined ? [{ name, limit, key }] : []
   }
 

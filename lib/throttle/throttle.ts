@@ -1,7 +1,6 @@
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
-import { assertNames } from '../options/check.ts'
-import type { Limit } from '../options/options.ts'
-import { defaultLoginLimits, defaultQuotas, type LoginLimits, type Throttling } from '../options/throttle.ts'
+import type { Limit } from '../options/limits.ts'
+import type { FailureSchemas, Options } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type CountersContext, countersIn, memoryLimiter } from './counters.ts'
 import { createGuessThrottle, type GuessThrottle } from './guess.ts'
@@ -9,72 +8,33 @@ import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 import { networkOf } from './network.ts'
 import { createTakeQuota, type TakeQuota } from './quota.ts'
 
-/** An endpoint at which programs can fail. */
-export interface LimitedEndpoint {
-  /** Its path without the slash is the name of its limit: `token`. */
-  readonly path: string
-  /** The default; without one the endpoint has no limit. */
-  readonly limit?: Limit
-}
-
 /** Every limit on failures. */
 export interface Throttle {
   readonly login: LoginThrottle
   /** Limits on what people type and others could guess. */
   readonly guess: GuessThrottle
-  /** The limit of an endpoint. */
-  of(endpoint: LimitedEndpoint): FailureThrottle
+  /** The limit that an endpoint names. */
+  of(endpoint: { readonly limit?: keyof FailureSchemas }): FailureThrottle
   /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
 }
 
-const nameOf = ({ path }: LimitedEndpoint): string => path.slice(1)
-
-const noLimits: LoginLimits = {
-  loginAccountAddress: false,
-  loginAddress: false,
-  loginNetwork: false,
-  loginAccount: false,
-}
-
-/**
- * @param throttling undefined turns every limit off
- * @param added the limits of features, with their defaults
- * @throws OptionsError when the option `throttle.limits` has a name that no limit has
- */
-export const createThrottle = (
-  throttling: Throttling | undefined,
-  endpoints: readonly LimitedEndpoint[],
-  context: CountersContext,
-  added: Readonly<Record<string, Limit>> = {},
-): Throttle => {
-  const limited = endpoints.filter(({ limit }) => limit !== undefined)
-  const { limits } = throttling ?? { limits: noLimits }
-  const defaults = new Map(
-    Object.entries({
-      ...defaultLoginLimits,
-      ...defaultQuotas,
-      ...added,
-      ...Object.fromEntries(limited.map((endpoint) => [nameOf(endpoint), endpoint.limit])),
-    }),
-  )
-  assertNames('throttle.limits.', limits, [...defaults.keys()])
-  const chosen = new Map<string, Limit | false>(Object.entries(limits))
-  const limitOf = (name: string): Limit | false =>
-    throttling !== undefined && (chosen.get(name) ?? defaults.get(name) ?? false)
+/** @param limits the option */
+export const createThrottle = (limits: Options['limits'], context: CountersContext): Throttle => {
+  const { failures, quotas, store } = limits
+  const counters = countersIn(store, context)
   const throttles = new Map(
-    limited.map((endpoint) => {
-      const name = nameOf(endpoint)
-      return [endpoint.path, createFailureThrottle(name, limitOf(name))]
-    }),
+    Object.entries<Limit | false>(failures).map(([name, limit]) => [
+      name,
+      createFailureThrottle(name, limit),
+    ]),
   )
-  const counters = countersIn(throttling?.store ?? 'memory', context)
   const unlimited = createFailureThrottle('', false)
   return {
-    login: createLoginThrottle(limits, counters, context.now),
-    guess: createGuessThrottle(limitOf, counters, context.now),
-    of: ({ path }) => throttles.get(path) ?? unlimited,
-    takeQuota: createTakeQuota(limitOf, counters),
+    login: createLoginThrottle(failures, counters, context.now),
+    guess: createGuessThrottle(failures, counters, context.now),
+    of: ({ limit = '' }) => throttles.get(limit) ?? unlimited,
+    takeQuota: createTakeQuota(quotas, counters),
   }
 }
 
@@ -109,7 +69,7 @@ const names = 10
 const createFailureThrottle = (name: string, limit: Limit | false): FailureThrottle => {
   if (!limit) return { assertOpen: async () => {}, failed: async () => undefined }
   const byName = memoryLimiter(name, limit)
-  const byAddress = memoryLimiter(`${name}:address`, { ...limit, failures: limit.failures * names })
+  const byAddress = memoryLimiter(`${name}:address`, { ...limit, max: limit.max * names })
 
   const countersOf = ({ address, name: inName }: Failing): [RateLimiterAbstract, string][] => {
     const network = networkOf(address)

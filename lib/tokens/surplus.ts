@@ -11,11 +11,11 @@ export interface NewlyIssued {
 }
 
 /**
- * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`, in the
+ * Ends the oldest authorizations of this user for this client, beyond the option `limits.authorizationsPerClient`, in the
  * background. Call it when `server.isSurplusCheckDue()`: most authorizations then need no further statement.
  */
 export const endSurplus = (server: AuthorizationServer, issued: NewlyIssued, info: RequestInfo): void => {
-  const { maxAuthorizationsPerClient: max } = server.options
+  const { authorizationsPerClient: max } = server.options.limits
   if (max === false) return
   const { subject, clientId } = issued
   const work = async (): Promise<void> => {

@@ -29,7 +29,7 @@ describe('with a configuration', () => {
   afterAll(async () => {
     if (url === undefined) return
     const host = knex(settings)
-    await rollback(host, { tablePrefix: prefix })
+    await rollback(host, { database: { tablePrefix: prefix } })
     await host.schema.dropTableIfExists(`${prefix}migrations`).dropTableIfExists(`${prefix}migrations_lock`)
     await host.destroy()
   })

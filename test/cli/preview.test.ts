@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import request from 'supertest'
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { previewPages } from '../../lib/preview/pages.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
@@ -24,21 +25,22 @@ describe('latchkey preview', () => {
   mkdirSync(views)
   const server = createServer(
     previewPages(
-      resolveOptions({
-        secrets: ['a secret of this test, long enough'],
-        branding: { name: 'Juniper', accent: '#0a6' },
-        login: {
-          identifier: 'email',
-          current: () => undefined,
-          providers: [{ name: 'Larch', url: '/larch' }],
+      resolveOptions(
+        {
+          secrets: ['a secret of this test, long enough'],
+          pages: { name: 'Juniper', accent: '#0a6', views, locales: { de: true } },
+          login: {
+            identifier: 'email',
+            current: () => undefined,
+            providers: [{ name: 'Larch', url: '/larch' }],
+          },
+          scopes: {
+            'notes:read': { description: 'See your notes', group: 'read' },
+            'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
+          },
         },
-        views,
-        locales: { de: true },
-        scopes: {
-          'notes:read': { description: 'See your notes', group: 'read' },
-          'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
-        },
-      }),
+        featureOptions,
+      ),
       [{ samples: featureSamples }],
     ),
   )

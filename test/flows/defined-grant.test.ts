@@ -51,7 +51,7 @@ beforeAll(async () => {
     options: {
       scopes: { 'till:open': 'Open the till', 'notes:read': 'Read', 'notes:write': 'Write' },
       resources: { [api]: { scopes: ['notes:read'], accessToken: 'jwt' } },
-      grants: [documentedGrant({ redeem }), freeGrant],
+      features: { grants: [documentedGrant({ redeem }), freeGrant] },
       organizations: ({ id }) => (id === 1 ? [{ id: 'acme', name: 'Acme' }] : []),
     },
     clients: [

@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, SignJWT } from 'jose'
 import supertest from 'supertest'
+import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { stopClock } from '../support/clock.ts'
@@ -238,10 +239,10 @@ describe('the option securityProfile', () => {
     ['nothing binds tokens', { features: { ...features, dpop: false } }],
     ['the implicit grant is on', { features: { ...features, implicit: true } }],
     ['plain PKCE is on', { codeChallengeMethods: ['S256', 'plain'] }],
-    ['the profile is unknown', { securityProfile: 'fapi1' as never }],
+    ['the profile is unknown', { features: { fapi2: true } }],
   ])('is refused if %s', (_what, changed) => {
     const database = { client: 'better-sqlite3', connection: ':memory:' }
     const given = { database, secrets: ['a secret of 32 bytes, for a test'], ...options, ...changed }
-    expect(() => resolveOptions(given)).toThrow('securityProfile')
+    expect(() => resolveOptions(given, featureOptions)).toThrow('features.fapi2')
   })
 })

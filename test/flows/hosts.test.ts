@@ -93,7 +93,7 @@ describe('with the middleware and settings of a host', () => {
         ].map(([client_id = '', uri = '']) => ({ client_id, redirect_uris: [uri], scope: 'openid' })),
       ],
       // Wrong passwords of several tests come from one address.
-      options: { throttle: false, session: 'host' },
+      options: { limits: false, session: 'host' },
     })
     host.app.set('json spaces', 2)
     const replacer = (name: string, value: unknown) => (name === 'access_token' ? undefined : value)

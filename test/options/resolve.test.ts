@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { featureOptions } from '../../lib/features/index.ts'
 import { OptionsError } from '../../lib/options/check.ts'
-import type { AuthRouterOptions } from '../../lib/options/options.ts'
-import { type Options, resolveOptions } from '../../lib/options/resolve.ts'
+import type { AuthRouterOptions, Options } from '../../lib/options/options.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
 import { knownScopes } from '../../lib/options/scopes.ts'
 import { fc } from '../support/property.ts'
 
@@ -17,7 +18,7 @@ const production = { NODE_ENV: 'production' }
 const resolve = (
   options: Record<string, unknown> = {},
   environment: NodeJS.ProcessEnv = { NODE_ENV: 'test' },
-): Options => resolveOptions({ ...right, ...options }, environment)
+): Options => resolveOptions({ ...right, ...options }, featureOptions, environment)
 
 const folders: string[] = []
 afterAll(() => {
@@ -431,7 +432,9 @@ test.each<Refused>([
 })
 
 test.each([[null], ['config'], [[]], [5]])('refuses %j instead of the options', (options) => {
-  expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
+  expect(() => resolveOptions(options as never, featureOptions, {})).toThrow(
+    'latchkey: options must be an object',
+  )
 })
 
 test('any options are resolved or refused with an OptionsError', () => {

@@ -18,12 +18,12 @@ export const pruneCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options, now }, invocation) {
-    const { refreshTokenGracePeriod } = options
+    const { refreshGracePeriod } = options.lifetimes
     const counts = await withProgress((say) =>
       removeExpiredRows(database, {
         now: now(),
         expired,
-        refreshTokenGracePeriod,
+        refreshGracePeriod,
         progress: (removed) => say(`removed ${sumOf(removed)} rows`),
       }),
     )

@@ -14,7 +14,7 @@ const maxActor = 255
 
 /** The pages of one area: who may open them, and which there are. */
 interface Area {
-  readonly isAdmin: AdminOption
+  readonly option: AdminOption
   readonly pages: readonly OperatorPage[]
 }
 
@@ -25,17 +25,17 @@ interface Area {
  */
 const admitted = async (
   context: PageContext,
-  { isAdmin, pages }: Area,
+  { option, pages }: Area,
   { section }: OperatorPage,
 ): Promise<OperatorContext> => {
   const { server, req } = context
-  const answer: unknown = await callHost('admin', () => isAdmin(req))
+  const answer: unknown = await callHost('features.admin.allow', () => option.allow({ req }))
   const isId = typeof answer === 'string' && answer !== ''
   if (!isId && answer !== true) {
     // Such as a user object: a mistake, which must not let anyone in.
-    if (answer) throw new TypeError('latchkey: admin must return true, false or a string')
+    if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
     const explanation = { expected: 'true, or the id of an administrator', received: String(answer) }
-    throw new OAuthError('access_denied', 'the option admin refused this request', {
+    throw new OAuthError('access_denied', 'the option features.admin refused this request', {
       status: 403,
       explanation,
     })
@@ -58,12 +58,12 @@ const admitted = async (
 
 /** Serves pages for operators. Each of their handlers runs only after the host has allowed the request. */
 export const adminArea = (
-  isAdmin: AdminOption,
+  option: AdminOption,
   pages: readonly OperatorPage[],
 ): readonly Endpoint<PageContext>[] => {
   const guarded =
     (page: OperatorPage, handle: NonNullable<OperatorPage['GET']>) => async (context: PageContext) =>
-      handle(await admitted(context, { isAdmin, pages }, page))
+      handle(await admitted(context, { option, pages }, page))
   return pages.map((page) => ({
     path: page.path,
     maxForm: maxClientForm,

@@ -72,7 +72,9 @@ const developerOf = async (
   { req, info, option }: DeveloperPageContext,
   active: ActiveLogin,
 ): Promise<SignedInDeveloper | undefined> => {
-  const said: unknown = await callHost('developers.allow', () => option.allow(active.user.record, req))
+  const said: unknown = await callHost('features.developers.allow', () =>
+    option.allow(active.user.record, { req }),
+  )
   const { subject } = active.login
   return said === true || said === 'approval'
     ? { active, subject, needsApproval: said === 'approval', info }

@@ -7,7 +7,6 @@ import type { Endpoint } from '../../http/route.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import { totpUri } from '../../keys/totp.ts'
-import type { TotpLoginOptions } from '../../options/options.ts'
 import type { PageModels } from '../../pages/page-models.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -16,6 +15,7 @@ import { assertCsrf, csrfToken, type FormPurpose } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
 import { checkCode } from './find.ts'
+import type { AuthenticatorOption } from './option.ts'
 import { qrCode } from './qr-code.ts'
 import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
 import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } from './stored-totp.ts'
@@ -54,7 +54,7 @@ const stateOf = async (
   const { database, options } = server
   const enrolment = await openEnrolment(server, { subject, sid })
   if (enrolment) {
-    const uri = totpUri(enrolment.secret, options.branding.name ?? 'Latchkey', user.username)
+    const uri = totpUri(enrolment.secret, options.pages.name, user.username)
     return { setUp: { qr: qrCode(uri), secret: readableSecret(enrolment.secret) } }
   }
   const record = await findSecondFactorRecord(database, { subject })
@@ -108,7 +108,7 @@ const confirm = async (
 /** Only who has the second factor, or a recovery code, removes it: an open session is not enough. */
 const remove = async (
   context: PageContext,
-  totp: TotpLoginOptions,
+  totp: AuthenticatorOption,
   { user }: ActiveLogin,
   code: string,
 ): Promise<Notice | undefined> => {
@@ -126,7 +126,7 @@ const remove = async (
 
 const change = async (
   context: PageContext,
-  totp: TotpLoginOptions,
+  totp: AuthenticatorOption,
   active: ActiveLogin,
   form: Parameters,
 ): Promise<Notice | undefined> => {
@@ -140,7 +140,7 @@ const change = async (
 }
 
 /** A change to the second factor; without `decision` the sign-in form. */
-const submit = async (context: PageContext, totp: TotpLoginOptions): Promise<void> => {
+const submit = async (context: PageContext, totp: AuthenticatorOption): Promise<void> => {
   const { server, req, res } = context
   const form = formParameters(req)
   if (!form.has('decision')) return submitAccountLogin(context, settingsPath)
@@ -156,8 +156,8 @@ const submit = async (context: PageContext, totp: TotpLoginOptions): Promise<voi
   redirectToPage(res, ownPath(server, settingsPath))
 }
 
-/** The page where users set up and remove the second factor that Latchkey keeps (`login.totp`). */
-export const settingsPage = (totp: TotpLoginOptions): Endpoint<PageContext> => ({
+/** The page where users set up and remove the second factor that Latchkey keeps (`features.authenticatorApps`). */
+export const settingsPage = (totp: AuthenticatorOption): Endpoint<PageContext> => ({
   path: settingsPath,
   methods: { GET: show, POST: (context) => submit(context, totp) },
 })
