@@ -10,20 +10,6 @@ export const refuse = (message: string): never => {
   throw new OptionsError(`latchkey: ${message}`)
 }
 
-/**
- * Refuses unknown names and suggests the nearest known one.
- *
- * @throws OptionsError
- */
-export const assertNames = (where: string, value: object, names: readonly string[]): void => {
-  for (const name of Object.keys(value)) {
-    if (names.includes(name)) continue
-    refuse(
-      `${where}${name} is not an option${names.length > 0 ? `; did you mean ${where}${closest(name, names)}?` : ''}`,
-    )
-  }
-}
-
 /** Suggests the nearest of these names; empty without names. */
 export const closestOf = (name: string, names: readonly string[]): string =>
   names.length === 0 ? '' : `; did you mean ${closest(name, names)}?`

@@ -96,10 +96,10 @@ export const limitsOf = <Failures extends Shape<Failures>, Quotas extends Shape<
        */
       authorizationsPerClient: withDefault(
         100,
-        either<false, false | undefined, number, number | undefined>(
-          oneOf(false),
-          (value) => value === false,
-          number(),
+        custom<number | false>('false or a whole number, at least 1', (value) =>
+          value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
+            ? (value as number | false)
+            : undefined,
         ),
       ),
       /**

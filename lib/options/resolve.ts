@@ -10,7 +10,9 @@ import {
 import { assertTrustedIssuers } from './features.ts'
 import { type AuthRouterOptions, type FeatureOptions, type Options, optionTree } from './options.ts'
 import { completeResources } from './resources.ts'
+import { required } from './schema.ts'
 import { assertScopes } from './scopes.ts'
+import { secrets } from './server.ts'
 
 const remedies = {
   issuer: "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'",
@@ -100,7 +102,7 @@ export const resolveOptions = (
     production,
     checksAtStart: environment.NODE_ENV !== 'test',
     database: { ...checked.database, knex },
-    secrets: checked.secrets ?? [developmentSecret(knex, logger)],
+    secrets: checked.secrets ?? required(secrets).check([developmentSecret(knex, logger)], 'secrets'),
     resources,
     codeChallengeMethods: checked.codeChallengeMethods ?? (features.fapi2 ? ['S256'] : ['S256', 'plain']),
     features: {

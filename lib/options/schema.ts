@@ -1,4 +1,5 @@
-import { assertNames, refuse } from './check.ts'
+import { closest } from 'fastest-levenshtein'
+import { refuse } from './check.ts'
 
 // The grammar of options. Each function returns plain data: what an option should be in words, its default and its check.
 // The comment on a member is its description, in editors and in docs/options.md.
@@ -196,6 +197,13 @@ export const record = <Value, Result>(
   },
 })
 
+/** Suggests the member of this name that another member has, or else the nearest name. */
+const refuseName = (prefix: string, name: string, members: object): never => {
+  const within = Object.entries<Schema>({ ...members }).find(([, schema]) => name in Object(schema.members))
+  const near = within ? `${within[0]}.${name}` : closest(name, Object.keys(members))
+  return refuse(`${prefix}${name} is not an option; did you mean ${prefix}${near}?`)
+}
+
 /** An object with these members; without any of them by default. */
 export const object = <Members extends object & Shape<Members>>(
   members: Members,
@@ -206,7 +214,8 @@ export const object = <Members extends object & Shape<Members>>(
   check: (value = {}, path) => {
     if (!isRecord(value)) return refuse(`${path || 'options'} must be ${what}`)
     const prefix = path === '' ? '' : `${path}.`
-    assertNames(prefix, value, Object.keys(members))
+    for (const name of Object.keys(value))
+      if (!Object.hasOwn(members, name)) refuseName(prefix, name, members)
     const checked = Object.entries<Schema>(members).map(([name, member]) => [
       name,
       member.check(value[name], `${prefix}${name}`, Object.hasOwn(value, name)),
@@ -220,7 +229,7 @@ export const either = <A, B, C, D>(
   first: Schema<A, B>,
   isFirst: (value: unknown) => boolean,
   second: Schema<C, D>,
-  what = `${first.what} or ${second.what}`,
+  what = `${first.what.replace(' or ', ', ')} or ${second.what}`,
 ): Schema<A | C, B | D> => {
   const members = { ...first.members, ...second.members }
   return {
