@@ -28,7 +28,7 @@ const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions =>
   },
   session: 'own',
   scopes: { 'notes:read': 'Read your notes' },
-  ...(settings.throttle === false ? { throttle: false } : {}),
+  ...(settings.throttle === false ? { limits: false } : {}),
 })
 
 const resource = 'https://api.example.com/notes'

@@ -56,11 +56,11 @@ type UnsetNames<Members> = {
 type GivenOf<Members, Name extends keyof Members> = { readonly [Each in Name]: Given<Members[Each]> }
 type CheckedOf<Members, Name extends keyof Members> = { readonly [Each in Name]: Checked<Members[Each]> }
 
-/** The members that a host may write. */
-export type GivenMembers<Members> = Partial<
-  GivenOf<Members, Exclude<keyof Members, RequiredNames<Members>>>
-> &
-  GivenOf<Members, RequiredNames<Members>>
+/** The members that a host may write. Without required ones there is no `& {}`, which would allow a string. */
+export type GivenMembers<Members> = [RequiredNames<Members>] extends [never]
+  ? Partial<GivenOf<Members, keyof Members>>
+  : Partial<GivenOf<Members, Exclude<keyof Members, RequiredNames<Members>>>> &
+      GivenOf<Members, RequiredNames<Members>>
 /** The members that the server reads. Those without a default may be absent. */
 export type CheckedMembers<Members> = CheckedOf<Members, Exclude<keyof Members, UnsetNames<Members>>> &
   Partial<CheckedOf<Members, UnsetNames<Members>>>

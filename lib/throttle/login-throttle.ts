@@ -29,6 +29,8 @@ export type LoginOutcome<User> =
   | { readonly outcome: 'refused'; readonly retryAfter: number }
 
 export interface LoginThrottle {
+  /** Whether any limit on wrong passwords is on. */
+  readonly isLimited: boolean
   /**
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
@@ -118,7 +120,9 @@ export const createLoginThrottle = (
     return locks.length > 0 ? Math.max(...locks) : undefined
   }
 
+  const { loginAccountAddress, loginAddress, loginNetwork, loginAccount } = limits
   return {
+    isLimited: Boolean(loginAccountAddress || loginAddress || loginNetwork || loginAccount),
     attempt: async (attempt, authenticate) => {
       const [everyone, device] = [forEveryone(attempt), forDevice(attempt)]
       // Without limits for everyone, a device needs no exemption from them.

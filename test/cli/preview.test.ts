@@ -45,7 +45,7 @@ describe('latchkey preview', () => {
     ),
   )
 
-  test('frames every state, and shows each with the branding, a language and the scopes of the host', async () => {
+  test('frames every state, and shows each with the name, a language and the scopes of the host', async () => {
     const overview = await request(server).get('/?language=de&width=320').expect(200)
     const states = [...overview.text.matchAll(/<iframe src="([^"]+)"[^>]*width: 320px/g)].map(
       ([, url = '']) => url,
@@ -90,7 +90,7 @@ describe('latchkey preview', () => {
   })
 
   test('serves the configuration of the folder until it is stopped, and writes nothing', async () => {
-    const host = cli.folder({ 'latchkey.config.mjs': "export default { branding: { name: 'Larch' } }" })
+    const host = cli.folder({ 'latchkey.config.mjs': "export default { pages: { name: 'Larch' } }" })
     const preview = spawn(process.execPath, [program(), 'preview', '--port', '0'], { cwd: host })
     const ended = once(preview, 'close')
     const [line] = await once(preview.stdout, 'data')

@@ -22,8 +22,9 @@ beforeAll(async () => {
   })
   folder = cli.folder({
     'latchkey.config.mjs': `export default {
-  issuer: '${issuer}', secrets: ${JSON.stringify(secrets)}, tablePrefix: '${shared.tablePrefix}',
-  database: ${JSON.stringify(shared.config)}, users: { find: () => undefined, authenticate: () => undefined },
+  issuer: '${issuer}', secrets: ${JSON.stringify(secrets)},
+  database: ${JSON.stringify({ knex: shared.config, tablePrefix: shared.tablePrefix })},
+  users: { find: () => undefined, authenticate: () => undefined },
 }`,
   })
 })

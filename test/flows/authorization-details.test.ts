@@ -224,7 +224,7 @@ test('a template of the host shows an object instead of its lines', async () => 
   expect(page.html).toContain('<p id="own">Pay &lt;b&gt;1 now</p>')
   await other.close()
   const missing = { authorizationDetails: { payment: { description: 'Pay', partial: 'partials/none' } } }
-  expect(() => authRouter({ ...missing, pages: { views }, issuer: 'http://localhost:3000' })).toThrow(
+  expect(() => authRouter({ features: missing, pages: { views }, issuer: 'http://localhost:3000' })).toThrow(
     'partials/none.eta',
   )
 })

@@ -73,11 +73,11 @@ describe('who may register clients', () => {
 
   test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
     const asked: unknown[] = []
-    const allow = (user: { id: unknown }, req: { path: string }) => {
+    const allow = (user: { id: unknown }, { req }: { req: { path: string } }) => {
       asked.push([user.id, req.path])
       throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     }
-    const broken = await startHost({ options: { features: { developers: allow as never } } })
+    const broken = await startHost({ options: { features: { developers: { allow: allow as never } } } })
     const browser = new RawBrowser(broken.app)
     const page = await browser.signIn(await browser.open(root))
     expectErrorPage(page, 503)

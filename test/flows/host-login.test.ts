@@ -364,7 +364,7 @@ describe('signing out while the host still reports a login', () => {
 
   test('a login that ended with the host’s session is not reported as still there', async () => {
     const host = await start(
-      { current: (req) => 'user' in req && req.user === 1 && { subject: 1 } },
+      { current: ({ req }) => 'user' in req && req.user === 1 && { subject: 1 } },
       {
         options: { session: 'host' },
         before: [

@@ -297,7 +297,7 @@ describe('in production', () => {
     const logger = { info: () => {}, warn: () => {}, error }
     const secrets = ['a secret of the tests that is long enough']
     const issuer = 'https://app.example.com/oauth'
-    const options = { issuer, database: knex, tablePrefix, secrets, logger }
+    const options = { issuer, database: { knex, tablePrefix }, secrets, logger }
     const oauth = authRouter(options)
     const app = express().set('trust proxy', 1).use('/oauth', oauth)
     const agent = new RawBrowser(app, 'https://app.example.com', { 'X-Forwarded-Proto': 'https' })

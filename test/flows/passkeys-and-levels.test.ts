@@ -103,8 +103,8 @@ describe('with the session of an app', () => {
       { acr: 'mfa' },
       {
         current: ({ req }) => (req.session as { login?: HostLogin }).login,
-        remember: (user, { req, ...how }) => {
-          const login: HostLogin = { subject: user.id, authTime: Math.floor(Date.now() / 1000), ...how }
+        remember: (user, { req, amr, acr }) => {
+          const login: HostLogin = { subject: user.id, authTime: Math.floor(Date.now() / 1000), amr, acr }
           Object.assign(req.session, { login })
         },
       },

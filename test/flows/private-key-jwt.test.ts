@@ -319,7 +319,7 @@ describe('registration', () => {
     const info = (line: string) => void lines.push(line)
     const seeds = [signer('seeded', { scope: 'openid', ...metadata })]
     const { tablePrefix } = host.database
-    const options = { tablePrefix, logger: { ...console, info } }
+    const options = { database: { tablePrefix }, logger: { ...console, info } }
     const [seeded] = await seedClients(host.database.knex, seeds, options)
     const row = await host.database.knex(`${tablePrefix}clients`).where({ client_id: 'seeded' }).first()
     return { seeded, lines, row }

@@ -306,7 +306,7 @@ describe('who may register', () => {
     expect((await register(mcp, bearer(token))).status).toBe(201)
   })
 
-  test('a policy can refuse a client, change it, or throw an error', async () => {
+  test('allow can refuse a client, change it, or throw an error', async () => {
     const log: unknown[] = []
     const error = (...line: unknown[]): void => void log.push(line.join(' '))
     const logger = { info: () => {}, warn: () => {}, error }
@@ -322,7 +322,7 @@ describe('who may register', () => {
     expectError(await register({ ...mcp, client_name: 'no' }), 400, 'invalid_client_metadata')
     expectError(await register({ ...mcp, client_name: 'throws' }), 403, 'access_denied')
     expectError(await register({ ...mcp, client_name: 'wrong' }), 500, 'server_error')
-    expect(log.join()).toContain('the policy for clients returned wrong metadata: scope: unknown')
+    expect(log.join()).toContain('allow returned wrong metadata of a client: scope: unknown')
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('openid')
     expect(seen.at(-1)).toEqual({ kind: 'registration', address: expect.stringContaining('127.0.0.1') })

@@ -47,7 +47,7 @@ beforeAll(async () => {
     lines.push(parts.map((part) => (part instanceof Error ? part.stack : JSON.stringify(part))).join(' '))
   }
   const logger = { info: log, warn: log, error: log }
-  const options = { users: undefined, secrets: [serverSecret], logger, storeEvents: true }
+  const options = { users: undefined, secrets: [serverSecret], logger, features: { storedEvents: true } }
   host = await startHost({ database, before: [watch], options })
   await runFlows()
   await makeSeeds()

@@ -32,7 +32,7 @@ beforeAll(async () => {
     options: {
       issuer: `${browsers.origin}/oauth`,
       features: {
-        pushedRequests: 'required',
+        pushedRequests: { required: true },
         dpop: { nonces: 'required' },
         mutualTls: { url: `${clients.origin}/oauth` },
         fapi2: true,

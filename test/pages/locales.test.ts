@@ -150,7 +150,9 @@ describe('the languages of a host', () => {
 
   it('can be fewer, but not without the default', () => {
     expect(languages({ ja: false, en: false }, 'de').tags).toEqual(['ar', 'de', 'es', 'fr'])
-    expect(() => languages({ de: false }, 'de')).toThrow(/^latchkey: defaultLocale must be one of ar, en, es/)
+    expect(() => languages({ de: false }, 'de')).toThrow(
+      /^latchkey: pages.defaultLocale must be one of ar, en, es/,
+    )
     expect(() => languages({}, 'nl')).toThrow("for another language, add its texts in locales['nl']")
   })
 

@@ -51,7 +51,7 @@ const warnings = (directory: string): string[] => {
 
 describe('copies of our templates', () => {
   it('make the pages that ours make, to the letter', () => {
-    const options = { branding: { name: 'Acme' }, basePath: '/oauth' }
+    const options = { basePath: '/oauth' }
     const directory = copies('same', '0.0.9')
     rmSync(join(directory, 'assets'), { recursive: true })
     const copied = createViews({ pages: look({ views: directory }), ...options })
