@@ -11,7 +11,6 @@ export default {
   issuer: `${notesUrl}/oauth`,
   database,
   secrets: [secret('latchkey')],
-  tablePrefix: 'oauth_',
   session: 'host',
   users: {
     table: 'users',
@@ -19,28 +18,31 @@ export default {
     claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
     isActive: (row) => row.disabled_at === null,
   },
-  login: {
-    // Users add passkeys under Connected apps.
+  features: {
+    // Any MCP client can connect: it describes itself, and its user allows it.
+    registration: true,
+    clientMetadataDocuments: true,
+    deviceAuthorization: true,
     passkeys: true,
-    // Users who are signed in to Notes do not sign in again.
-    current: ({ session: { member } }) =>
-      member && { subject: member.id, authTime: member.since, amr: member.amr ?? ['pwd'] },
-    // Users who sign in on the way to a client are signed in to Notes as well.
-    remember: (req, _res, user, { amr }) => {
+    // Mira, the first demo user, looks after the clients: /oauth/admin.
+    admin: { allow: ({ req }) => req.session.member?.id === 1 && 'mira' },
+    storedEvents: true,
+  },
+  login: {
+    current: ({ req }) => {
+      const { member } = req.session
+      return member && { subject: member.id, authTime: member.since, amr: member.amr ?? ['pwd'] }
+    },
+    remember: (user, { req, amr }) => {
       req.session.member = { ...memberOf(Number(user.id)), amr }
     },
   },
-  // Mira, the first demo user, looks after the clients: /oauth/admin.
-  admin: ({ session: { member } }) => member?.id === 1 && 'mira',
-  storeEvents: true,
   scopes: {
     'notes:read': { description: 'Read your notes', group: 'read' },
     'notes:write': { description: 'Write new notes for you', group: 'change', optional: true },
   },
-  // Any MCP client can connect: it describes itself, and its user allows it.
   resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },
-  features: { registration: true, clientMetadataDocuments: true, deviceAuthorization: true },
-  branding: { name: 'Notes', logo: '/notes.svg' },
+  pages: { name: 'Notes', logo: '/notes.svg' },
   ...(process.env.NOTES_THEME === '1' ? theme : {}),
   logger: process.env.LOG_LEVEL === 'warn' ? quiet : console,
 } satisfies AuthRouterOptions

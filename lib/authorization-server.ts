@@ -11,9 +11,8 @@ import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
-import { providerIcons } from './options/branding.ts'
-import type { Limit } from './options/options.ts'
-import type { Options } from './options/resolve.ts'
+import { providerIcons } from './options/login.ts'
+import type { FailureSchemas, Options } from './options/options.ts'
 import type { Resource } from './options/resources.ts'
 import { warnOnce } from './options/warn-once.ts'
 import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
@@ -40,8 +39,8 @@ export interface EndpointDescription {
   readonly metadataName?: string
   /** Whether clients authenticate here (RFC 6749 §2.3). */
   readonly authenticatesClient?: boolean
-  /** How many failures are allowed, unless the option `throttle.limits` names this endpoint. */
-  readonly limit?: Limit
+  /** The limit of its failures: a name in the option `limits.failures`. */
+  readonly limit?: keyof FailureSchemas
 }
 
 /** The server before its schema and keys are loaded: enough to route requests and to render errors. */
@@ -60,7 +59,7 @@ export interface ServerSetup {
   /** Checks slow hashes, a few at a time: of passwords, and of secrets that were imported. */
   readonly passwords: PasswordVerifier
   readonly events: Events
-  /** Stores the events, if the option `storeEvents` is on. */
+  /** Stores the events, if `features.storedEvents` is on. */
   readonly eventLog: EventLog | undefined
   /** Limits on failures. */
   readonly throttle: Throttle
@@ -92,7 +91,7 @@ export interface ServerSetup {
   ready(): Promise<AuthorizationServer>
   /** The server, if {@link ready} would have nothing to do. */
   current(): AuthorizationServer | undefined
-  /** Counts an authorization; true after every part of the option `maxAuthorizationsPerClient`. */
+  /** Counts an authorization; true after every part of the option `limits.authorizationsPerClient`. */
   isSurplusCheckDue(): boolean
   /** Runs background work; logs failures; {@link close} waits for it. */
   runInBackground(work: Promise<unknown>): void
@@ -173,7 +172,7 @@ export const createAuthorizationServer = (
   options: Options,
   { endpoints, installed, features, migrations }: ServerParts,
 ): ServerSetup => {
-  const opened = openDatabase(options.database, options.tablePrefix, options)
+  const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   const { database, hostKnex, close } = opened
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
@@ -183,7 +182,7 @@ export const createAuthorizationServer = (
   const background = new Set<Promise<void>>()
   const passwords = createPasswordVerifier()
   // A user may have a third more than the option says until the next check, so that most codes need none.
-  const { maxAuthorizationsPerClient: maxAuthorizations } = options
+  const { authorizationsPerClient: maxAuthorizations } = options.limits
   const checkEvery = Math.max(1, Math.floor((maxAuthorizations || 0) / 3))
   let issued = 0
   let ready: AuthorizationServer | undefined
@@ -196,8 +195,8 @@ export const createAuthorizationServer = (
     background.add(settled)
   }
 
-  const eventLog = options.storeEvents
-    ? createEventLog({ ...options, database, lifetime: options.lifetimes.event, runInBackground })
+  const eventLog = options.features.storedEvents
+    ? createEventLog({ logger: options.logger, database, lifetime: options.lifetimes.event, runInBackground })
     : undefined
   if (eventLog) events.listeners.on('*', eventLog.add)
 
@@ -230,12 +229,7 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
-    throttle: createThrottle(
-      options.throttle,
-      endpoints,
-      { database, now },
-      Object.assign({}, ...features.map(({ limits }) => limits)),
-    ),
+    throttle: createThrottle(options.limits, { database, now }),
     outbound,
     clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
     requestObjects: createRequestObjects(outbound, now),
@@ -244,10 +238,9 @@ export const createAuthorizationServer = (
     resources: Object.values(options.resources),
     scopeClaims: claimsByScope(options.scopes),
     views: createViews({
-      directory: options.views,
-      branding: options.branding,
+      pages: options.pages,
       pictures: providerIcons(options.login),
-      partials: Object.values(options.authorizationDetails).flatMap(({ partial }) => partial ?? []),
+      partials: Object.values(options.features.authorizationDetails).flatMap(({ partial }) => partial ?? []),
       basePath: options.basePath,
       languages,
       ...(options.production && { cache: true }),
@@ -281,6 +274,7 @@ export const createAuthorizationServer = (
       await close()
     },
   }
-  if (options.views !== undefined && !options.production) warnOfOldCopies(options.views, options.logger)
+  const { views } = options.pages
+  if (views !== undefined && !options.production) warnOfOldCopies(views, options.logger)
   return setup
 }

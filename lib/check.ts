@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type { Database } from './database/types.ts'
 import type { SelfReport } from './endpoints/self-report.ts'
-import type { Options } from './options/resolve.ts'
+import type { Options } from './options/options.ts'
 
 /** An answer of the running app. */
 export interface Answer {

@@ -1,6 +1,6 @@
 import type { ClientRegistry } from './clients/register.ts'
 import type { OpenedDatabase } from './database/open.ts'
-import type { Options } from './options/resolve.ts'
+import type { Options } from './options/options.ts'
 import type { TokenBinding } from './protocol/tokens/token-binding.ts'
 
 /** An option of a command, with its help text. */

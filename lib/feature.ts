@@ -10,8 +10,7 @@ import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
-import type { Limit } from './options/options.ts'
-import type { Options } from './options/resolve.ts'
+import type { FeatureOptions, Options } from './options/options.ts'
 import type { Sample } from './pages/page-models.ts'
 import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
@@ -22,8 +21,9 @@ import type { User } from './users/users.ts'
 // The contract of a feature. A feature is a folder in lib/features: its option, rules, table, endpoints, pages, texts and
 // templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
 //
-// A feature adds its own names to interfaces of the core by declaration merging: its option to `Features`, its events to
-// `EventDetails`, its pages to `PageModels`, and what it gives the host to `HostApi`.
+// A feature adds its own names to interfaces of the core by declaration merging: its options to `FeatureSchemas`, its limits to
+// `FailureSchemas` and `QuotaSchemas`, its events to `EventDetails`, its pages to `PageModels`, and what it gives the host to
+// `HostApi`.
 
 /** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
 export interface UserData {
@@ -128,8 +128,6 @@ export interface ActiveFeature {
    * @returns the endpoints of these and its own pages
    */
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
-  /** Its limits beside those of its endpoints, with their defaults; the option `throttle.limits` can change them. */
-  readonly limits?: Readonly<Record<string, Limit>>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */
@@ -161,11 +159,11 @@ export interface FeatureTools {
 }
 
 /** A feature. Every member is required, so that a feature cannot forget to erase what it stores. */
-export interface Feature<Option = unknown> {
+export interface Feature {
   /** The name of its folder in lib/features, where its templates are. */
   readonly name: string
-  /** Finds its option, which is undefined while the feature is off. */
-  option(options: Options): Option | undefined
+  /** Its options and limits, and their check. */
+  readonly option: FeatureOptions
   /** Its tables. They exist in every database, whether the feature is on or off. */
   readonly migrations: ReadonlyMap<string, SchemaChange>
   readonly texts: FeatureTexts
@@ -181,6 +179,6 @@ export interface Feature<Option = unknown> {
   readonly tools: (() => Promise<FeatureTools>) | undefined
   /** Loads what the start and `latchkey doctor` check in the database, whether the feature is on or off. */
   checks?(): Promise<readonly Check<StoredSubject>[]>
-  /** Called once per server if the option is on. */
-  activate(option: Option): ActiveFeature
+  /** Called once per server. @returns undefined while the feature is off */
+  activate(options: Options): ActiveFeature | undefined
 }

@@ -20,14 +20,11 @@ export type {
 } from './events/event.ts'
 export type { EventListeners, Listen } from './events/events.ts'
 export type * from './features/index.ts'
-export type { RemoteDpopOptions } from './guards/dpop.ts'
 export type { IntrospectionOptions } from './guards/introspection.ts'
 export type { TokenVerifierMaker } from './guards/require-token.ts'
 export {
-  type RemoteGuardOptions,
   type ResourceServer,
   type ResourceServerOptions,
-  requireToken,
   resourceServer,
 } from './guards/resource-server.ts'
 export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifier.ts'
@@ -44,59 +41,18 @@ export type {
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
+export type { DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
-export { defineGrant } from './options/grants.ts'
-export type {
-  AuthorizationDetailsType,
-  AuthRouterOptions,
-  Branding,
-  ClaimMapping,
-  ClientPolicy,
-  DetailField,
-  DeveloperCheck,
-  DeveloperOptions,
-  DeviceAuthorizationOptions,
-  DpopOptions,
-  Features,
-  GrantDecision,
-  GrantDefinition,
-  GrantRequest,
-  HostLogin,
-  HostUser,
-  Lifetimes,
-  Limit,
-  Limits,
-  LocaleOptions,
-  Logger,
-  LoginOptions,
-  LoginProof,
-  LoginProvider,
-  LogoPair,
-  MetadataDocumentOptions,
-  MutualTlsOptions,
-  OutboundOptions,
-  PasskeyOptions,
-  PersonalTokenOptions,
-  Picture,
-  RedisClient,
-  RegistrationOptions,
-  RegistrationRequest,
-  ResourceOptions,
-  ResourceTokenRequest,
-  ScopeOptions,
-  ScopeWords,
-  SecondFactor,
-  SecondFactorRequest,
-  ThrottleOptions,
-  TokenExchangeDecision,
-  TokenExchangeOptions,
-  TokenExchangeRequest,
-  TotpLoginOptions,
-  TrustedIssuerOptions,
-  UserFunctions,
-  UserMapping,
-  UserRow,
-} from './options/options.ts'
+export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
+export type { Lifetimes } from './options/lifetimes.ts'
+export type { Limit, RedisClient } from './options/limits.ts'
+export type { HostLogin, NewLogin, SecondFactor, SecondFactorRequest } from './options/login.ts'
+export type { AuthRouterOptions } from './options/options.ts'
+export type { Picture } from './options/pages.ts'
+export type { ResourceTokenRequest } from './options/resources.ts'
+export type { Logger } from './options/server.ts'
+export type { TokenExchangeDecision, TokenExchangeRequest } from './options/token-exchange.ts'
+export type { ClaimMapping, HostUser, UserFunctions, UserMapping, UserRow } from './options/users.ts'
 export type {
   ClientChanges,
   ClientMetadata,

@@ -10,14 +10,14 @@ import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './endpoints/k
 import { protectedResources } from './endpoints/protected-resources.ts'
 import type { EventListeners } from './events/events.ts'
 import type { ActiveFeature, HostApi } from './feature.ts'
-import { features } from './features/index.ts'
+import { featureOptions, features } from './features/index.ts'
 import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo, type EndpointKind, route } from './http/route.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
-import type { AuthRouterOptions } from './options/options.ts'
-import { type Options, resolveOptions } from './options/resolve.ts'
+import type { AuthRouterOptions, Options } from './options/options.ts'
+import { resolveOptions } from './options/resolve.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
 import { expired, migrations } from './schema.ts'
 
@@ -110,8 +110,8 @@ export const serverBehind = (oauth: AuthRouter): ServerSetup | undefined =>
 /** The features that are on. */
 export const activeFeatures = (options: Options): ActiveFeature[] =>
   features.flatMap((feature) => {
-    const option = feature.option(options)
-    return option === undefined ? [] : [feature.activate(option)]
+    const active = feature.activate(options)
+    return active === undefined ? [] : [active]
   })
 
 /** Composes the server and its endpoints from the core and the features that are on. */
@@ -131,8 +131,16 @@ export const compose = (
 
 const pruningContext = (server: ServerSetup): PruningContext => {
   const { database, options, closing, now, ready } = server
-  const { logger, refreshTokenGracePeriod } = options
-  return { database, expired, logger, refreshTokenGracePeriod, signal: closing, now, ready }
+  const { logger, lifetimes } = options
+  return {
+    database,
+    expired,
+    logger,
+    refreshGracePeriod: lifetimes.refreshGracePeriod,
+    signal: closing,
+    now,
+    ready,
+  }
 }
 
 /**
@@ -146,12 +154,12 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * app.use(oauth.wellKnown)
  */
 export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
-  const resolved = resolveOptions(options)
+  const resolved = resolveOptions(options, featureOptions)
   const { server, endpoints } = compose(resolved)
   const router = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
-  if (server.options.prune) server.runInBackground(keepPruning(pruningContext(server)))
+  if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
   if (server.options.checksAtStart) server.runInBackground(warnAtStart(server))
   Object.defineProperty(router, serverOf, { value: server })
   return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {

@@ -4,10 +4,13 @@ import { type Migrations, migrateDatabase, rollbackDatabase, sourceOf } from './
 import { openDatabase } from './database/open.ts'
 import { features } from './features/index.ts'
 import type { AuthRouterOptions } from './options/options.ts'
+import { database } from './options/server.ts'
 import { type RemoveExpired, removals } from './repositories/pruning/expired.ts'
 
-/** The options for migrating: `tablePrefix`. The whole configuration of the router is accepted too. */
-export type MigrateOptions = AuthRouterOptions
+/** The options for migrating: those of `authRouter()`, of which only `database.tablePrefix` counts. */
+export type MigrateOptions = Pick<AuthRouterOptions, 'database'>
+
+const prefixOf = (options: MigrateOptions): string => database.check(options.database, 'database').tablePrefix
 
 /** Removes the expired rows of every table. */
 export const expired: readonly RemoveExpired[] = [
@@ -26,9 +29,8 @@ export const migrations: Migrations = new Map([
  *
  * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'oauth_migrations' })
  */
-export const migrationSource = ({
-  tablePrefix = 'oauth_',
-}: MigrateOptions = {}): Knex.MigrationSource<string> => sourceOf(migrations, tablePrefix)
+export const migrationSource = (options: MigrateOptions = {}): Knex.MigrationSource<string> =>
+  sourceOf(migrations, prefixOf(options))
 
 /**
  * Creates Latchkey's tables or brings them up to date. Several processes can do this at the same time.
@@ -36,8 +38,8 @@ export const migrationSource = ({
  * @returns the names of the migrations that ran
  * @example await migrate(knex)
  */
-export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions = {}): Promise<string[]> =>
-  migrateDatabase(openDatabase(knex, tablePrefix).database, migrations)
+export const migrate = (knex: Knex, options: MigrateOptions = {}): Promise<string[]> =>
+  migrateDatabase(openDatabase(knex, prefixOf(options)).database, migrations)
 
 /**
  * Removes Latchkey's tables, newest first, with everything in them.
@@ -45,5 +47,5 @@ export const migrate = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions =
  * @returns the names of the migrations that were rolled back
  * @throws Error when the database is newer than this version, which cannot remove all of it
  */
-export const rollback = (knex: Knex, { tablePrefix = 'oauth_' }: MigrateOptions = {}): Promise<string[]> =>
-  rollbackDatabase(openDatabase(knex, tablePrefix).database, migrations)
+export const rollback = (knex: Knex, options: MigrateOptions = {}): Promise<string[]> =>
+  rollbackDatabase(openDatabase(knex, prefixOf(options)).database, migrations)

@@ -6,8 +6,9 @@ import type { CheckedRegistration, ClientCredentials } from './clients/register.
 import { openDatabase } from './database/open.ts'
 import type { Database } from './database/types.ts'
 import { features } from './features/index.ts'
-import type { AuthRouterOptions, Logger } from './options/options.ts'
+import type { AuthRouterOptions } from './options/options.ts'
 import { registrableOf } from './options/registrable.ts'
+import { database as databaseSchema, type Logger } from './options/server.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
 import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
@@ -24,8 +25,8 @@ const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegist
       option === undefined && error.message.startsWith(`client ${seed.client_id}: ${name}: `)
     const hint =
       isMissing(['scope', config.scopes]) ||
-      isMissing(['grant_types', config.grants]) ||
-      isMissing(['authorization_details_types', config.authorizationDetails])
+      isMissing(['grant_types', config.features?.grants]) ||
+      isMissing(['authorization_details_types', config.features?.authorizationDetails])
         ? ' (pass the options of authRouter() as the third argument of seedClients)'
         : ''
     throw new OAuthError(error.code, `${error.message}${hint}`)
@@ -62,13 +63,19 @@ export const seedClients = async (
   clients: readonly ClientSeed[],
   config: AuthRouterOptions = {},
 ): Promise<ClientCredentials[]> => {
-  const { tablePrefix = 'oauth_', logger = console } = config
-  const { database } = openDatabase(knex, tablePrefix, config)
+  const { logger = console } = config
+  const database = opened(knex, config)
   const registrations = clients.map((seed) => checkedSeed(seed, config))
   const how = { unlisted: 'ignore', keepPreviousFor: 0 } as const
   const { credentials } = await applyClients({ database, now, installed: features }, registrations, how)
   for (const seeded of credentials) showSecret(seeded, logger)
   return [...credentials]
+}
+
+/** The host's database with the settings of the option `database`. */
+const opened = (knex: Knex, config: AuthRouterOptions): Database => {
+  const settings = databaseSchema.check(config.database, 'database')
+  return openDatabase(knex, settings.tablePrefix, settings).database
 }
 
 /** An account in Latchkey's own user table, for demos and tests. */
@@ -119,7 +126,7 @@ export const seedUsers = async (
   users: readonly UserSeed[],
   config: AuthRouterOptions = {},
 ): Promise<{ username: string; subject: string }[]> => {
-  const { database } = openDatabase(knex, config.tablePrefix ?? 'oauth_', config)
+  const database = opened(knex, config)
   const seeded: { username: string; subject: string }[] = []
   for (const user of users) {
     assertUsername(user.username)

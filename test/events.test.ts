@@ -83,7 +83,7 @@ test('a login, a consent, a code, its tokens and their end are announced in orde
 })
 
 test('a refresh token that is used again outside its window is announced with its family', async () => {
-  const host = await start({ refreshTokenGracePeriod: 0 })
+  const host = await start({ lifetimes: { refreshGracePeriod: 0 } })
   const { refresh_token } = await tokensFor(host, { scope: 'openid offline_access' })
   await refresh(host, refresh_token)
   await refresh(host, refresh_token)

@@ -24,11 +24,11 @@ const optionsOf = (settings: ServerSettings, base: string): AuthRouterOptions =>
     claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
     isActive: (row) => row.disabled_at === null,
     // For unhashed passwords.
-    verify: (given, row) => isPassword(given, String(row.password_hash)),
+    verify: (row, { password }) => isPassword(password, String(row.password_hash)),
   },
   session: 'own',
   scopes: { 'notes:read': 'Read your notes' },
-  ...(settings.throttle === false ? { throttle: false } : {}),
+  ...(settings.throttle === false ? { limits: false } : {}),
 })
 
 const resource = 'https://api.example.com/notes'

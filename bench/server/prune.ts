@@ -20,7 +20,7 @@ export const pruneWith = (oauth: AuthRouter) => async (): Promise<Pruned> => {
   const counts = await removeExpiredRows(server.database, {
     now: server.now(),
     expired,
-    refreshTokenGracePeriod: 10,
+    refreshGracePeriod: 10,
   })
   delays.disable()
   return {

@@ -5,9 +5,13 @@ import { scopes } from './scopes.ts'
 
 /** Another look for the pages, and one more language: `npm start -- --theme`. Everything else stays unchanged. */
 export const theme = {
-  // A layout, a page, a partial, a stylesheet and a logo. docs/pages.md lists what else the folder can contain.
-  views: join(import.meta.dirname, 'views'),
-  branding: { name: 'Notes', logo: '/oauth/assets/sheet.svg', accent: '#2f6b4f' },
-  locales: { nl: { texts: dutch } },
+  pages: {
+    // A layout, a page, a partial, a stylesheet and a logo. docs/pages.md lists what else the folder can contain.
+    views: join(import.meta.dirname, 'views'),
+    name: 'Notes',
+    logo: '/oauth/assets/sheet.svg',
+    accent: '#2f6b4f',
+    locales: { nl: { texts: dutch } },
+  },
   scopes,
 } satisfies AuthRouterOptions

@@ -50,7 +50,7 @@ export interface UserExport {
     readonly expiresAt: number
     readonly endedAt: number | null
   }[]
-  /** What happened, with the option `storeEvents`. */
+  /** What happened, with `features.storedEvents`. */
   readonly events?: readonly EventRecord[]
 }
 

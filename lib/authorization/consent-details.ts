@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { AuthorizationDetailsType, DetailField } from '../options/authorization-details-options.ts'
+import type { DetailField, DetailType } from '../options/authorization-details.ts'
 import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentDetail } from '../pages/page-models.ts'
 import { isObject } from '../protocol/json.ts'
@@ -11,7 +11,9 @@ import { callHost } from '../users/host-function.ts'
 
 /** What the texts of details depend on. */
 export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
-  readonly options: Pick<AuthorizationServer['options'], 'authorizationDetails'>
+  readonly options: {
+    readonly features: Pick<AuthorizationServer['options']['features'], 'authorizationDetails'>
+  }
 }
 
 interface Described {
@@ -42,7 +44,7 @@ export const detailWords = (
   type: string,
   language: string,
 ): { description: string; language?: string } => {
-  const { authorizationDetails: types } = server.options
+  const { authorizationDetails: types } = server.options.features
   const found = Object.hasOwn(types, type) ? types[type] : undefined
   return found ? hostWords(server, found, language) : { description: type }
 }
@@ -74,13 +76,13 @@ const isField = (value: unknown): value is DetailField =>
 
 const described = async (
   { languages }: DetailTexts,
-  type: AuthorizationDetailsType | undefined,
+  type: DetailType | undefined,
   detail: AuthorizationDetail,
   language: string,
 ): Promise<readonly DetailField[]> => {
   const { type: _, ...members } = detail
   if (type?.describe === undefined) return fieldsOf(members, [], languages.text(language))
-  const fields: unknown = await callHost('authorizationDetails.describe', () =>
+  const fields: unknown = await callHost('features.authorizationDetails.describe', () =>
     type.describe?.(detail, { language }),
   )
   if (!Array.isArray(fields) || !fields.every(isField)) {
@@ -99,7 +101,7 @@ export const consentDetails = async (
 ): Promise<ConsentDetail[]> => {
   const shown: ConsentDetail[] = []
   for (const detail of authorizationDetails) {
-    const type = server.options.authorizationDetails[detail.type]
+    const type = server.options.features.authorizationDetails[detail.type]
     const fields = await described(server, type, detail, language)
     const words = detailWords(server, detail.type, language)
     shown.push({ detail, ...words, fields, ...(type?.partial !== undefined && { partial: type.partial }) })
@@ -119,5 +121,5 @@ export const receiptDetails = (
     text: description,
     fields,
     meaning: meaningOf(detailEntry(detail)),
-    remembered: options.authorizationDetails[detail.type]?.remember === true,
+    remembered: options.features.authorizationDetails[detail.type]?.remember === true,
   }))

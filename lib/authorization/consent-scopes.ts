@@ -11,7 +11,7 @@ import {
   parseEntry,
   type ReceiptScope,
 } from '../protocol/requests/consent.ts'
-import { detailWords, hostWords } from './consent-details.ts'
+import { type DetailTexts, detailWords, hostWords } from './consent-details.ts'
 import { groupOf, meaningOf, scopeOptions, termsOf } from './context.ts'
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
@@ -26,10 +26,8 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
 
 /** What the texts of scopes depend on. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
-  readonly options: Pick<
-    AuthorizationServer['options'],
-    'authorizationDetails' | 'branding' | 'scopes' | 'resources'
-  >
+  readonly options: Pick<AuthorizationServer['options'], 'pages' | 'scopes' | 'resources'> &
+    DetailTexts['options']
 }
 
 /** The words of the pages for an entry of a consent. */
@@ -68,7 +66,7 @@ const resourcesOf = (server: ScopeTexts, entry: string): string[] => {
   return scope === undefined || resource === undefined ? [] : [resourceName(server, resource)]
 }
 
-const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'
+const productName = (server: ScopeTexts): string => server.options.pages.name
 
 /** The scopes as the consent page lists them. New ones are marked only if the user allowed something before. */
 export const consentScopes = (

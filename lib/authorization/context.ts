@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import type { ScopeOptions } from '../options/options.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
+import type { Scope } from '../options/scopes.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
@@ -162,11 +162,7 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
  * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
  * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
  */
-export const termsOf = (
-  server: AuthorizationServer,
-  client: Client,
-  entry: string,
-): ScopeOptions | undefined => {
+export const termsOf = (server: AuthorizationServer, client: Client, entry: string): Scope | undefined => {
   const { scope: name, claim } = parseEntry(entry)
   if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
   const owners = allowedScopes(client)
@@ -181,10 +177,10 @@ export const termsOf = (
 export const scopeOptions = (
   { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
   name: string,
-): ScopeOptions | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
+): Scope | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
 
 /** The heading below which the consent page lists a scope. */
-export const groupOf = (scope?: ScopeOptions): ConsentScope['group'] =>
+export const groupOf = (scope?: Scope): ConsentScope['group'] =>
   scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
 
 /** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */

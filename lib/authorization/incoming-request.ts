@@ -187,14 +187,18 @@ export const readDirectRequest = async (
 
 /** Lets the host check an object, which may return another one. */
 const checkedDetail = async (
-  { options: { authorizationDetails: types } }: AuthorizationServer,
+  {
+    options: {
+      features: { authorizationDetails: types },
+    },
+  }: AuthorizationServer,
   { clientId, metadata }: Client,
   detail: AuthorizationDetail,
 ): Promise<AuthorizationDetail> => {
   const type = types[detail.type]
   if (type?.parse === undefined) return detail
   const client = { client_id: clientId, ...metadata }
-  const parsed = await callHost('authorizationDetails.parse', () => type.parse?.(detail, { client }))
+  const parsed = await callHost('features.authorizationDetails.parse', () => type.parse?.(detail, { client }))
   if (parsed === undefined || parsed === null) return detail
   if (parsed.type !== detail.type) {
     throw new Error(
@@ -215,7 +219,7 @@ const requestedDetails = async (
   parameters: Parameters,
   client: Client,
 ): Promise<Pick<AuthorizationRequest, 'authorizationDetails' | 'alwaysAsks'>> => {
-  const types = server.options.authorizationDetails
+  const types = server.options.features.authorizationDetails
   const known = Object.keys(types)
   const json = known.length > 0 ? parameters.optional('authorization_details') : undefined
   if (json === undefined) return {}

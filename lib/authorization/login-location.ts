@@ -99,8 +99,8 @@ export const loginWays = (
   returnPath: string,
   username = '',
 ): Pick<PageModels['login'], 'links' | 'providers'> => {
-  const { branding, login } = server.options
-  const { forgotPassword, signUp } = branding.links ?? {}
+  const { pages, login } = server.options
+  const { forgotPassword, signUp } = pages.links
   const hint = { login_hint: username || undefined }
   return {
     links: {

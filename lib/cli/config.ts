@@ -2,10 +2,11 @@ import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Command } from '../command.ts'
+import { featureOptions } from '../features/index.ts'
 import { OptionsError } from '../options/check.ts'
 import { defaultFilename } from '../options/development.ts'
-import type { AuthRouterOptions } from '../options/options.ts'
-import { type Options, resolveOptions } from '../options/resolve.ts'
+import type { AuthRouterOptions, Options } from '../options/options.ts'
+import { resolveOptions } from '../options/resolve.ts'
 
 const names = ['latchkey.config.js', 'latchkey.config.mjs', 'latchkey.config.ts']
 
@@ -53,7 +54,7 @@ const noFile = `No configuration file found (${names.join(', ')} in this directo
 
 const withoutConfig = (): Options => {
   try {
-    return resolveOptions()
+    return resolveOptions({}, featureOptions)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(`${error.message}\n${noFile}`)
@@ -116,7 +117,8 @@ export const loadOptions = async (
   const given = await loadHostOptions(named)
   const file = configFile(named)
   // resolveOptions checks every field.
-  if (given !== undefined) return { options: resolveOptions(given as AuthRouterOptions), file }
+  if (given !== undefined)
+    return { options: resolveOptions(given as AuthRouterOptions, featureOptions), file }
   if (!createsDatabase) assertDefaultDatabase()
   return { options: withoutConfig(), file }
 }

@@ -71,7 +71,7 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
   const { options, file } = await loadOptions(invocation.text('config'), command)
-  const opened = openDatabase(options.database, options.tablePrefix, options)
+  const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   // Knex logs each failed connection with its stack; the final error has the same message.
   if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
   try {

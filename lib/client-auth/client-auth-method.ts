@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { TokenEndpointAuthMethod } from '../protocol/clients/client-metadata.ts'
 import type { TokenRequest } from '../protocol/tokens/token-request.ts'

@@ -1,5 +1,5 @@
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Explanation } from '../protocol/explanation.ts'

@@ -12,7 +12,7 @@ import { none } from './client-secret.ts'
 
 /** The authorities of the option decide, or those of the https server. */
 const isFromAuthority = ({ options }: AuthorizationServer, certificate: ClientCertificate): boolean => {
-  const authorities = options.features.mutualTls?.authorities
+  const authorities = options.features.mutualTls?.ca
   return authorities === undefined ? certificate.isAuthorized : isIssuedBy(certificate, authorities)
 }
 
@@ -21,7 +21,7 @@ export const tlsClientAuth: ClientAuthMethod = {
   name: 'tls_client_auth',
   // Behind a proxy, only the option says which authorities to trust.
   isOn: ({ features: { mutualTls } }) =>
-    mutualTls !== undefined && (mutualTls.header === undefined || mutualTls.authorities !== undefined),
+    mutualTls !== undefined && (mutualTls.header === undefined || mutualTls.ca !== undefined),
   isUsed: (request) => request.certificate !== undefined && none.isUsed(request),
   credentials: (request) => ({
     ...none.credentials(request),

@@ -1,6 +1,6 @@
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { standardScopes } from '../protocol/scope.ts'
 import { findClient, updateClient } from '../repositories/clients.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../database/types.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
 import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import { imageOf } from '../protocol/clients/image.ts'

@@ -1,6 +1,6 @@
 import { type Check, error, type Finding, type Subject, warning } from '../check.ts'
 import { sqliteProblem } from '../database/sqlite-version.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 
 /** The parts of the version of Node, such as 20 and 19. */
@@ -19,10 +19,10 @@ const nodeFindings = (version: string): Finding[] => {
     : []
 }
 
-const usesSqlite = ({ database }: Options): boolean =>
-  typeof database === 'function'
-    ? database.client?.config?.client === 'better-sqlite3'
-    : database.client === 'better-sqlite3'
+const usesSqlite = ({ database: { knex } }: Options): boolean =>
+  typeof knex === 'function'
+    ? knex.client?.config?.client === 'better-sqlite3'
+    : knex.client === 'better-sqlite3'
 
 const driverFindings = ({ options, versions: { node, sqlite } }: Subject): Finding[] => {
   const problem = sqlite !== undefined && usesSqlite(options) ? sqliteProblem(sqlite, node) : undefined

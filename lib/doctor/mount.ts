@@ -1,7 +1,7 @@
 import type { Answer, Mount } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000

@@ -43,9 +43,9 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = knownScopes(options)
   const resources = Object.keys(options.resources)
-  const detailTypes = Object.keys(options.authorizationDetails)
+  const detailTypes = Object.keys(options.features.authorizationDetails)
   const { requestObjects } = options.features
-  const profile = { security_profile: options.securityProfile }
+  const profile = options.features.fapi2 ? { security_profile: 'fapi2' as const } : {}
   const assertionAlgorithms = profileAlgorithms(profile, clientAssertionAlgorithms)
   const ownAlgorithms = profileAlgorithms(profile, signingAlgorithms)
   const authMethods = profileAuthMethods(

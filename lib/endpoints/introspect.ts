@@ -119,7 +119,7 @@ export const introspectEndpoint: Endpoint<Context> = {
   path: '/introspect',
   metadataName: 'introspection_endpoint',
   authenticatesClient: true,
-  limit: { failures: 60, seconds: 60 },
+  limit: 'introspect',
   methods: {
     async POST(context) {
       const { server, endpoint, res } = context

@@ -35,7 +35,7 @@ export const revokeEndpoint: Endpoint<Context> = {
   metadataName: 'revocation_endpoint',
   authenticatesClient: true,
   cors: true,
-  limit: { failures: 60, seconds: 60 },
+  limit: 'revoke',
   methods: {
     async POST(context) {
       const { server, endpoint, res, info } = context

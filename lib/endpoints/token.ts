@@ -31,7 +31,7 @@ export const tokenEndpoint: Endpoint<Context> = {
   metadataName: 'token_endpoint',
   authenticatesClient: true,
   cors: true,
-  limit: { failures: 30, seconds: 60 },
+  limit: 'token',
   methods: {
     async POST(context) {
       const { server, endpoint, res } = context

@@ -57,6 +57,6 @@ export const userinfoEndpoint: Endpoint<Context> = {
   path: '/userinfo',
   metadataName: 'userinfo_endpoint',
   cors: true,
-  limit: { failures: 60, seconds: 60 },
+  limit: 'userinfo',
   methods: { GET: userinfo, POST: userinfo },
 }

@@ -1,7 +1,7 @@
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { randomId } from '../keys/secrets.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import { createEvent } from '../repositories/events.ts'
 import type { AuthEvent } from './event.ts'
 

@@ -13,7 +13,7 @@ export type RevocationReason =
   | 'revoked_by_client'
   /** By an operator, on our pages. */
   | 'revoked_by_admin'
-  /** The user had more for this client than the option `maxAuthorizationsPerClient`. */
+  /** The user had more for this client than the option `limits.authorizationsPerClient`. */
   | 'too_many'
 
 /** Set when the option `organizations` is used. */

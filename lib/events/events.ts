@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import { createRequestId } from '../keys/secrets.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { AuthEvent, EventDetails, EventType } from './event.ts'
 

@@ -1,4 +1,5 @@
 import type { Feature } from '../feature.ts'
+import type { FeatureOptions } from '../options/options.ts'
 import { admin } from './admin/index.ts'
 import { developers } from './developers/index.ts'
 import { device } from './device/index.ts'
@@ -18,6 +19,7 @@ export type { OwnerStatus } from './developers/table.ts'
 export type { PasskeyAdministration } from './passkeys/index.ts'
 export type { PasskeyFailure } from './passkeys/rules.ts'
 export type { PersonalToken, PersonalTokenExport } from './personal-tokens/table.ts'
+export type { AllowClient, RegistrationRequest } from './registration/option.ts'
 export type { SecondFactorAdministration } from './second-factor/index.ts'
 
 /**
@@ -35,3 +37,10 @@ export const features: readonly Feature[] = [
   pushedRequests,
   registration,
 ]
+
+/**
+ * The options of every feature.
+ *
+ * @internal
+ */
+export const featureOptions: readonly FeatureOptions[] = features.map(({ option }) => option)

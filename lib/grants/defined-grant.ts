@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { GrantDecision, GrantDefinition, GrantRequest } from '../options/grant-options.ts'
+import type { GrantDecision, GrantDefinition, GrantRequest } from '../options/grants.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { definedResources, definedScopes } from '../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'

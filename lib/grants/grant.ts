@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Database } from '../database/types.ts'
 import type { SingleUseParameters } from '../events/event.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -75,7 +75,7 @@ const requestedPart = (
   { parameters }: Pick<TokenRequest, 'parameters'>,
   { authorizationDetails: granted = [] }: Pick<Authorization['details'], 'authorizationDetails'>,
 ): { context?: TokenContext } => {
-  const isOn = Object.keys(options.authorizationDetails).length > 0
+  const isOn = Object.keys(options.features.authorizationDetails).length > 0
   const json = isOn ? parameters.optional('authorization_details') : undefined
   if (json === undefined) return {}
   return { context: { authorization_details: narrowedDetails(parseAuthorizationDetails(json), granted) } }

@@ -22,7 +22,7 @@ type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 export const grantsOf = ({ options, features }: Configured): Grant[] => [
   ...all.filter((grant) => grant.isOn?.(options) ?? true),
   ...features.flatMap(({ grants = [] }) => grants),
-  ...options.grants.map(definedGrant),
+  ...options.features.grants.map(definedGrant),
 ]
 
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
@@ -70,7 +70,7 @@ export const assertDetailsAreRead = (
   { readsDetails }: Grant,
   { parameters }: TokenRequest,
 ): void => {
-  const isOn = Object.keys(options.authorizationDetails).length > 0
+  const isOn = Object.keys(options.features.authorizationDetails).length > 0
   if (isOn && !readsDetails && parameters.has('authorization_details')) {
     throw invalidDetails('is not supported with this grant_type')
   }

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import type { TrustedIssuerOptions } from '../options/trusted-issuer-options.ts'
+import type { TrustedIssuer } from '../options/features.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { clientAssertionAlgorithms } from '../protocol/clients/client-assertion.ts'
@@ -34,7 +34,7 @@ const refuse = (reason: string, explanation?: Explanation): never => {
 const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType('jwt')(typ)
 
 interface Assertion {
-  readonly issuer: TrustedIssuerOptions
+  readonly issuer: TrustedIssuer
   readonly claims: AssertionClaims
 }
 
@@ -44,7 +44,7 @@ const verifiedAssertion = async (
   client: Client,
   jwt: string,
 ): Promise<Assertion> => {
-  const { trustedIssuers } = server.options
+  const { trustedIssuers } = server.options.features
   const name = claimedIssuer(jwt)
   const issuer = name !== undefined && Object.hasOwn(trustedIssuers, name) ? trustedIssuers[name] : undefined
   if (issuer === undefined) {
@@ -94,7 +94,7 @@ const forWorkload = async (
   request: TokenRequest,
   { issuer, claims }: Assertion,
 ): Promise<TokenResponse> => {
-  const named = await callHost('trustedIssuers.client', () => issuer.client?.(claims))
+  const named = await callHost('features.trustedIssuers.client', () => issuer.client?.(claims))
   if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
   return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
@@ -106,7 +106,9 @@ const forUser = async (
   request: TokenRequest,
   { issuer, claims }: Assertion,
 ): Promise<TokenResponse> => {
-  const id = await callHost('trustedIssuers.user', () => (issuer.user ? issuer.user(claims) : claims.sub))
+  const id = await callHost('features.trustedIssuers.user', () =>
+    issuer.user ? issuer.user(claims) : claims.sub,
+  )
   const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
   const target = targetFor(server, client, request, claims)
@@ -121,7 +123,7 @@ const forUser = async (
  */
 export const jwtBearer: Grant = {
   grantType: jwtBearerGrantType,
-  isOn: ({ trustedIssuers }) => Object.keys(trustedIssuers).length > 0,
+  isOn: ({ features: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
   async exchange(server, client, request) {
     const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))
     return assertion.issuer.client

@@ -48,7 +48,7 @@ const exchange = async (
   const rules = {
     clientId: client.clientId,
     rotation: rotatesRefreshTokens(client),
-    refreshTokenGracePeriod: server.options.refreshTokenGracePeriod,
+    refreshGracePeriod: server.options.lifetimes.refreshGracePeriod,
     binding: isPublic(client) ? request.binding : undefined,
   }
   const refresh = assertRefreshable(found, rules, server.now())
@@ -120,7 +120,8 @@ const rotate = async (
 ): Promise<TokenResponse | undefined> => {
   const tokens = await issueTokens(server, grant)
   const { refreshToken: next, response } = tokens
-  const successor = next && server.options.refreshTokenGracePeriod > 0 ? sealUnder(value, next.value) : null
+  const successor =
+    next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value) : null
   const obstacle = await writeIf(
     server.database,
     [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],

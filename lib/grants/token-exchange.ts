@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeAll } from '../database/transaction.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange-options.ts'
+import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
 import { definedScopes } from '../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -93,13 +93,13 @@ const targetResources = (
   return named.length > 0 ? named : visible.resources
 }
 
-/** What the policy allows; its mistakes are not the client's. */
+/** What the host allows; its mistakes are not the client's. */
 const allowedBy = async (
   server: AuthorizationServer,
   asked: TokenExchangeRequest,
 ): Promise<TokenExchangeDecision> => {
-  const policy = server.options.features.tokenExchange?.policy
-  const decision = await callHost('features.tokenExchange.policy', () => policy?.(asked))
+  const { tokenExchange } = server.options.features
+  const decision = await callHost('features.tokenExchange.allow', () => tokenExchange?.allow(asked))
   if (decision === true) return {}
   if (!isObject(decision))
     throw invalidRequest('subject_token may not be exchanged by this client for this target')
@@ -108,7 +108,7 @@ const allowedBy = async (
     scopes !== undefined &&
     !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string'))
   ) {
-    throw new Error('latchkey: scopes of features.tokenExchange.policy must be a list of strings')
+    throw new Error('latchkey: scopes of features.tokenExchange.allow must be a list of strings')
   }
   return decision
 }

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'

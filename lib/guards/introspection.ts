@@ -1,5 +1,6 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
 import { hashSecret } from '../keys/secrets.ts'
+import { type Checked, object, required, seconds, text } from '../options/schema.ts'
 import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
@@ -8,17 +9,20 @@ import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 
 /** How a resource server asks the issuer about tokens (RFC 7662). */
-export interface IntrospectionOptions {
+export const introspection = object({
   /** A confidential client that may introspect the tokens of this API. */
-  clientId: string
+  clientId: required(text('the id of a client; is the environment variable set?')),
   /** Its secret, sent by HTTP Basic. */
-  clientSecret: string
+  clientSecret: required(text('the secret of the client; is the environment variable set?')),
   /**
    * How long an answer about a valid token is used again, in seconds; at most 60. A token that was revoked is accepted for
-   * that long. @default 0
+   * that long.
    */
-  cacheSeconds?: number
-}
+  cacheSeconds: seconds(0, { min: 0, max: 60 }),
+})
+
+/** Checked options. */
+export type IntrospectionOptions = Checked<typeof introspection>
 
 // A limit, so that many tokens cannot fill the memory.
 const maxEntries = 10_000
@@ -33,7 +37,7 @@ export const createIntrospection = (
   issuer: RemoteIssuer,
 ): ((token: string) => Promise<TokenClaims>) => {
   const { outbound, now } = context
-  const { clientId, clientSecret, cacheSeconds = 0 } = introspection
+  const { clientId, clientSecret, cacheSeconds } = introspection
   const authorization = formatBasicCredentials(clientId, clientSecret)
   const answers = new Map<string, { readonly claims: TokenClaims; readonly usableUntil: number }>()
 

@@ -1,7 +1,7 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
 import { keyIdOf } from '../keys/jwt.ts'
 import { createJwtVerifier, type JwtVerifier } from '../keys/jwt-verifier.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'
 import type { Outbound } from '../outbound/outbound.ts'

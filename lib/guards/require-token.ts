@@ -4,9 +4,9 @@ import { errorRenderer, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo } from '../http/route.ts'
 import { senderChecksOf } from '../http/sender.ts'
-import { closestOf, refuse } from '../options/check.ts'
+import { refuse } from '../options/check.ts'
+import { knownResource } from '../options/resources.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
-import { canonicalResource } from '../protocol/requests/resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
@@ -78,23 +78,10 @@ const assertPossible = (
 ): void => {
   const where = placeOf(scope)
   assertKnownScopes(where, scopes, options)
-  if (details !== undefined && !Object.hasOwn(options.authorizationDetails, details))
-    refuse(`${where}: ${details} is not in the option authorizationDetails`)
+  if (details !== undefined && !Object.hasOwn(options.features.authorizationDetails, details))
+    refuse(`${where}: ${details} is not in the option features.authorizationDetails`)
   const level = acrValues.find((value) => !options.acrValues.includes(value))
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
-}
-
-/**
- * The identifier of a resource, as the option `resources` has it.
- *
- * @throws OptionsError that suggests the nearest one
- */
-export const knownResource = (where: string, resource: string, { options }: ServerSetup): string => {
-  const identifier = canonicalResource(resource) ?? resource
-  if (Object.hasOwn(options.resources, identifier)) return identifier
-  return refuse(
-    `${where}: ${resource} is not in the option resources${closestOf(resource, Object.keys(options.resources))}`,
-  )
 }
 
 /**
@@ -120,7 +107,7 @@ export const requireTokenOf = (setup: ServerSetup): RequireToken => {
     assertPossible(scope, given, setup)
     for (const name of given.scopes) setup.guardedScopes.add(name)
     const resource =
-      given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup)
+      given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup.options)
     return createGuard(source, { ...given, resource })
   }
   return requireToken as RequireToken
@@ -138,5 +125,5 @@ export type TokenVerifierMaker = (resource: string, options?: TokenVerifierOptio
 export const tokenVerifierOf = (setup: ServerSetup): TokenVerifierMaker => {
   const source = ownTokens(setup)
   return (resource, options) =>
-    createTokenVerifier(source, knownResource('tokenVerifier()', resource, setup), options)
+    createTokenVerifier(source, knownResource('tokenVerifier()', resource, setup.options), options)
 }

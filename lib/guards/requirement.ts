@@ -1,4 +1,4 @@
-import { assertNames, assertSeconds, assertType, refuse } from '../options/check.ts'
+import { flag, number, object, text } from '../options/schema.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
 import { audienceOf, invalidToken } from './auth-info.ts'
@@ -22,6 +22,14 @@ export interface Requirement {
 export const placeOf = (scope: string | undefined): string =>
   `requireToken(${scope === undefined ? '' : `'${scope}'`})`
 
+const schema = object({
+  user: flag(true),
+  acr: text('a list of levels, separated by spaces', (value) => value.trim() !== ''),
+  maxAge: number({ min: 0 }, ' of seconds'),
+  resource: text(),
+  authorizationDetails: text(),
+})
+
 /**
  * Checks the arguments of `requireToken()`.
  *
@@ -31,16 +39,9 @@ export const parseRequirement = (
   scope: string | undefined,
   options: RequireTokenOptions = {},
 ): Requirement => {
-  const where = placeOf(scope)
-  assertNames(`${where}: `, options, ['user', 'acr', 'maxAge', 'resource', 'authorizationDetails'])
-  const { user = true, acr, maxAge, resource, authorizationDetails } = options
-  assertType(`${where}: user`, user, 'boolean')
-  assertType(`${where}: acr`, acr, 'string')
-  assertType(`${where}: authorizationDetails`, authorizationDetails, 'string')
-  if (maxAge !== undefined) assertSeconds(`${where}: maxAge`, maxAge, 0)
+  const { acr, ...others } = schema.check(options, placeOf(scope))
   const acrValues = acr?.split(' ').filter((value) => value !== '') ?? []
-  if (acr !== undefined && acrValues.length === 0) refuse(`${where}: acr must name a level`)
-  return { scopes: parseScope(scope), user, acrValues, maxAge, resource, authorizationDetails }
+  return { scopes: parseScope(scope), acrValues, ...others }
 }
 
 /** What a guard knows beside the token. */

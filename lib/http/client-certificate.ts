@@ -36,7 +36,7 @@ const ofHeader = (req: Request, name: string, warnOnce: WarnOnce): ClientCertifi
  */
 export const clientCertificate = (
   req: Request,
-  options: MutualTls,
+  { header }: Pick<MutualTls, 'header'>,
   warnOnce: WarnOnce,
 ): ClientCertificate | undefined =>
-  options.header === undefined ? ofConnection(req) : ofHeader(req, options.header, warnOnce)
+  header === undefined ? ofConnection(req) : ofHeader(req, header.toLowerCase(), warnOnce)

@@ -91,7 +91,7 @@ export const sendApiError: Renderer = (incoming, error) => {
   const { server, info } = incoming
   if (error.status >= 500 || steps.includes(error.code)) return sendJsonError(incoming, error)
   server.events.announce('api.refused', info, refusalOf(incoming, error))
-  sendJsonError(incoming, error, server.options.storeEvents ? { error_id: info.requestId } : {})
+  sendJsonError(incoming, error, server.options.features.storedEvents ? { error_id: info.requestId } : {})
 }
 
 type ErrorModel = PageModels['error']
@@ -132,7 +132,7 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     time: new Date(server.now() * 1000).toISOString(),
     detail: server.options.production ? undefined : error.message,
     client: hasEnded ? clientOf(server, error, language) : undefined,
-    homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.branding.home),
+    homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }
   const { status, headers } = error
   if (status < 500) reportRefusal(incoming, error)

@@ -14,7 +14,7 @@ export type SenderChecks = Readonly<Partial<Record<KeyBinding['type'], SenderChe
 
 /** Requires the certificate that a token is bound to (RFC 8705 §3). */
 const certificateCheck =
-  (options: MutualTls, warnOnce: WarnOnce): SenderCheck =>
+  (options: Pick<MutualTls, 'header'>, warnOnce: WarnOnce): SenderCheck =>
   (req, _token, thumbprint) => {
     const certificate = clientCertificate(req, options, warnOnce)
     if (certificate === undefined || certificateThumbprint(certificate) !== thumbprint) {
@@ -24,7 +24,7 @@ const certificateCheck =
 
 /** The proofs that a resource server with these options can check. */
 export const senderChecks = (
-  { mutualTls }: { readonly mutualTls: MutualTls | undefined },
+  { mutualTls }: { readonly mutualTls?: Pick<MutualTls, 'header'> | undefined },
   warnOnce: WarnOnce,
 ): SenderChecks => ({
   ...(mutualTls && { certificate: certificateCheck(mutualTls, warnOnce) }),

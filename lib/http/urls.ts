@@ -13,4 +13,4 @@ export const ownPath = (
 
 /** Where a page leads that has no other way on: the product's home page, or the user's connected apps. */
 export const homeUrl = (server: ServerSetup): string =>
-  hostLink(server.options.branding.home) ?? ownPath(server, '/account')
+  hostLink(server.options.pages.home) ?? ownPath(server, '/account')

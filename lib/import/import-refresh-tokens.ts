@@ -1,7 +1,7 @@
 import { transaction, writeAll } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/secrets.ts'
-import type { Lifetimes } from '../options/options.ts'
+import type { Lifetimes } from '../options/lifetimes.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import {
   consumeAuthorizationCode,

@@ -1,6 +1,6 @@
 import type { ClientRegistry } from '../clients/register.ts'
 import type { Database } from '../database/types.ts'
-import type { Lifetimes } from '../options/options.ts'
+import type { Lifetimes } from '../options/lifetimes.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { type ClientImport, importClients } from './import-clients.ts'
 import { importRefreshTokens, type TokenImport } from './import-refresh-tokens.ts'

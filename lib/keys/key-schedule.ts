@@ -1,4 +1,4 @@
-import type { Lifetimes } from '../options/options.ts'
+import type { Lifetimes } from '../options/lifetimes.ts'
 import type { SigningKeyRecord } from '../repositories/signing-keys.ts'
 
 /** The times of a key that decide its state. */

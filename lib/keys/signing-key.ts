@@ -1,6 +1,6 @@
 import type { JsonWebKey } from 'node:crypto'
 import type { Database } from '../database/types.ts'
-import type { Options } from '../options/resolve.ts'
+import type { Options } from '../options/options.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
 import { openAndReseal, sealJwk } from './sealed-jwk.ts'

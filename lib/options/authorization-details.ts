@@ -1,53 +1,93 @@
-import { isDetailType } from '../protocol/requests/authorization-details.ts'
-import { canonicalResource } from '../protocol/requests/resource.ts'
-import type { AuthorizationDetailsType } from './authorization-details-options.ts'
-import { assertNames, assertRecord, assertType, closestOf, refuse } from './check.ts'
-import { assertScopeWords } from './locales.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import { type AuthorizationDetail, isDetailType } from '../protocol/requests/authorization-details.ts'
+import { refuse } from './check.ts'
+import { languageTag } from './pages.ts'
+import { knownResource } from './resources.ts'
+import { type Checked, callback, flag, object, record, required, text } from './schema.ts'
 
+/** One line of an authorization detail on the consent page. */
+export interface DetailField {
+  /** What the value is, in the language of the page. */
+  label: string
+  /** The value, as plain text. */
+  value: string
+}
+
+const description = required(text('the heading on the consent page'))
+
+const detailType = object({
+  /** The heading of each object on the consent page, and the line on Connected apps: "Make a payment". */
+  description,
+  /** The same text in other languages, by language tag: `{ de: { description } }`. */
+  locales: record(
+    object({
+      /** The heading in this language. */
+      description,
+    }),
+    languageTag,
+  ),
+  /**
+   * Checks an object of a request. It may return another one, such as with more members, which takes its place. Throw an
+   * `OAuthError` with the code `invalid_authorization_details` to refuse the request. @default accepts every object
+   */
+  parse:
+    callback<
+      (
+        detail: AuthorizationDetail,
+        request: { readonly client: Readonly<ClientMetadata> & { readonly client_id: string } },
+      ) => AuthorizationDetail | undefined | Promise<AuthorizationDetail | undefined>
+    >(),
+  /**
+   * Returns what the consent page says about an object: labels and values as plain text. It must return the same for the same
+   * object. @default all members of the object
+   */
+  describe:
+    callback<
+      (
+        detail: AuthorizationDetail,
+        page: { readonly language: string },
+      ) => readonly DetailField[] | Promise<readonly DetailField[]>
+    >(),
+  /**
+   * The name of a template in `pages.views` that shows an object instead of its lines, such as `'partials/payment'`.
+   * @default a list of labels and values
+   */
+  partial: text(),
+  /** Whether a user who allowed an object is not asked again for the same one. */
+  remember: flag(false),
+  /** The resource whose tokens have these objects; other tokens lack them. @default all tokens */
+  resource: text(),
+})
+
+/** A type of `authorization_details` (RFC 9396 §2.1), checked. */
+export type DetailType = Checked<typeof detailType>
 /** Types by name. */
-export type DetailTypes = Readonly<Record<string, AuthorizationDetailsType>>
+export type DetailTypes = Readonly<Record<string, DetailType>>
 
-const names = ['description', 'locales', 'parse', 'describe', 'partial', 'remember', 'resource']
+export const authorizationDetails = record(detailType, (name, path) =>
+  isDetailType(name)
+    ? name
+    : refuse(`${path}['${name}']: a type must be 1 to 100 characters of ASCII without spaces and quotes`),
+)
 
 /**
- * Checks the option `authorizationDetails`.
+ * Completes the types.
  *
- * @param options the views that partials are in, and the resources by identifier
- * @throws OptionsError
+ * @throws OptionsError for a template without a folder, and an unknown resource
  */
-export const checkedDetailTypes = (
+export const completeDetailTypes = (
   types: DetailTypes,
-  { views, resources }: { readonly views?: unknown; readonly resources: Readonly<Record<string, unknown>> },
-): DetailTypes => {
-  assertRecord('authorizationDetails', types)
-  return Object.fromEntries(
+  options: {
+    readonly pages: { readonly views?: string | undefined }
+    readonly resources: Readonly<Record<string, unknown>>
+  },
+): DetailTypes =>
+  Object.fromEntries(
     Object.entries(types).map(([name, type]) => {
-      const where = `authorizationDetails['${name}']`
-      if (!isDetailType(name))
-        refuse(`${where}: a type must be 1 to 100 characters of ASCII without spaces and quotes`)
-      assertRecord(where, type)
-      assertNames(`${where}.`, type, names)
-      const { description, locales, partial, resource } = type
-      if (typeof description !== 'string' || description === '') {
-        refuse(`${where}.description is required: the heading on the consent page`)
-      }
-      assertScopeWords(where, { ...(locales && { locales }) })
-      assertType(`${where}.parse`, type.parse, 'function')
-      assertType(`${where}.describe`, type.describe, 'function')
-      assertType(`${where}.remember`, type.remember, 'boolean')
-      assertType(`${where}.partial`, partial, 'string')
-      if (partial !== undefined && views === undefined) {
-        refuse(`${where}.partial is the name of a template in views, which is not set`)
-      }
-      return [name, resource === undefined ? type : { ...type, resource: known(where, resource, resources) }]
+      const where = `features.authorizationDetails['${name}']`
+      if (type.partial !== undefined && options.pages.views === undefined)
+        refuse(`${where}.partial is the name of a template in pages.views, which is not set`)
+      if (type.resource === undefined) return [name, type]
+      return [name, { ...type, resource: knownResource(`${where}.resource`, type.resource, options) }]
     }),
   )
-}
-
-const known = (where: string, url: string, resources: Readonly<Record<string, unknown>>): string => {
-  const identifier = canonicalResource(url) ?? url
-  if (Object.hasOwn(resources, identifier)) return identifier
-  return refuse(
-    `${where}.resource: ${url} is not in the option resources${closestOf(url, Object.keys(resources))}`,
-  )
-}

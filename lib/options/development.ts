@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Knex } from 'knex'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { refuse } from './check.ts'
-import type { Logger } from './options.ts'
+import type { Logger } from './server.ts'
 
 const isLoopback = (issuer: unknown): boolean =>
   typeof issuer === 'string' && URL.canParse(issuer) && isLoopbackHost(new URL(issuer).hostname)

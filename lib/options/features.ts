@@ -1,144 +1,132 @@
-import { isUnpredictable } from '../protocol/entropy.ts'
-import { checkedBaseUrls } from './base-urls.ts'
-import { assertNames, assertRecord, assertType, refuse } from './check.ts'
-import { checkedDeviceAuthorization, type DeviceAuthorization } from './device-options.ts'
-import type { DpopOptions } from './dpop-options.ts'
-import { checkedMutualTls, type MutualTls } from './mutual-tls.ts'
-import type {
-  AuthRouterOptions,
-  Features,
-  MetadataDocumentOptions,
-  RegistrationOptions,
-  TokenExchangeOptions,
-} from './options.ts'
-import type { PersonalTokenOptions } from './personal-token-options.ts'
-import { checkedPersonalTokens } from './personal-tokens.ts'
+import { type PublicJwks, usableJwks } from '../protocol/clients/jwks.ts'
+import { normalUrl } from '../protocol/tokens/dpop-proof.ts'
+import { authorizationDetails } from './authorization-details.ts'
+import { refuse } from './check.ts'
+import { grants } from './grants.ts'
+import { mutualTls } from './mutual-tls.ts'
+import {
+  type Checked,
+  callback,
+  custom,
+  feature,
+  flag,
+  list,
+  object,
+  oneOf,
+  record,
+  text,
+  withDefault,
+} from './schema.ts'
+import { tokenExchange } from './token-exchange.ts'
 
-/** Checked features; undefined is off. */
-export interface CheckedFeatures {
-  readonly implicit: boolean
-  readonly registration: RegistrationOptions | undefined
-  readonly clientMetadataDocuments: MetadataDocumentOptions | undefined
-  readonly requestObjects: boolean
-  readonly pushedRequests: boolean | 'required'
-  readonly frontChannelLogout: boolean
-  readonly deviceAuthorization: DeviceAuthorization | undefined
-  readonly tokenExchange: TokenExchangeOptions | undefined
-  readonly mutualTls: MutualTls | undefined
-  readonly dpop: Required<DpopOptions> | undefined
-  readonly personalAccessTokens: Required<PersonalTokenOptions> | undefined
-}
+/** URLs below which an API is called, without a slash at the end. */
+export const baseUrls = list(
+  custom<string>("a URL without a query, such as 'https://api.example.com'", (url) =>
+    typeof url === 'string' && !/[?#]/.test(url) ? normalUrl(url)?.replace(/\/$/, '') : undefined,
+  ),
+  { what: 'a list of URLs' },
+)
 
-/**
- * @param others the options that features depend on
- * @throws OptionsError
- */
-export const checkedFeatures = (
-  features: Features,
-  others: Pick<AuthRouterOptions, 'scopes' | 'securityProfile'>,
-): CheckedFeatures => {
-  assertRecord('features', features)
-  assertNames('features.', features, [
-    'implicit',
-    'registration',
-    'clientMetadataDocuments',
-    'requestObjects',
-    'tokenExchange',
-    'pushedRequests',
-    'frontChannelLogout',
-    'deviceAuthorization',
-    'mutualTls',
-    'dpop',
-    'personalAccessTokens',
-  ])
-  assertType('features.implicit', features.implicit, 'boolean')
-  assertType('features.requestObjects', features.requestObjects, 'boolean')
-  assertType('features.frontChannelLogout', features.frontChannelLogout, 'boolean')
-  return {
-    implicit: features.implicit ?? false,
-    registration: checkedRegistration(features.registration),
-    clientMetadataDocuments: checkedDocuments(features.clientMetadataDocuments),
-    requestObjects: features.requestObjects ?? false,
-    tokenExchange: checkedTokenExchange(features.tokenExchange),
-    pushedRequests: checkedPushedRequests(features.pushedRequests),
-    frontChannelLogout: features.frontChannelLogout ?? false,
-    deviceAuthorization: checkedDeviceAuthorization(features.deviceAuthorization),
-    mutualTls: checkedMutualTls('features.mutualTls', features.mutualTls),
-    dpop: checkedDpop(features.dpop),
-    personalAccessTokens: checkedPersonalTokens(features.personalAccessTokens, others),
+const dpop = feature({
+  /**
+   * Whether each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with one more
+   * request, and their clocks need not be right.
+   */
+  nonces: withDefault('none', oneOf('none', 'required')),
+  /**
+   * Where UserInfo and guards in this process record used proofs: in the database, once for all processes, or in the memory of each
+   * process, which takes no statement. `/token` and `/par` always use the database.
+   */
+  usedProofs: withDefault('database', oneOf('database', 'memory')),
+  /**
+   * Where clients call APIs of this app, if that is neither the origin of `issuer` nor that of a resource, or if a proxy removes a
+   * part of the path: `['https://api.example.com/v1']`.
+   */
+  baseUrls: withDefault([], baseUrls),
+})
+
+const trustedIssuer = object({
+  /** Where it publishes its keys. Required without `jwks`. @default none */
+  jwksUri: text('an absolute URL', URL.canParse),
+  /** Its public keys. Required without `jwksUri`. @default none */
+  jwks: custom<PublicJwks>('a JWK Set with a public key', (value) =>
+    usableJwks(value)?.keys.length ? (value as PublicJwks) : undefined,
+  ),
+  /**
+   * For assertions about users (ID-JAG): returns the id of your user, or undefined to refuse. @default the claim `sub`
+   */
+  user: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
+  /**
+   * For assertions about workloads: returns the id of the client that the workload acts as, or undefined to refuse. An issuer with
+   * this function vouches for workloads, and not for users. @default none
+   */
+  client: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
+})
+
+/** An issuer whose signed assertions clients exchange for access tokens (RFC 7523 §2.1), checked. */
+export type TrustedIssuer = Checked<typeof trustedIssuer>
+
+/** @throws OptionsError for an issuer without keys, and one that vouches for users and workloads */
+export const assertTrustedIssuers = (issuers: Readonly<Record<string, TrustedIssuer>>): void => {
+  for (const [name, { jwksUri, jwks, user, client }] of Object.entries(issuers)) {
+    const where = `features.trustedIssuers['${name}']`
+    if ((jwksUri === undefined) === (jwks === undefined)) refuse(`${where} must have either jwksUri or jwks`)
+    if (user && client)
+      refuse(`${where} must have either user or client: it vouches for users or for workloads`)
   }
 }
 
-const checkedDpop = (dpop: Features['dpop'] = false): Required<DpopOptions> | undefined => {
-  if (dpop === false) return undefined
-  const options = dpop === true ? {} : dpop
-  assertRecord('features.dpop', options)
-  assertNames('features.dpop.', options, ['nonces', 'usedProofs', 'baseUrls'])
-  const { nonces = 'none', usedProofs = 'database', baseUrls = [] } = options
-  if (nonces !== 'none' && nonces !== 'required') refuse("features.dpop.nonces must be 'none' or 'required'")
-  if (usedProofs !== 'database' && usedProofs !== 'memory')
-    refuse("features.dpop.usedProofs must be 'database' or 'memory'")
-  return { nonces, usedProofs, baseUrls: checkedBaseUrls('features.dpop.baseUrls', baseUrls) }
+/** The features of the core. The others are folders in lib/features. */
+export const coreFeatures = {
+  /**
+   * The implicit and hybrid response types (`token`, `id_token`, `code id_token`, …) for clients that register them. They are
+   * deprecated (RFC 9700 §2.1.2), because a token in a URL leaks. Use them only for an old client that you cannot change.
+   */
+  implicit: flag(false),
+  /**
+   * Authorization requests as JWTs that clients sign (RFC 9101, OIDC Core §6): in `request`, or at a `request_uri` that the client
+   * registered and Latchkey fetches. See docs/clients.md#request-objects.
+   */
+  requestObjects: flag(false),
+  /**
+   * Logout pages of clients in hidden frames (OIDC Front-Channel Logout), for clients that cannot receive back-channel logout.
+   * Browsers that block third-party cookies make most of them useless.
+   */
+  frontChannelLogout: flag(false),
+  /**
+   * Stores every event for `lifetimes.event`, in the background: docs/events.md#stored-events. Errors of API endpoints then have an
+   * `error_id`, and `latchkey explain` says what such an id, or the one on an error page, is about.
+   */
+  storedEvents: flag(false),
+  /**
+   * Holds every client to the FAPI 2.0 Security Profile, as `security_profile` holds one: docs/fapi2.md. Clients that do not comply
+   * are not served.
+   */
+  fapi2: flag(false),
+  /**
+   * Clients exchange access tokens of users that they received for tokens at other resources, as far as you allow it (RFC 8693):
+   * docs/token-exchange.md.
+   */
+  tokenExchange,
+  /**
+   * Certificates of clients (RFC 8705): docs/mutual-tls.md. `true` reads the certificates of the TLS connections of the app.
+   */
+  mutualTls,
+  /**
+   * Access tokens that only the holder of a key can use (RFC 9449): docs/dpop.md. A client that sends DPoP proofs gets them, and
+   * UserInfo and guards in this process require a proof with each.
+   */
+  dpop,
+  /**
+   * Issuers whose assertions clients exchange for access tokens (RFC 7523 §2.1), by their `iss`: identity providers of organizations
+   * (ID-JAG), or token services of workloads. See docs/trusted-issuers.md.
+   */
+  trustedIssuers: record(trustedIssuer),
+  /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5): docs/grants.md. */
+  grants,
+  /**
+   * Types of `authorization_details` that clients may request (RFC 9396), such as a payment: how they are checked, and what the
+   * consent page says about them. Without it the parameter is ignored. See docs/authorization-details.md.
+   */
+  authorizationDetails,
 }
-
-const checkedPushedRequests = (pushed: unknown = false): boolean | 'required' =>
-  typeof pushed === 'boolean' || pushed === 'required'
-    ? pushed
-    : refuse("features.pushedRequests must be true, false or 'required'")
-
-const checkedTokenExchange = (
-  exchange: Features['tokenExchange'] = false,
-): TokenExchangeOptions | undefined => {
-  if (exchange === false) return undefined
-  assertRecord('features.tokenExchange', exchange)
-  assertNames('features.tokenExchange.', exchange, ['policy'])
-  if (typeof exchange.policy !== 'function') {
-    refuse('features.tokenExchange.policy is required: a function that decides who may act for whom')
-  }
-  return exchange
-}
-
-const minTokenLength = 32
-
-const checkedRegistration = (
-  registration: Features['registration'] = false,
-): RegistrationOptions | undefined => {
-  if (typeof registration === 'boolean') return registration ? {} : undefined
-  assertRecord('features.registration', registration)
-  assertNames('features.registration.', registration, ['initialAccessToken', 'policy'])
-  assertType('features.registration.policy', registration.policy, 'function')
-  const { initialAccessToken: token } = registration
-  if (
-    Object.hasOwn(registration, 'initialAccessToken') &&
-    typeof token !== 'function' &&
-    !(typeof token === 'string' && token.length >= minTokenLength && isUnpredictable(token))
-  ) {
-    // Also undefined: an environment variable that is not set would open registration to everyone.
-    refuse(
-      'features.registration.initialAccessToken must be a function, or a random string of at least 32 characters, such as that of `openssl rand -hex 32`',
-    )
-  }
-  return registration
-}
-
-const checkedDocuments = (
-  documents: Features['clientMetadataDocuments'] = false,
-): MetadataDocumentOptions | undefined => {
-  if (typeof documents === 'boolean') return documents ? {} : undefined
-  assertRecord('features.clientMetadataDocuments', documents)
-  assertNames('features.clientMetadataDocuments.', documents, ['allow', 'deny', 'policy'])
-  assertType('features.clientMetadataDocuments.policy', documents.policy, 'function')
-  for (const name of ['allow', 'deny'] as const) {
-    const origins: unknown = documents[name] ?? []
-    if (!Array.isArray(origins) || !origins.every(isOrigin)) {
-      refuse(
-        `features.clientMetadataDocuments.${name} must be a list of origins, such as 'https://app.example.com'`,
-      )
-    }
-  }
-  return documents
-}
-
-/** Whether a value is an origin as URL parsers write it. */
-export const isOrigin = (origin: unknown): boolean =>
-  typeof origin === 'string' && URL.canParse(origin) && new URL(origin).origin === origin

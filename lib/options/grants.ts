@@ -1,6 +1,75 @@
-import { isDefinedGrantType } from '../protocol/clients/defined-grant.ts'
-import { assertNames, assertRecord, refuse } from './check.ts'
-import type { GrantDefinition } from './grant-options.ts'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import { type DefinedGrantType, isDefinedGrantType } from '../protocol/clients/defined-grant.ts'
+import { refuse } from './check.ts'
+import {
+  callback,
+  custom,
+  type Given,
+  isRecord,
+  kept,
+  list,
+  object,
+  required,
+  withDefault,
+} from './schema.ts'
+
+/** A token request for a grant of the host. Client authentication and registration are checked. */
+export interface GrantRequest {
+  /** The client, by the names of RFC 7591. */
+  readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
+  /** The parameters of the request, each a string of at most 8,192 characters, without the client's credentials and `resource`. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** The scopes that the request names. */
+  readonly scopes: readonly string[]
+  /** The resources that the request names (RFC 8707), which are in the option `resources`. */
+  readonly resources: readonly string[]
+  /** The IP address of the request, to limit guesses. */
+  readonly address: string
+}
+
+/** What a grant of the host is for. */
+export interface GrantDecision {
+  /** The id of the user, who must exist and be active. @default the client acts for itself */
+  readonly subject?: string | number
+  /** The scopes at most. The token has those of them that the request names and that the client is registered for. */
+  readonly scopes: readonly string[]
+  /** The resources at most. @default those that the request names */
+  readonly resources?: readonly string[]
+  /** The organization of the user. @default none */
+  readonly organization?: string
+  /** When the user signed in, in epoch seconds. @default now */
+  readonly authTime?: number
+  /** How the user signed in (RFC 8176). @default [] */
+  readonly amr?: readonly string[]
+  /**
+   * Whether the client gets a refresh token too, if its `grant_types` contain `refresh_token`. @default false: access ends
+   * with the access token
+   */
+  readonly refreshToken?: boolean
+}
+
+const grant = object(
+  {
+    /** Its name: an absolute URI (RFC 6749 §4.5), such as `urn:example:grant-type:pin`. */
+    grantType: required(
+      custom<DefinedGrantType>(
+        'an absolute URI of your own, such as urn:example:grant-type:pin (RFC 6749 §4.5)',
+        (value) => (typeof value === 'string' && isDefinedGrantType(value) ? value : undefined),
+      ),
+    ),
+    /**
+     * Decides what the request is for. It returns undefined to refuse it with `invalid_grant`; throw an `OAuthError` to refuse it
+     * in other words.
+     */
+    exchange: required(
+      callback<(request: GrantRequest) => GrantDecision | undefined | Promise<GrantDecision | undefined>>(),
+    ),
+  },
+  'what defineGrant() returns',
+)
+
+/** A grant of the host. */
+export type GrantDefinition = Given<typeof grant>
 
 /**
  * Defines a grant of your own for the option `grants` (RFC 6749 §4.5). Latchkey authenticates the client, checks that it is
@@ -19,28 +88,15 @@ import type { GrantDefinition } from './grant-options.ts'
  * })
  */
 export const defineGrant = <Definition extends GrantDefinition>(definition: Definition): Definition => {
-  assertRecord('defineGrant()', definition)
-  assertNames('defineGrant().', definition, ['grantType', 'exchange'])
-  const { grantType, exchange } = definition
-  if (typeof grantType !== 'string' || !isDefinedGrantType(grantType)) {
-    refuse(
-      'defineGrant().grantType must be an absolute URI of your own, such as urn:example:grant-type:pin (RFC 6749 §4.5)',
-    )
-  }
-  if (typeof exchange !== 'function') refuse('defineGrant().exchange must be a function')
+  if (!isRecord(definition)) refuse('defineGrant() needs an object with grantType and exchange')
+  grant.check(definition, 'defineGrant()')
   return definition
 }
 
-/**
- * Checks the option `grants`.
- *
- * @throws OptionsError
- */
-export const checkedGrants = (grants: readonly GrantDefinition[]): readonly GrantDefinition[] => {
-  if (!Array.isArray(grants)) refuse('grants must be a list of what defineGrant() returns')
-  const checked = grants.map((grant) => defineGrant(grant))
-  const names = checked.map(({ grantType }) => grantType)
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) refuse(`grants: ${twice} is defined twice`)
-  return checked
-}
+/** Grants of the host, each name once. */
+export const grants = withDefault(
+  [],
+  list<GrantDefinition, GrantDefinition | undefined>(kept(grant), {
+    what: 'a list of what defineGrant() returns',
+  }),
+)

@@ -1,51 +1,55 @@
 import { X509Certificate } from 'node:crypto'
-import { assertNames, assertRecord, refuse } from './check.ts'
-import type { MutualTlsOptions } from './mutual-tls-options.ts'
-
-/** Checked options of mutual TLS. */
-export interface MutualTls {
-  /** In lower case; undefined if the certificate is that of the TLS connection. */
-  readonly header: string | undefined
-  /** Undefined: the authorities that TLS trusts. */
-  readonly authorities: readonly X509Certificate[] | undefined
-  readonly url: string | undefined
-}
+import { type Checked, custom, feature, text } from './schema.ts'
 
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
-const authoritiesIn = (where: string, pem: unknown): X509Certificate[] => {
+const authoritiesIn = (pem: unknown): readonly X509Certificate[] => {
   const blocks = typeof pem === 'string' ? (pem.match(pemBlock) ?? []) : []
   try {
     const authorities = blocks.map((block) => new X509Certificate(block))
-    if (authorities.length > 0 && authorities.every(({ ca }) => ca)) return authorities
+    return authorities.every(({ ca }) => ca) ? authorities : []
   } catch {
-    // Refused below.
+    return []
   }
-  return refuse(`${where}.ca must be PEM certificates of authorities`)
 }
 
-/**
- * Checks `features.mutualTls`, and the same option of a resource server.
- *
- * @returns undefined if it is off
- * @throws OptionsError
- */
-export const checkedMutualTls = (
-  where: string,
-  options: boolean | MutualTlsOptions = false,
-): MutualTls | undefined => {
-  if (typeof options === 'boolean') {
-    return options ? { header: undefined, authorities: undefined, url: undefined } : undefined
-  }
-  assertRecord(where, options)
-  assertNames(`${where}.`, options, ['header', 'ca', 'url'])
-  const { header, ca, url } = options
-  if (header !== undefined && !(typeof header === 'string' && /^[A-Za-z0-9-]{1,100}$/.test(header))) {
-    refuse(`${where}.header must be the name of a header, such as 'Client-Cert'`)
-  }
-  if (url !== undefined && !(URL.canParse(url) && /^https:\/\/[^?#@]*[^/?#@]$/.test(url))) {
-    refuse(`${where}.url must be an https URL without a slash at the end`)
-  }
-  const authorities = ca === undefined ? undefined : [ca].flat().flatMap((pem) => authoritiesIn(where, pem))
-  return { header: header?.toLowerCase(), authorities, url }
-}
+const header = text("the name of a header, such as 'Client-Cert'", (value) =>
+  /^[A-Za-z0-9-]{1,100}$/.test(value),
+)
+
+/** How an API in another process gets the certificates of clients. */
+export const remoteMutualTls = feature({
+  /** The header in which a proxy sends the certificate of the client, as `features.mutualTls.header` is. */
+  header,
+})
+
+export const mutualTls = feature({
+  /**
+   * The header in which a proxy sends the certificate of the client, such as `Client-Cert` (RFC 9440) or `X-SSL-Client-Cert`. It
+   * is read if `trust proxy` of the app trusts the sender. The proxy must remove it from requests of clients.
+   * @default the certificate of the TLS connection
+   */
+  header,
+  /**
+   * PEM certificates of the authorities that issue clients' certificates for `tls_client_auth`. Required for that method with
+   * `header`. @default the authorities that the https server trusts
+   */
+  ca: custom<string | readonly string[], readonly X509Certificate[]>(
+    'PEM certificates of authorities',
+    (value) => {
+      const found = [value].flat().map(authoritiesIn)
+      return found.every(({ length }) => length > 0) ? found.flat() : undefined
+    },
+  ),
+  /**
+   * The URL of the mount where the server requests certificates, if it is another than the issuer, such as
+   * `'https://mtls.example.com/oauth'`; discovery publishes it as `mtls_endpoint_aliases`. @default none
+   */
+  url: text(
+    'an https URL without a slash at the end',
+    (value) => URL.canParse(value) && /^https:\/\/[^?#@]*[^/?#@]$/.test(value),
+  ),
+})
+
+/** Checked options of mutual TLS. */
+export type MutualTls = NonNullable<Checked<typeof mutualTls>>

@@ -1,7 +1,6 @@
 import { type ClientMetadata, grantTypes } from '../protocol/clients/client-metadata.ts'
 import type { SecurityProfile } from '../protocol/clients/security-profile.ts'
 import { closestOf } from './check.ts'
-import type { AuthRouterOptions } from './options.ts'
 import { knownScopes, unknownScope } from './scopes.ts'
 
 /** The names that clients may register, where the host's options decide. */
@@ -14,22 +13,24 @@ export interface Registrable {
   readonly securityProfile?: SecurityProfile
 }
 
+/** What decides about them, checked or not. */
+export interface RegistrableOptions {
+  readonly scopes?: Readonly<Record<string, unknown>> | undefined
+  readonly features?:
+    | {
+        readonly grants?: readonly { readonly grantType: string }[] | undefined
+        readonly authorizationDetails?: Readonly<Record<string, unknown>> | undefined
+        readonly fapi2?: boolean | undefined
+      }
+    | undefined
+}
+
 /** @param options of `authRouter()`, checked or not */
-export const registrableOf = ({
-  scopes,
-  grants = [],
-  authorizationDetails = {},
-  securityProfile,
-}: {
-  readonly scopes?: Readonly<Record<string, unknown>>
-  readonly grants?: AuthRouterOptions['grants']
-  readonly authorizationDetails?: AuthRouterOptions['authorizationDetails']
-  readonly securityProfile?: SecurityProfile
-}): Registrable => ({
+export const registrableOf = ({ scopes, features = {} }: RegistrableOptions): Registrable => ({
   scopes: knownScopes({ scopes }),
-  grantTypes: [...grantTypes, ...grants.map(({ grantType }) => grantType)],
-  detailTypes: Object.keys(authorizationDetails),
-  ...(securityProfile && { securityProfile }),
+  grantTypes: [...grantTypes, ...(features.grants ?? []).map(({ grantType }) => grantType)],
+  detailTypes: Object.keys(features.authorizationDetails ?? {}),
+  ...(features.fapi2 && { securityProfile: 'fapi2' }),
 })
 
 /**
@@ -41,10 +42,10 @@ export const unregistrable = (metadata: ClientMetadata, registrable: Registrable
   if (scope !== undefined) return `scope: ${scope}`
   const grant = metadata.grant_types.find((name) => !registrable.grantTypes.includes(name))
   if (grant !== undefined)
-    return `grant_types: ${grant} is not in the option grants${closestOf(grant, registrable.grantTypes)}`
+    return `grant_types: ${grant} is not in the option features.grants${closestOf(grant, registrable.grantTypes)}`
   const { detailTypes } = registrable
   const detail = metadata.authorization_details_types?.find((name) => !detailTypes.includes(name))
   return detail === undefined
     ? undefined
-    : `authorization_details_types: ${detail} is not in the option authorizationDetails${closestOf(detail, detailTypes)}`
+    : `authorization_details_types: ${detail} is not in the option features.authorizationDetails${closestOf(detail, detailTypes)}`
 }

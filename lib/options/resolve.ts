@@ -1,30 +1,5 @@
-import type { Knex } from 'knex'
-import type { SecurityProfile } from '../protocol/clients/security-profile.ts'
-import { codeChallengeMethods } from '../protocol/requests/pkce.ts'
-import { checkedDetailTypes, type DetailTypes } from './authorization-details.ts'
-import { checkedBranding } from './branding.ts'
-import { assertNames, assertRecord, refuse } from './check.ts'
-import {
-  type CheckedLogin,
-  checkedAcrValues,
-  checkedAdmin,
-  checkedDatabase,
-  checkedFlag,
-  checkedGracePeriod,
-  checkedIssuer,
-  checkedLifetimes,
-  checkedLogger,
-  checkedLogin,
-  checkedMaxAuthorizations,
-  checkedMethods,
-  checkedOrganizations,
-  checkedOutbound,
-  checkedPrefix,
-  checkedSecrets,
-  checkedSession,
-  checkedViews,
-} from './checks.ts'
-import { checkedDevelopers, type Developers } from './developers.ts'
+import { completeDetailTypes } from './authorization-details.ts'
+import { refuse } from './check.ts'
 import {
   developmentDatabase,
   developmentIssuer,
@@ -32,193 +7,112 @@ import {
   environmentWarning,
   isProduction,
 } from './development.ts'
-import { type CheckedFeatures, checkedFeatures } from './features.ts'
-import type { GrantDefinition } from './grant-options.ts'
-import { checkedGrants } from './grants.ts'
-import { checkedDefaultLocale, checkedLocales } from './locales.ts'
-import type {
-  AuthRouterOptions,
-  Branding,
-  Lifetimes,
-  LocaleOptions,
-  Logger,
-  OutboundOptions,
-  ScopeOptions,
-  UserFunctions,
-  UserMapping,
-} from './options.ts'
-import { checkedPasskeys, type Passkeys } from './passkey-options.ts'
-import { checkedResources, type Resource } from './resources.ts'
-import { checkedScopes } from './scopes.ts'
-import { checkedSecurityProfile } from './security-profile.ts'
-import { checkedThrottle, type Throttling } from './throttle.ts'
-import type { TrustedIssuerOptions } from './trusted-issuer-options.ts'
-import { checkedTrustedIssuers } from './trusted-issuers.ts'
-import { assertUsers } from './users.ts'
+import { assertTrustedIssuers } from './features.ts'
+import { type AuthRouterOptions, type FeatureOptions, type Options, optionTree } from './options.ts'
+import { completeResources } from './resources.ts'
+import { required } from './schema.ts'
+import { assertScopes } from './scopes.ts'
+import { secrets } from './server.ts'
 
-/** Checked options with every default filled in. */
-export interface Options {
-  readonly issuer: string
-  /** The path of the issuer, '' for the root. All links begin with it. */
-  readonly basePath: string
-  /** True when the issuer is the development default, which may not match the actual mount. */
-  readonly issuerIsGuess: boolean
-  readonly production: boolean
-  /** Whether the server looks for mistakes when it starts: everywhere but in tests. */
-  readonly checksAtStart: boolean
-  readonly database: Knex | Knex.Config
-  readonly secrets: readonly [string, ...string[]]
-  readonly preparedStatements: boolean
-  readonly tablePrefix: string
-  readonly prune: boolean
-  readonly storeEvents: boolean
-  readonly users: UserMapping | UserFunctions | undefined
-  readonly organizations: AuthRouterOptions['organizations']
-  readonly admin: AuthRouterOptions['admin']
-  readonly login: CheckedLogin
-  /** Sign-in with passkeys; undefined is off. */
-  readonly passkeys: Passkeys | undefined
-  readonly session: AuthRouterOptions['session']
-  readonly scopes: Readonly<Record<string, ScopeOptions>>
-  /** By canonical identifier; empty if the host has none. */
-  readonly resources: Readonly<Record<string, Resource>>
-  readonly trustedIssuers: Readonly<Record<string, TrustedIssuerOptions>>
-  /** Grants of the host. */
-  readonly grants: readonly GrantDefinition[]
-  /** Types of `authorization_details`; empty if the host has none. */
-  readonly authorizationDetails: DetailTypes
-  readonly acrValues: readonly string[]
-  readonly developers: Developers | undefined
-  readonly lifetimes: Lifetimes
-  readonly refreshTokenGracePeriod: number
-  readonly maxAuthorizationsPerClient: number | false
-  readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
-  readonly throttle: Throttling | undefined
-  readonly features: CheckedFeatures
-  readonly securityProfile: SecurityProfile | undefined
-  readonly views: string | undefined
-  readonly defaultLocale: string
-  readonly locales: Readonly<Record<string, LocaleOptions | boolean>>
-  readonly branding: Branding
-  readonly outbound: Required<OutboundOptions>
-  readonly logger: Logger
+const remedies = {
+  issuer: "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'",
+  database: 'a Knex instance or configuration, such as database: knex',
+  secrets: 'secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`',
+} as const
+
+const assertProduction = (set: object, { NODE_ENV }: NodeJS.ProcessEnv): void => {
+  for (const [name, remedy] of Object.entries(remedies)) {
+    if (Reflect.get(set, name) !== undefined) continue
+    const because = NODE_ENV === 'production' ? '' : `, and NODE_ENV=${NODE_ENV} counts as production`
+    refuse(`${name} is required in production${because}: ${remedy}`)
+  }
 }
 
-const names = [
-  'issuer',
-  'database',
-  'secrets',
-  'preparedStatements',
-  'tablePrefix',
-  'prune',
-  'storeEvents',
-  'users',
-  'organizations',
-  'admin',
-  'login',
-  'session',
-  'scopes',
-  'resources',
-  'trustedIssuers',
-  'grants',
-  'authorizationDetails',
-  'acrValues',
-  'developers',
-  'lifetimes',
-  'refreshTokenGracePeriod',
-  'maxAuthorizationsPerClient',
-  'codeChallengeMethods',
-  'throttle',
-  'features',
-  'securityProfile',
-  'views',
-  'defaultLocale',
-  'locales',
-  'branding',
-  'outbound',
-  'logger',
-]
+/**
+ * Checks that an authentication level exists.
+ *
+ * @param where the option that names it
+ * @throws OptionsError
+ */
+export const assertLevel = (
+  where: string,
+  acr: string | undefined,
+  { acrValues }: Pick<Options, 'acrValues'>,
+): void => {
+  if (acr !== undefined && !acrValues.includes(acr)) refuse(`${where} must be one of the option acrValues`)
+}
+
+const assertLogin = (options: Options): void => {
+  const { url, current, secondFactor, acr, providers } = options.login
+  if (url !== undefined && secondFactor !== undefined) {
+    refuse('login.secondFactor is for the built-in page: with login.url your page asks for the second factor')
+  }
+  assertLevel('login.acr', acr, options)
+  if (current !== undefined) return
+  if (url !== undefined) {
+    refuse(
+      'login.current is required with login.url: it returns the user who is logged in when the browser comes back',
+    )
+  }
+  if (providers !== undefined) {
+    refuse('login.current is required with login.providers: it returns the user whom your page signed in')
+  }
+}
+
+const assertFeatures = ({ features, codeChallengeMethods }: Options): void => {
+  assertTrustedIssuers(features.trustedIssuers)
+  const grants = features.grants.map(({ grantType }) => grantType)
+  const twice = grants.find((name, index) => grants.indexOf(name) !== index)
+  if (twice !== undefined) refuse(`features.grants: ${twice} is defined twice`)
+  if (!features.fapi2) return
+  if (!features.mutualTls && !features.dpop)
+    refuse('features.dpop or features.mutualTls must be on with features.fapi2')
+  if (features.implicit) refuse('features.implicit must be off with features.fapi2')
+  if (codeChallengeMethods.includes('plain'))
+    refuse("codeChallengeMethods must be ['S256'] with features.fapi2")
+}
 
 /**
  * Checks the options and fills in the defaults. In production `issuer`, `database` and `secrets` are required.
  *
+ * @param added the options of features
  * @param environment NODE_ENV decides whether this is production
  * @throws OptionsError naming the option and what it should be
- * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] })
+ * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] }, featureOptions)
  */
 export const resolveOptions = (
-  options: AuthRouterOptions = {},
+  given: AuthRouterOptions,
+  added: readonly FeatureOptions[],
   environment: NodeJS.ProcessEnv = process.env,
 ): Options => {
-  assertRecord('options', options)
-  assertNames('', options, names)
-  const production = isProduction(environment, options.issuer)
-  if (production) assertProduction(options, environment)
-
-  const issuer = checkedIssuer(options.issuer ?? developmentIssuer(environment))
-  const database = checkedDatabase(options.database ?? developmentDatabase())
-  const logger = checkedLogger(options.logger ?? console)
+  const checked = optionTree(added).check(given, '')
+  const production = isProduction(environment, checked.issuer)
+  if (production) assertProduction({ ...checked, database: checked.database.knex }, environment)
+  const { features, logger } = checked
+  const issuer = checked.issuer ?? developmentIssuer(environment)
   const warning = environmentWarning(environment, issuer)
   if (warning !== undefined) logger.warn(warning)
-  const resources = checkedResources(options.resources ?? {}, issuer, options)
-  const acrValues = checkedAcrValues(options.acrValues ?? [])
-  const login = checkedLogin(options.login ?? {}, acrValues)
-  const branding = checkedBranding(options.branding ?? {})
-  return {
+  const resources = completeResources(checked.resources, { ...checked, issuer })
+  const knex = checked.database.knex ?? developmentDatabase()
+  const options: Options = {
+    ...checked,
     issuer,
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
-    issuerIsGuess: (options.issuer ?? undefined) === undefined,
+    issuerIsGuess: checked.issuer === undefined,
     production,
     checksAtStart: environment.NODE_ENV !== 'test',
-    database,
-    secrets: checkedSecrets(options.secrets ?? [developmentSecret(database, logger)]),
-    preparedStatements: checkedFlag('preparedStatements', options.preparedStatements ?? true),
-    tablePrefix: checkedPrefix(options.tablePrefix ?? 'oauth_'),
-    prune: checkedFlag('prune', options.prune ?? true),
-    storeEvents: checkedFlag('storeEvents', options.storeEvents ?? false),
-    users: options.users === undefined ? undefined : assertUsers(options.users),
-    organizations: checkedOrganizations(options.organizations),
-    admin: checkedAdmin(options.admin),
-    login,
-    passkeys: checkedPasskeys(login, { issuer, branding, acrValues }),
-    session: checkedSession(options.session),
-    scopes: checkedScopes(options.scopes ?? {}),
+    database: { ...checked.database, knex },
+    secrets: checked.secrets ?? required(secrets).check([developmentSecret(knex, logger)], 'secrets'),
     resources,
-    trustedIssuers: checkedTrustedIssuers(options.trustedIssuers ?? {}),
-    grants: checkedGrants(options.grants ?? []),
-    authorizationDetails: checkedDetailTypes(options.authorizationDetails ?? {}, { ...options, resources }),
-    acrValues,
-    developers: checkedDevelopers(options.developers, options),
-    lifetimes: checkedLifetimes(options.lifetimes ?? {}),
-    refreshTokenGracePeriod: checkedGracePeriod(options.refreshTokenGracePeriod ?? 10),
-    maxAuthorizationsPerClient: checkedMaxAuthorizations(options.maxAuthorizationsPerClient ?? 100),
-    codeChallengeMethods: checkedMethods(
-      options.codeChallengeMethods ?? (options.securityProfile ? ['S256'] : codeChallengeMethods),
-    ),
-    throttle: checkedThrottle(options.throttle ?? {}),
-    features: checkedFeatures(options.features ?? {}, options),
-    securityProfile: checkedSecurityProfile(options),
-    views: checkedViews(options.views),
-    defaultLocale: checkedDefaultLocale(options.defaultLocale ?? 'en'),
-    locales: checkedLocales(options.locales ?? {}),
-    branding,
-    outbound: checkedOutbound(options.outbound ?? {}),
-    logger,
+    codeChallengeMethods: checked.codeChallengeMethods ?? (features.fapi2 ? ['S256'] : ['S256', 'plain']),
+    features: {
+      ...features,
+      authorizationDetails: completeDetailTypes(features.authorizationDetails, { ...checked, resources }),
+    },
   }
-}
-
-const assertProduction = (options: AuthRouterOptions, { NODE_ENV }: NodeJS.ProcessEnv): void => {
-  const missing = (name: string, remedy: string): never =>
-    refuse(
-      `${name} is required in production${NODE_ENV === 'production' ? '' : `, and NODE_ENV=${NODE_ENV} counts as production`}: ${remedy}`,
-    )
-  if ((options.issuer ?? undefined) === undefined) {
-    missing('issuer', "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'")
-  }
-  if ((options.database ?? undefined) === undefined) {
-    missing('database', 'a Knex instance or configuration, such as database: knex')
-  }
-  if ((options.secrets ?? undefined) === undefined) {
-    missing('secrets', 'secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`')
-  }
+  assertScopes(options.scopes)
+  assertLogin(options)
+  assertFeatures(options)
+  for (const { check } of added) check?.(options)
+  return options
 }

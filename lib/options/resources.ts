@@ -1,40 +1,59 @@
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { canonicalResource, isSameResource } from '../protocol/requests/resource.ts'
 import { standardScopes } from '../protocol/scope.ts'
-import { assertNames, assertRecord, assertType, refuse } from './check.ts'
-import type { AuthRouterOptions, ResourceOptions } from './options.ts'
-import { assertKnownScopes } from './scopes.ts'
+import { closestOf, refuse } from './check.ts'
+import { type Checked, callback, list, object, oneOf, record, required, text, withDefault } from './schema.ts'
+import { assertKnownScopes, type Scope } from './scopes.ts'
+import type { HostUser } from './users.ts'
 
-/** A checked resource with every default filled in. */
-export interface Resource extends Required<Omit<ResourceOptions, 'claims'>>, Pick<ResourceOptions, 'claims'> {
-  /** The canonical identifier: the audience of its access tokens. */
-  readonly identifier: string
+/** The request for an access token, as a resource's `claims` function sees it. */
+export interface ResourceTokenRequest {
+  /** The client that gets the token. */
+  clientId: string
+  /** The scopes of the access token. */
+  scopes: readonly string[]
+  /** The resources of the access token: usually this one alone. */
+  resources: readonly string[]
+  /** The organization that the user chose, if the option `organizations` is used. */
+  organization?: string
 }
 
-/**
- * Checks the option `resources`.
- *
- * @returns the resources by identifier
- * @throws OptionsError
- */
-export const checkedResources = (
-  resources: NonNullable<AuthRouterOptions['resources']>,
-  issuer: string,
-  { scopes = {} }: Pick<AuthRouterOptions, 'scopes'>,
-): Readonly<Record<string, Resource>> => {
-  assertRecord('resources', resources)
-  const checked = Object.entries(resources).map(([url, resource]) =>
-    checkedResource(url, resource, issuer, { scopes }),
-  )
-  for (const [index, { identifier }] of checked.entries()) {
-    const same = checked.findIndex((other) => isSameResource(other.identifier, identifier))
-    if (same !== index) refuse(`resources names ${identifier} twice`)
-  }
-  return Object.fromEntries(checked.map((resource) => [resource.identifier, resource]))
+const resource = object({
+  /** The name on the consent page and in the metadata (RFC 9728 §2). @default the URL's host and path */
+  name: text(),
+  /** The scopes that the API knows. Each is in the option `scopes`. */
+  scopes: required(list(text(), { what: 'a list of scopes' })),
+  /**
+   * `'opaque'` tokens stop working at once when a user is disabled or removes a client. `'jwt'` (RFC 9068) tokens can be checked
+   * without a request to this server, and work until they expire: docs/resources.md#jwt-access-tokens.
+   */
+  accessToken: withDefault('opaque', oneOf('opaque', 'jwt')),
+  /** Client ids of confidential clients that may introspect the access tokens of this resource (RFC 7662). */
+  introspection: withDefault([], list(text(), { what: 'a list of client ids' })),
+  /**
+   * Returns more claims for JWT access tokens. `user` is undefined when a client acts for itself. Claims that Latchkey sets
+   * itself, such as `sub` and `scope`, cannot be changed. @default no more claims
+   */
+  claims:
+    callback<
+      (
+        user: HostUser | undefined,
+        request: ResourceTokenRequest,
+      ) => Record<string, unknown> | Promise<Record<string, unknown>>
+    >(),
+})
+
+export const resources = record(resource)
+
+/** A checked resource with every default filled in. */
+export interface Resource extends Checked<typeof resource> {
+  /** The canonical identifier: the audience of its access tokens. */
+  readonly identifier: string
+  readonly name: string
 }
 
 /** @throws OptionsError unless the URL can name a resource */
-const checkedIdentifier = (url: string, issuer: string): string => {
+const identifierOf = (url: string, issuer: string): string => {
   const identifier = canonicalResource(url)
   if (identifier === undefined) {
     return refuse(`resources['${url}'] must be an absolute URL without fragment and credentials`)
@@ -49,37 +68,49 @@ const checkedIdentifier = (url: string, issuer: string): string => {
   return identifier
 }
 
-const checkedResource = (
-  url: string,
-  resource: ResourceOptions,
-  issuer: string,
-  options: Pick<AuthRouterOptions, 'scopes'>,
-): Resource => {
-  const identifier = checkedIdentifier(url, issuer)
-  const where = `resources['${url}']`
-  assertRecord(where, resource)
-  assertNames(`${where}.`, resource, ['name', 'scopes', 'accessToken', 'introspection', 'claims'])
-  const { name = nameOf(identifier), scopes, accessToken = 'opaque', introspection = [], claims } = resource
-  if (typeof name !== 'string' || name === '') refuse(`${where}.name must be a string that is not empty`)
-  if (!isListOfStrings(scopes)) refuse(`${where}.scopes is required: a list of scopes`)
-  assertKnownScopes(`${where}.scopes`, scopes, options)
-  const standard = scopes.find((scope) => standardScopes.some((known) => known === scope))
-  if (standard !== undefined) {
-    refuse(`${where}.scopes must not contain ${standard}, which is about UserInfo and not about an API`)
-  }
-  if (accessToken !== 'opaque' && accessToken !== 'jwt') {
-    refuse(`${where}.accessToken must be 'opaque' or 'jwt'`)
-  }
-  if (!isListOfStrings(introspection)) refuse(`${where}.introspection must be a list of client ids`)
-  assertType(`${where}.claims`, claims, 'function')
-  return { identifier, name, scopes, accessToken, introspection, ...(claims && { claims }) }
-}
-
-const isListOfStrings = (value: unknown): value is string[] =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string')
-
 /** The host and path, such as `app.example.com/mcp`. */
 const nameOf = (identifier: string): string => {
   const { host, pathname } = new URL(identifier)
   return pathname === '/' ? host : `${host}${pathname}`
+}
+
+/**
+ * Completes the resources.
+ *
+ * @returns the resources by identifier
+ * @throws OptionsError
+ */
+export const completeResources = (
+  given: Checked<typeof resources>,
+  options: { readonly issuer: string; readonly scopes: Readonly<Record<string, Scope>> },
+): Readonly<Record<string, Resource>> => {
+  const complete = Object.entries(given).map(([url, resource]): Resource => {
+    const identifier = identifierOf(url, options.issuer)
+    const where = `resources['${url}'].scopes`
+    assertKnownScopes(where, resource.scopes, options)
+    const standard = resource.scopes.find((scope) => standardScopes.some((known) => known === scope))
+    if (standard !== undefined)
+      refuse(`${where} must not contain ${standard}, which is about UserInfo and not about an API`)
+    return { ...resource, identifier, name: resource.name ?? nameOf(identifier) }
+  })
+  for (const [index, { identifier }] of complete.entries()) {
+    const same = complete.findIndex((other) => isSameResource(other.identifier, identifier))
+    if (same !== index) refuse(`resources names ${identifier} twice`)
+  }
+  return Object.fromEntries(complete.map((resource) => [resource.identifier, resource]))
+}
+
+/**
+ * The identifier of a resource, as the option `resources` has it.
+ *
+ * @throws OptionsError that suggests the nearest one
+ */
+export const knownResource = (
+  where: string,
+  url: string,
+  { resources }: { readonly resources: Readonly<Record<string, unknown>> },
+): string => {
+  const identifier = canonicalResource(url) ?? url
+  if (Object.hasOwn(resources, identifier)) return identifier
+  return refuse(`${where}: ${url} is not in the option resources${closestOf(url, Object.keys(resources))}`)
 }

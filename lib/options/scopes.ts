@@ -1,95 +1,100 @@
 import { closest, distance } from 'fastest-levenshtein'
 import { type ImpliedScopes, parseScope, standardScopes, withImpliedScopes } from '../protocol/scope.ts'
-import { assertNames, assertRecord, assertType, refuse } from './check.ts'
-import { assertScopeWords } from './locales.ts'
-import type { AuthRouterOptions, ScopeOptions } from './options.ts'
+import { refuse } from './check.ts'
+import { languageTag } from './pages.ts'
+import {
+  type Checked,
+  either,
+  flag,
+  list,
+  object,
+  oneOf,
+  record,
+  required,
+  type Schema,
+  text,
+  withDefault,
+} from './schema.ts'
 
-export const checkedScopes = (
-  scopes: NonNullable<AuthRouterOptions['scopes']>,
-): Record<string, ScopeOptions> => {
-  assertRecord('scopes', scopes)
-  const checked = Object.fromEntries(
-    Object.entries(scopes).map(([name, scope]) => [name, checkedScope(name, scope)]),
-  )
-  assertImplied(checked)
-  return checked
+const words = {
+  /** One sentence for the consent page, such as “See your orders”. */
+  description: required(text('the sentence that the consent page shows')),
+  /** More information, collapsed by default. @default none */
+  details: text(),
 }
+
+const scopeWords = object(words)
+
+const names = (what: string): Schema<readonly string[], readonly string[] | undefined> =>
+  list(text(), { what: `a list of ${what}` })
+
+const scope = object({
+  ...words,
+  /** The same texts in other languages, by language tag: `{ de: { description, details } }`. */
+  locales: record(scopeWords, languageTag),
+  /** Claims that this scope reveals. @default none */
+  claims: names('claim names'),
+  /**
+   * Scopes that this one includes. A guard for one of them also accepts a token with this scope, and tokens, consent and
+   * introspection keep the scopes that were granted: docs/guards.md#scopes-that-include-others. @default none
+   */
+  implies: names('scopes'),
+  /** The user may untick the scope. */
+  optional: flag(false),
+  /**
+   * What the scope is about: who the user is, what the client can see, or what it can change. The consent page orders the scopes
+   * by it and shows an icon. It is never derived from the name. @default `'change'` for a scope of high risk, else `'other'`
+   */
+  group: oneOf('identity', 'read', 'change', 'other'),
+  /** `'high'` marks the scope as sensitive. An optional scope with a high risk is unticked until the user has allowed it once. */
+  risk: withDefault('normal', oneOf('normal', 'high')),
+})
+
+/** What the consent page says about a scope, in one language. */
+export type ScopeWords = Checked<typeof scopeWords>
+/** A scope of the host, checked. */
+export type Scope = Checked<typeof scope>
+
+const isScopeName = (name: string): boolean => {
+  try {
+    return !name.includes(' ') && parseScope(name).length === 1
+  } catch {
+    return false
+  }
+}
+
+const scopeName = (name: string, path: string): string => {
+  if (!isScopeName(name)) refuse(`${path}: '${name}' is not a valid scope name (RFC 6749 §3.3)`)
+  if (name === 'openid' || name === 'offline_access') refuse(`${path}: ${name} is reserved`)
+  return name
+}
+
+const sentence: Schema<string, Scope> = {
+  what: 'a sentence',
+  check: (value, path) => scope.check({ description: value }, path),
+}
+
+export const scopes = record(
+  either(sentence, (value) => typeof value === 'string', scope),
+  scopeName,
+)
 
 /** What each scope includes, by the option `scopes`. */
 export const impliedScopes = ({
   scopes,
 }: {
-  readonly scopes: Readonly<Record<string, ScopeOptions>>
+  readonly scopes: Readonly<Record<string, Pick<Scope, 'implies'>>>
 }): ImpliedScopes =>
   Object.fromEntries(
     Object.entries(scopes).flatMap(([name, { implies }]) => (implies === undefined ? [] : [[name, implies]])),
   )
-
-/** @throws OptionsError for a scope that implies an unknown scope, or itself through others */
-const assertImplied = (scopes: Readonly<Record<string, ScopeOptions>>): void => {
-  const implied = impliedScopes({ scopes })
-  for (const [name, others] of Object.entries(implied)) {
-    if (!Array.isArray(others) || !others.every((other) => typeof other === 'string')) {
-      refuse(`scopes['${name}'].implies must be a list of scopes`)
-    }
-    assertKnownScopes(`scopes['${name}'].implies`, others, { scopes })
-    if (withImpliedScopes(others, implied).includes(name)) {
-      refuse(`scopes['${name}'].implies leads back to ${name}`)
-    }
-  }
-}
-
-export const checkedScope = (name: string, scope: string | ScopeOptions): ScopeOptions => {
-  if (name.includes(' ') || !isScopeName(name))
-    refuse(`scopes: '${name}' is not a valid scope name (RFC 6749 §3.3)`)
-  if (name === 'openid' || name === 'offline_access') refuse(`scopes: ${name} is reserved`)
-  if (typeof scope === 'string') return checkedScope(name, { description: scope })
-  assertRecord(`scopes['${name}']`, scope)
-  assertNames(`scopes['${name}'].`, scope, [
-    'description',
-    'details',
-    'locales',
-    'claims',
-    'optional',
-    'group',
-    'risk',
-    'implies',
-  ])
-  if (typeof scope.description !== 'string' || scope.description === '') {
-    refuse(`scopes['${name}'].description is required: the sentence that the consent page shows`)
-  }
-  assertScopeWords(`scopes['${name}']`, scope)
-  assertType(`scopes['${name}'].optional`, scope.optional, 'boolean')
-  if (scope.group !== undefined && !['identity', 'read', 'change', 'other'].includes(scope.group)) {
-    refuse(`scopes['${name}'].group must be 'identity', 'read', 'change' or 'other'`)
-  }
-  if (scope.risk !== undefined && !['normal', 'high'].includes(scope.risk)) {
-    refuse(`scopes['${name}'].risk must be 'normal' or 'high'`)
-  }
-  const { claims = [] } = scope
-  if (!Array.isArray(claims) || !claims.every((claim) => typeof claim === 'string')) {
-    refuse(`scopes['${name}'].claims must be a list of claim names`)
-  }
-  return scope
-}
-
-const isScopeName = (name: string): boolean => {
-  try {
-    return parseScope(name).length === 1
-  } catch {
-    return false
-  }
-}
 
 /** All scopes: the standard ones and those of the option `scopes`. */
 export const knownScopes = ({
   scopes = {},
 }: {
   readonly scopes?: Readonly<Record<string, unknown>>
-}): string[] => [
-  ...standardScopes,
-  ...Object.keys(scopes).filter((name) => !standardScopes.some((scope) => scope === name)),
-]
+}): string[] => [...new Set([...standardScopes, ...Object.keys(scopes)])]
 
 /**
  * The first of these scopes that is not known, in words that suggest a similar known one; undefined when all are known.
@@ -115,4 +120,23 @@ export const assertKnownScopes = (
 ): void => {
   const unknown = unknownScope(scopes, knownScopes(options))
   if (unknown !== undefined) refuse(`${where}: ${unknown}`)
+}
+
+/**
+ * Refuses a scope that implies an unknown scope, or itself through others, and details in some languages only: every user
+ * reads the same.
+ *
+ * @throws OptionsError
+ */
+export const assertScopes = (scopes: Readonly<Record<string, Scope>>): void => {
+  const implied = impliedScopes({ scopes })
+  for (const [name, { implies = [], details, locales }] of Object.entries(scopes)) {
+    const where = `scopes['${name}']`
+    assertKnownScopes(`${where}.implies`, implies, { scopes })
+    if (withImpliedScopes(implies, implied).includes(name)) refuse(`${where}.implies leads back to ${name}`)
+    for (const [tag, translated] of Object.entries(locales)) {
+      if ((translated.details === undefined) !== (details === undefined))
+        refuse(`${where}.locales['${tag}'].details must be set if and only if ${where}.details is set`)
+    }
+  }
 }

@@ -1,53 +1,111 @@
-import { assertNames, assertRecord, assertType, refuse } from './check.ts'
-import type { UserFunctions, UserMapping } from './options.ts'
+import type { Request } from 'express'
+import type { Organization } from '../protocol/requests/organization.ts'
+import {
+  callback,
+  custom,
+  either,
+  type Given,
+  isRecord,
+  kept,
+  object,
+  record,
+  required,
+  text,
+} from './schema.ts'
+
+/** A row of the host's user table, as the host's own Knex instance returns it. */
+export type UserRow = Record<string, unknown>
+
+/** A claim is a column name of the user row, or a function of the row. */
+export type ClaimMapping = string | ((row: UserRow) => unknown)
+
+/** A user of the function form: any object with an `id` that never changes and is never reused. */
+export interface HostUser {
+  /** Becomes `sub`: a number, or at most 255 printable ASCII characters. */
+  id: string | number
+  [field: string]: unknown
+}
+
+type Answer<Value> = Value | Promise<Value>
+
+const column = text('the name of a column')
+
+const claim = custom<ClaimMapping>('the name of a column or a function of the row', (value) =>
+  typeof value === 'string' || typeof value === 'function' ? (value as ClaimMapping) : undefined,
+)
+
+const mapping = object({
+  /** The table's name, as your own code writes it. */
+  table: required(text('the name of the table')),
+  /** The columns that hold the id, the login name and the password hash. */
+  columns: required(
+    object({
+      /** Becomes `sub`. It never changes and is never reused. */
+      id: required(column),
+      /** The name that people type. */
+      username: required(column),
+      /** The password hash. */
+      password: required(column),
+    }),
+  ),
+  /**
+   * Maps each claim to a column or a function of the row.
+   * @default `{ preferred_username: columns.username }`, unless it is an e-mail address
+   */
+  claims: record(claim),
+  /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
+  isActive: callback<(row: UserRow) => Answer<boolean>>(),
+  /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
+  verify: callback<(row: UserRow, given: { readonly password: string }) => Answer<boolean>>(),
+  /**
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. If it fails, the sign-in succeeds and the error is
+   * logged. @default hashes stay as they are
+   */
+  rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
+})
+
+const functions = object({
+  /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
+  find: required(callback<(id: string) => Answer<HostUser | undefined>>()),
+  /**
+   * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
+   * response times reveal who has an account.
+   */
+  authenticate: required(
+    callback<
+      (attempt: {
+        readonly username: string
+        readonly password: string
+        readonly req: Request
+      }) => Answer<HostUser | undefined>
+    >(),
+  ),
+  /**
+   * Returns the user's claims, of which those remain that the granted scopes cover. With a table, an object that maps each claim to a
+   * column or a function of the row. @default none
+   */
+  claims:
+    callback<
+      (user: HostUser, asked: { readonly scopes: readonly string[] }) => Answer<Record<string, unknown>>
+    >(),
+})
+
+/** The host's user table. */
+export type UserMapping = Given<typeof mapping>
+/** The host's users behind functions, for users that do not live in one table. */
+export type UserFunctions = Given<typeof functions>
 
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
-const mappingNames = ['table', 'columns', 'claims', 'isActive', 'verify', 'rehash']
-const functionNames = ['find', 'authenticate', 'claims']
+export const users = either(
+  kept(mapping),
+  (value) => isRecord(value) && ('table' in value || 'columns' in value),
+  kept(functions),
+  'an object with a table and columns, or with the functions find and authenticate',
+)
 
-/**
- * Checks the option `users` in either form.
- *
- * @throws OptionsError
- */
-export const assertUsers = (users: UserMapping | UserFunctions): UserMapping | UserFunctions => {
-  assertRecord('users', users)
-  assertNames('users.', users, [...mappingNames, ...functionNames])
-  if (isUserMapping(users)) assertMapping(users)
-  else assertFunctions(users)
-  return users
-}
-
-const assertMapping = (users: UserMapping): void => {
-  assertNames('users.', users, mappingNames)
-  if (typeof users.table !== 'string' || users.table === '') {
-    refuse('users.table is required: the name of the table')
-  }
-  assertRecord('users.columns', users.columns)
-  assertNames('users.columns.', users.columns, ['id', 'username', 'password'])
-  for (const name of ['id', 'username', 'password'] as const) {
-    if (typeof users.columns[name] !== 'string')
-      refuse(`users.columns.${name} is required: the name of a column`)
-  }
-  if (users.claims !== undefined) {
-    assertRecord('users.claims', users.claims)
-    for (const [name, claim] of Object.entries(users.claims)) {
-      if (typeof claim !== 'string' && typeof claim !== 'function') {
-        refuse(`users.claims.${name} must be the name of a column or a function of the row`)
-      }
-    }
-  }
-  assertType('users.isActive', users.isActive, 'function')
-  assertType('users.verify', users.verify, 'function')
-  assertType('users.rehash', users.rehash, 'function')
-}
-
-const assertFunctions = (users: UserFunctions): void => {
-  if (typeof users.find !== 'function' || typeof users.authenticate !== 'function') {
-    refuse('users must have a table and columns, or the functions find and authenticate')
-  }
-  assertNames('users.', users, functionNames)
-  assertType('users.claims', users.claims, 'function')
-}
+export const organizations =
+  callback<
+    (user: HostUser, asked: { readonly req: Request | undefined }) => Answer<readonly Organization[]>
+  >()

@@ -1,4 +1,4 @@
-import type { Logger } from './options.ts'
+import type { Logger } from './server.ts'
 
 /** The most messages that are remembered; after that, new ones are not logged. */
 const maxMessages = 1000

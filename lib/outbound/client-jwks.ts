@@ -1,4 +1,4 @@
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import { type PublicJwks, usableJwks } from '../protocol/clients/jwks.ts'
 import { type Cached, createCached } from './cached.ts'
 import type { Outbound } from './outbound.ts'

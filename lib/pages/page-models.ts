@@ -91,7 +91,7 @@ export interface ConnectedClientCard {
   removeUrl: string
 }
 
-/** The model of each page. A page shows only its model and the branding. */
+/** The model of each page. A page shows only its model, and the host's name and look. */
 export interface PageModels {
   login: {
     /** Path the form posts to. */

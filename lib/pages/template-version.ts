@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 
 /** The folder with the templates and assets of the core. */
 export const ownViews = fileURLToPath(new URL('../../views/', import.meta.url))

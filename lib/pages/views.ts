@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Eta } from 'eta'
-import type { Branding, LogoPair, Picture } from '../options/options.ts'
+import type { Pages, Picture } from '../options/pages.ts'
 import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
 import { type Asset, pictureName, readAssets } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
@@ -96,7 +96,7 @@ const compileAll = (engine: Eta, names: readonly string[]): void => {
 }
 
 /** The logo for light and for dark pages. */
-const logoPair = ({ logo }: Branding): LogoPair =>
+const logoPair = ({ logo }: Pages): { readonly light?: Picture; readonly dark?: Picture } =>
   typeof logo === 'string' || logo instanceof URL ? { light: logo, dark: logo } : (logo ?? {})
 
 interface Paths {
@@ -107,15 +107,10 @@ interface Paths {
 }
 
 /** The properties of `it` in every template, apart from `model` and `choices`. */
-const templateGlobals = (
-  branding: Branding,
-  { asset, picture, logoWidth }: Paths,
-  dictionary: Dictionary,
-) => {
+const templateGlobals = (pages: Pages, { asset, picture, logoWidth }: Paths, dictionary: Dictionary) => {
   const text = createText(dictionary)
-  const name = branding.name ?? 'Latchkey'
-  const { light, dark } = logoPair(branding)
-  const links = branding.links ?? {}
+  const { name, links } = pages
+  const { light, dark } = logoPair(pages)
   return {
     language: dictionary.language,
     direction: dictionary.direction,
@@ -136,8 +131,8 @@ const templateGlobals = (
       get logoWidth() {
         return { light: logoWidth(light), dark: logoWidth(dark) }
       },
-      logoHasName: branding.logoHasName ?? false,
-      home: hostLink(branding.home),
+      logoHasName: pages.logoHasName,
+      home: hostLink(pages.home),
       help: helpLink(links.help),
       privacy: hostLink(links.privacy),
       terms: hostLink(links.terms),
@@ -154,36 +149,35 @@ const templateGlobals = (
 }
 
 /**
- * Creates the pages with the host's branding.
+ * Creates the pages with the host's name and look.
  *
- * @param options.directory a folder whose templates, partials and assets replace Latchkey's files of the same name;
+ * @param options.pages the host's option; its `views` is a folder whose templates, partials and assets replace Latchkey's files of the same name;
  *   its `assets/theme.css` is appended to the stylesheet instead
  * @param options.pictures other files that pages show, apart from the logo
  * @param options.partials names of the host's own templates that pages include
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
- * @param options.cache false reads templates and assets again for each page; the default with a `directory`
+ * @param options.cache false reads templates and assets again for each page; the default with `views`
  * @throws Error when the folder does not exist or a template does not compile
  */
 export const createViews = (options: {
-  directory: string | undefined
-  branding: Branding
+  pages: Pages
   pictures?: readonly Picture[]
   partials?: readonly string[]
   basePath: string
   languages?: Languages
   cache?: boolean
 }): Views => {
-  const { directory, branding, basePath, partials = [] } = options
+  const { pages, basePath, partials = [] } = options
+  const directory = pages.views
   if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
     throw new Error(`views: folder ${directory} does not exist`)
   const directories = directory === undefined ? viewFolders : [resolve(directory), ...viewFolders]
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
-  const { light, dark } = logoPair(branding)
+  const { light, dark } = logoPair(pages)
   const files = [light, dark, ...(options.pictures ?? [])].filter((picture) => picture instanceof URL)
-  const read = () =>
-    readAssets({ own: viewFolders, host: directory, accent: branding.accent, pictures: files })
+  const read = () => readAssets({ own: viewFolders, host: directory, accent: pages.accent, pictures: files })
   const kept = read()
   const asset = (name: string): Asset | undefined => (cache ? kept : read()).get(name)
   const assetPath = (name: string): string =>
@@ -198,11 +192,11 @@ export const createViews = (options: {
     return size ? Math.round((32 * size.width) / size.height) : 32
   }
   const paths = { asset: assetPath, picture, logoWidth }
-  const languages = options.languages ?? createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
+  const languages = options.languages ?? createLanguages({ pages, scopes: {} })
   const globals = new Map(
-    languages.tags.map((tag) => [tag, templateGlobals(branding, paths, languages.dictionary(tag))]),
+    languages.tags.map((tag) => [tag, templateGlobals(pages, paths, languages.dictionary(tag))]),
   )
-  const forOperators = templateGlobals(branding, paths, languages.operators)
+  const forOperators = templateGlobals(pages, paths, languages.operators)
   const globalsOf = (page: PageName, language: string) =>
     isOperatorPage(page) ? forOperators : globals.get(language)
   compileAll(engine, directory === undefined ? partials : [...ownTemplates(), ...partials])

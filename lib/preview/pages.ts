@@ -4,8 +4,8 @@ import { consentRows } from '../authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../authorization/consent-scopes.ts'
 import type { FeatureTools } from '../feature.ts'
 import { features } from '../features/index.ts'
-import { providerIcons } from '../options/branding.ts'
-import type { Options } from '../options/resolve.ts'
+import { providerIcons } from '../options/login.ts'
+import type { Options } from '../options/options.ts'
 import { createLanguages } from '../pages/i18n/languages.ts'
 import { escapeHtml } from '../pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../pages/page-models.ts'
@@ -16,10 +16,7 @@ import type { Sample } from '../samples/sample.ts'
 import { previewIndex } from './overview.ts'
 
 /** The options that change how the pages look. */
-export type PreviewOptions = Pick<
-  Options,
-  'branding' | 'login' | 'views' | 'defaultLocale' | 'locales' | 'scopes'
->
+export type PreviewOptions = Pick<Options, 'login' | 'pages' | 'scopes'>
 
 /** The policy of the pages, but the overview may frame them. */
 const policy =
@@ -63,12 +60,12 @@ const consentModel = (scopes: ConsentScope[]): PageModels['consent'] => {
 
 /** The sign-in page with the links and providers that the host has. */
 const loginOf = (
-  { branding: { links = {} }, login: { identifier, providers } }: PreviewOptions,
+  { pages: { links }, login: { identifier, providers } }: PreviewOptions,
   model: PageModels['login'],
   views: Views,
 ): PageModels['login'] => ({
   ...model,
-  identifier: identifier ?? model.identifier,
+  identifier,
   links: {
     forgotPassword: links.forgotPassword && model.links?.forgotPassword,
     signUp: links.signUp && model.links?.signUp,
@@ -79,29 +76,28 @@ const loginOf = (
 })
 
 /**
- * Serves each page in each of its states, with sample data and the host's branding, languages, views and scopes. `/` is an
+ * Serves each page in each of its states, with sample data and the host's options `pages`, `login` and `scopes`. `/` is an
  * overview, `/<language>/<state>` a page. Files are read anew for each request. Forms are not answered.
  *
  * @param options checked options of `authRouter()`
  * @param tools of the features, which have samples of their pages
  * @throws OptionsError for texts that no page has, Error when the folder of the views does not exist
  * @example
- * createServer(previewPages(resolveOptions({ branding: { name: 'Acme' } }), [])).listen(4111, '127.0.0.1')
+ * createServer(previewPages(resolveOptions({ pages: { name: 'Acme' } }, []), [])).listen(4111, '127.0.0.1')
  */
 export const previewPages = (options: PreviewOptions, tools: readonly FeatureTools[]): RequestListener => {
-  const { branding, login, views: directory, scopes } = options
+  const { pages, login, scopes } = options
   const languages = createLanguages(options, features)
   const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
   const views = createViews({
-    directory,
-    branding,
+    pages,
     basePath: '',
     languages,
     cache: false,
     pictures: providerIcons(login),
   })
   const texts: ScopeTexts = {
-    options: { branding, scopes, resources: {}, authorizationDetails: {} },
+    options: { pages, scopes, resources: {}, features: { authorizationDetails: {} } },
     languages,
     scopeClaims: claimsByScope(scopes),
   }
@@ -158,7 +154,7 @@ export const previewPages = (options: PreviewOptions, tools: readonly FeatureToo
             'Set-Cookie',
             `preview_scheme=${encodeURIComponent(chosen)}; HttpOnly; SameSite=Strict`,
           )
-        return send(200, html, previewIndex(branding.name ?? 'Latchkey', names, tags, url.searchParams))
+        return send(200, html, previewIndex(pages.name, names, tags, url.searchParams))
       }
       const asset = first === 'assets' ? views.asset(second) : undefined
       if (asset?.type.startsWith('text/css'))

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Context, PageContext } from '../http/context.ts'
 import { hashSecret, randomId } from '../keys/secrets.ts'
-import type { HostLogin } from '../options/options.ts'
+import type { HostLogin } from '../options/login.ts'
 import { callHost } from '../users/host-function.ts'
 
 // Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
@@ -16,7 +16,7 @@ const maxAhead = 300
 export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
   const { current } = server.options.login
   if (current === undefined) return undefined
-  const login = (await callHost('login.current', () => current(req))) || undefined
+  const login = (await callHost('login.current', () => current({ req }))) || undefined
   if (login && !isTime(login.authTime ?? server.now())) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
   }
@@ -37,7 +37,7 @@ export const hostDecides = ({ options: { login } }: AuthorizationServer): boolea
 
 /** Lets the host end its own login, by the option `login.forget`. */
 export const forgetHostLogin = async ({ server, req, res }: Context): Promise<void> => {
-  await callHost('login.forget', () => server.options.login.forget?.(req, res))
+  await callHost('login.forget', () => server.options.login.forget?.({ req, res }))
 }
 
 /**

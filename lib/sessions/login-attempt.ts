@@ -88,6 +88,6 @@ export const completeLogin = async (
   const active = await startLogin(context, user, proof)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
-  if (server.options.throttle) rememberDevice(context, username, user.subject)
+  if (server.throttle.login.isLimited) rememberDevice(context, username, user.subject)
   return active
 }

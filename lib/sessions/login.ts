@@ -128,7 +128,7 @@ export const startLogin = async (context: PageContext, user: User, proof?: Proof
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const known = await loginOfSession(server, session.secretHash())
   await session.renew()
-  await callHost('login.remember', () => options.remember?.(req, res, user.record, { amr, acr }))
+  await callHost('login.remember', () => options.remember?.(user.record, { req, res, amr, acr }))
   const host = await hostLogin(context)
   const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import type { Attack } from './attack.ts'
 import { attacks } from './attacks/index.ts'
 import { listening } from './listening.ts'
-import { type AttackOptions, assertAttackOptions } from './options.ts'
+import { type AttackOptions, attackOptions } from './options.ts'
 import { blackedOut } from './outcome.ts'
 import { type AttackReport, type Finding, reportOf } from './report.ts'
 import { openTarget } from './target.ts'
@@ -65,7 +65,7 @@ export const runAttacks = async (
   app: RequestListener | string | URL,
   options: AttackOptions,
 ): Promise<AttackReport> => {
-  assertAttackOptions(options)
+  attackOptions.check(options, '')
   const { base, close } = await listening(app)
   try {
     const target = await visit(await openTarget(base, options))

@@ -1,6 +1,5 @@
 import type { Database } from '../database/types.ts'
-import type { Limit, RedisClient } from '../options/options.ts'
-import type { Throttling } from '../options/throttle.ts'
+import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
 import {
   decrementThrottles,
   incrementThrottles,
@@ -184,7 +183,7 @@ const redisStore = (store: RedisClient, { database, now }: CountersContext): Sto
 }
 
 /** Counters in the store that the host chose. */
-export const countersIn = (store: Throttling['store'], context: CountersContext): Counters => {
+export const countersIn = (store: LimitStore, context: CountersContext): Counters => {
   if (store === 'memory') return memoryCounters(context.now)
   return store === 'database' ? databaseCounters(context) : countersOf(redisStore(store, context))
 }
@@ -203,7 +202,7 @@ const waitFor = (group: Group, counts: Counts, more = 0): number =>
     0,
     ...group.map((counter) => {
       const count = counts.get(counter)
-      return count && count.failures + more > counter.limit.failures ? count.seconds : 0
+      return count && count.failures + more > counter.limit.max ? count.seconds : 0
     }),
   )
 

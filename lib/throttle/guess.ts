@@ -1,9 +1,9 @@
-import type { Limit } from '../options/options.ts'
+import type { FailureSchemas, Options } from '../options/options.ts'
 import { type Counter, type Counters, counterOf, createReserve, type Group } from './counters.ts'
 
 /** What a wrong guess counts under: the name of a limit, and whose guess it is. */
 export interface GuessCounter {
-  readonly name: string
+  readonly name: keyof FailureSchemas
   /** Undefined if it is unknown; then nothing counts under this limit. */
   readonly key: string | undefined
 }
@@ -32,18 +32,17 @@ export type GuessThrottle = <Found>(
 ) => Promise<GuessOutcome<Found>>
 
 /**
- * @param limitOf the limit of a name; false if it is off
  * @param counters in a store that all processes share
  * @param now epoch seconds
  */
 export const createGuessThrottle = (
-  limitOf: (name: string) => Limit | false,
+  limits: Options['limits']['failures'],
   counters: Counters,
   now: () => number,
 ): GuessThrottle => {
   const reserve = createReserve(counters, now)
 
-  const limited = ({ name, key }: GuessCounter): Counter[] => counterOf(name, limitOf(name), key)
+  const limited = ({ name, key }: GuessCounter): Counter[] => counterOf(name, limits[name], key)
   const groupsOf = ({ everyone, user }: Guesser): Group[] => {
     const shared = everyone.flatMap(limited)
     // Without limits for everyone, a user needs no exemption from them.

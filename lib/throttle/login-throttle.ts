@@ -1,4 +1,4 @@
-import { defaultDeviceLimit, type LoginLimits } from '../options/throttle.ts'
+import type { Limit } from '../options/limits.ts'
 import { type Counter, type Counters, type Counts, counterOf, createReserve, type Group } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
@@ -29,6 +29,8 @@ export type LoginOutcome<User> =
   | { readonly outcome: 'refused'; readonly retryAfter: number }
 
 export interface LoginThrottle {
+  /** Whether any limit on wrong passwords is on. */
+  readonly isLimited: boolean
   /**
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
@@ -43,6 +45,14 @@ export interface LoginThrottle {
   ): Promise<LoginOutcome<User>>
 }
 
+/** The limits on wrong passwords. */
+export type LoginLimits = Readonly<
+  Record<'loginAccountAddress' | 'loginAddress' | 'loginNetwork' | 'loginAccount', Limit | false>
+>
+
+/** Of a browser in which an account was used before, if `loginAccountAddress` is off. */
+const defaultDeviceLimit: Limit = { max: 5, seconds: 900 }
+
 const day = 86_400
 /** Seconds; no lock lasts longer, unless the limit itself does. */
 const maxLock = 3600
@@ -52,13 +62,13 @@ const locking = ['loginAccountAddress', 'loginDevice']
 /** Counts how often a counter was locked during a day; it limits nothing. */
 const locksOf = ({ key }: Counter): Counter => ({
   name: 'loginLocks',
-  limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },
+  limit: { max: Number.MAX_SAFE_INTEGER, seconds: day },
   key,
 })
 
 /** How many more failures a group allows. */
 const triesLeft = (group: Group, counts: Counts): number =>
-  Math.min(...group.map((counter) => counter.limit.failures - (counts.get(counter)?.failures ?? 0)))
+  Math.min(...group.map((counter) => counter.limit.max - (counts.get(counter)?.failures ?? 0)))
 
 /**
  * @param counters in a store that all processes share
@@ -98,14 +108,16 @@ export const createLoginThrottle = (
   /** Locks every counter that this failure filled. */
   const lockFull = async (group: Group, counts: Counts): Promise<number | undefined> => {
     const full = group.filter(
-      (counter) => locking.includes(counter.name) && counts.get(counter)?.failures === counter.limit.failures,
+      (counter) => locking.includes(counter.name) && counts.get(counter)?.failures === counter.limit.max,
     )
     const locks: number[] = []
     for (const counter of full) locks.push(await lock(counter))
     return locks.length > 0 ? Math.max(...locks) : undefined
   }
 
+  const { loginAccountAddress, loginAddress, loginNetwork, loginAccount } = limits
   return {
+    isLimited: Boolean(loginAccountAddress || loginAddress || loginNetwork || loginAccount),
     attempt: async (attempt, authenticate) => {
       const [everyone, device] = [forEveryone(attempt), forDevice(attempt)]
       // Without limits for everyone, a device needs no exemption from them.

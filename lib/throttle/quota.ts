@@ -1,5 +1,5 @@
 import { hashSecret } from '../keys/secrets.ts'
-import type { Limit } from '../options/options.ts'
+import type { Options, QuotaSchemas } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type Counters, counterOf } from './counters.ts'
 import { networkOf } from './network.ts'
@@ -7,7 +7,7 @@ import { networkOf } from './network.ts'
 /** Whose use counts: the address of the request, the host that a document is read from, or the user. */
 export interface QuotaUse {
   /** The name of the limit. */
-  readonly name: string
+  readonly name: keyof QuotaSchemas
   readonly address?: string
   readonly host?: string
   readonly subject?: string
@@ -21,22 +21,21 @@ export interface QuotaUse {
 export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 
 /**
- * @param limitOf the limit of a name; false if it is off
  * @param counters in a store that all processes share
  */
 export const createTakeQuota =
-  (limitOf: (name: string) => Limit | false, counters: Counters): TakeQuota =>
+  (limits: Options['limits']['quotas'], counters: Counters): TakeQuota =>
   async (uses) => {
     const counted = uses.flatMap(({ name, address, host, subject }) => {
       // A host name or an id can be longer than a key.
       const key = address === undefined ? hashSecret(host ?? subject ?? '') : networkOf(address)
-      return counterOf(name, limitOf(name), key)
+      return counterOf(name, limits[name], key)
     })
     if (counted.length === 0) return
     const counts = await counters.increment(counted)
     const waits = counts.flatMap(({ failures, seconds }, place) => {
       const limit = counted[place]?.limit
-      return limit && failures > limit.failures ? [seconds] : []
+      return limit && failures > limit.max ? [seconds] : []
     })
     if (waits.length === 0) return
     throw new OAuthError('temporarily_unavailable', 'too many requests, try again later', {

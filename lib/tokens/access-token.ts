@@ -179,8 +179,8 @@ export const tokenDetails = (
   if (granted === undefined || granted.length === 0) return []
   const registered = client.authorization_details_types ?? []
   return granted.filter(({ type }) => {
-    const known = Object.hasOwn(options.authorizationDetails, type)
-      ? options.authorizationDetails[type]
+    const known = Object.hasOwn(options.features.authorizationDetails, type)
+      ? options.features.authorizationDetails[type]
       : undefined
     if (known === undefined || !registered.includes(type)) return false
     return known.resource === undefined || resources.includes(known.resource)

@@ -3,7 +3,7 @@ import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { type NewAuthorization, revokeSurplusAuthorizations } from '../repositories/index.ts'
 
 /**
- * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`, in the
+ * Ends the oldest authorizations of this user for this client, beyond the option `limits.authorizationsPerClient`, in the
  * background. Call it when `server.isSurplusCheckDue()`: most authorizations then need no further statement.
  */
 export const endSurplus = (
@@ -11,7 +11,7 @@ export const endSurplus = (
   issued: Pick<NewAuthorization, 'subject' | 'clientId' | 'offline'>,
   info: RequestInfo,
 ): void => {
-  const { maxAuthorizationsPerClient: max } = server.options
+  const { authorizationsPerClient: max } = server.options.limits
   if (max === false) return
   const { subject, clientId } = issued
   const work = async (): Promise<void> => {

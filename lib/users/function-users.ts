@@ -1,4 +1,4 @@
-import type { HostUser, UserFunctions } from '../options/options.ts'
+import type { HostUser, UserFunctions } from '../options/users.ts'
 import { isPassword } from '../passwords/passwords.ts'
 import { isObject } from '../protocol/json.ts'
 import { callHost } from './host-function.ts'
@@ -15,12 +15,15 @@ export const createFunctionUsers = (functions: UserFunctions): Users => ({
 
   async authenticate(username, password, req) {
     if (!isLookup(username) || !isPassword(password)) return undefined
-    const record = await callHost('users.authenticate', () => functions.authenticate(username, password, req))
+    const record = await callHost('users.authenticate', () =>
+      functions.authenticate({ username, password, req }),
+    )
     return userOf('users.authenticate', record)
   },
 
   async claims({ record }, scopes) {
-    const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, scopes))) ?? {}
+    const claims: unknown =
+      (await callHost('users.claims', () => functions.claims?.(record, { scopes }))) ?? {}
     if (!isObject(claims)) {
       throw new TypeError('latchkey: users.claims must return an object of claims')
     }

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex'
 import { hostTables } from '../database/open.ts'
 import type { Database } from '../database/types.ts'
-import type { Logger, UserFunctions, UserMapping } from '../options/options.ts'
-import { isUserMapping } from '../options/users.ts'
+import type { Logger } from '../options/server.ts'
+import { isUserMapping, type UserFunctions, type UserMapping } from '../options/users.ts'
 import { assertPasswordLibraries } from '../passwords/libraries.ts'
 import { createPasswordVerifier, type PasswordVerifier } from '../passwords/password-verifier.ts'
 import { createFunctionUsers } from './function-users.ts'
@@ -14,7 +14,7 @@ export type { User, Users } from './users.ts'
 
 export interface UsersContext {
   /** The host's option; undefined for Latchkey's own table. */
-  readonly users: UserMapping | UserFunctions | undefined
+  readonly users?: UserMapping | UserFunctions | undefined
   /** The host's Knex instance, for its table. */
   readonly knex: Knex
   /** Latchkey's database, for its own table. */

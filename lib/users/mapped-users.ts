@@ -2,7 +2,8 @@ import { mapResponse } from '../database/driver.ts'
 import { isMissingColumn, isMissingTable } from '../database/errors.ts'
 import { query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
-import type { ClaimMapping, Logger, UserMapping, UserRow } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
+import type { ClaimMapping, UserMapping, UserRow } from '../options/users.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -95,7 +96,7 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
   id: columnOf(mapping, row, 'id'),
   hash: textOf(columnOf(mapping, row, 'password')) || undefined,
   verifyOther:
-    mapping.verify && (() => callHost('users.verify', () => mapping.verify?.(password, row) ?? false)),
+    mapping.verify && (() => callHost('users.verify', () => mapping.verify?.(row, { password }) ?? false)),
   user: () => mappedUser(mapping, row),
 })
 
@@ -114,7 +115,7 @@ const rehash = async (
   if (mapping.rehash === undefined || !isComplete || !isWeakerThanOwn(stored)) return
   try {
     const hash = await hashPassword(password)
-    await callHost('users.rehash', () => mapping.rehash?.(row, hash))
+    await callHost('users.rehash', () => mapping.rehash?.(row, { hash }))
   } catch (error) {
     logger.error(`latchkey: the password of user ${JSON.stringify(subject)} was not hashed again`, error)
   }

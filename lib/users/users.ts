@@ -1,5 +1,6 @@
 import type { Request } from 'express'
-import type { AuthRouterOptions, HostUser } from '../options/options.ts'
+import type { AuthRouterOptions } from '../options/options.ts'
+import type { HostUser } from '../options/users.ts'
 import { isAmong, type Organization, parseOrganizations } from '../protocol/requests/organization.ts'
 import { callHost } from './host-function.ts'
 
@@ -97,7 +98,7 @@ export const findOrganizations = async (
 ): Promise<readonly Organization[] | undefined> => {
   if (organizations === undefined) return undefined
   return callHost('the option organizations', async () =>
-    parseOrganizations(await organizations(user.record, req)),
+    parseOrganizations(await organizations(user.record, { req })),
   )
 }
 

@@ -1,5 +1,5 @@
 import { authenticationCode } from '../keys/secrets.ts'
-import type { Logger } from '../options/options.ts'
+import type { Logger } from '../options/server.ts'
 import type { PasswordVerifier } from '../passwords/password-verifier.ts'
 import { UnsupportedPasswordHashError } from '../passwords/passwords.ts'
 import { maxLookupLength } from './users.ts'

@@ -13,7 +13,7 @@ let host: Host
 const start = async (limits = {}): Promise<Host> => {
   const started = await startHost({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization: true }, throttle: { limits } },
+    options: { features: { deviceAuthorization: true }, limits },
   })
   started.app.set('trust proxy', 1)
   return started
@@ -63,7 +63,7 @@ test('of many guesses from one address, twenty are looked up; the user is not lo
 })
 
 test('guesses from many addresses reach a limit of all; a signed-in user has a limit of their own', async () => {
-  const limited = await start({ userCodeTotal: { failures: 30, seconds: 3600 } })
+  const limited = await start({ failures: { userCodeTotal: { max: 30, seconds: 3600 } } })
   const user = browser(undefined, limited)
   await connect(user, (await codesFor(limited)).user_code)
   const attackers = Array.from({ length: 20 }, (_, number) => browser(`198.51.100.${number}`, limited))
@@ -86,7 +86,7 @@ test('guesses at the same time do not exceed the limit', async () => {
 })
 
 test('requests of devices from one address are limited', async () => {
-  const limited = await start({ deviceCode: { failures: 2, seconds: 60 } })
+  const limited = await start({ quotas: { deviceCode: { max: 2, seconds: 60 } } })
   const statuses = [await askForCodes(limited), await askForCodes(limited), await askForCodes(limited)]
   expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429])
   await limited.close()

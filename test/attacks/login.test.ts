@@ -254,5 +254,5 @@ underAttack(
       await expectNobody(agents[0] ?? browser())
     })
   },
-  () => ({ options: { ...still, throttle: { limits: { loginAddress: false } } } }),
+  () => ({ options: { ...still, limits: { failures: { loginAddress: false as const } } } }),
 )

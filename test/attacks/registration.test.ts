@@ -10,7 +10,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 
 let host: Host
 beforeAll(async () => {
-  host = await startHost({ options: { features: { registration: true }, throttle: false } })
+  host = await startHost({ options: { features: { registration: true }, limits: false } })
 })
 afterAll(() => host.close())
 beforeEach(async () => {
@@ -124,7 +124,7 @@ describe('a client cannot be registered', () => {
   const good: ClientSeed = { client_id: 'odd', client_secret: secret, redirect_uris: [callback] }
   const expectRefused = async (members: object): Promise<void> => {
     const { knex, tablePrefix } = host.database
-    const registering = seedClients(knex, [{ ...good, ...members }], { tablePrefix })
+    const registering = seedClients(knex, [{ ...good, ...members }], { database: { tablePrefix } })
     await expect(registering).rejects.toThrow(OAuthError)
     expect(await table('clients')).toEqual([])
   }

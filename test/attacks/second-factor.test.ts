@@ -277,7 +277,7 @@ describe.each([
   })
 
   test('without any throttle five codes are checked after one password', async () => {
-    const open = await other({ throttle: false })
+    const open = await other({ limits: false })
     const agent = new RawBrowser(open.app)
     const page = await halfway(agent)
     await Promise.all(Array.from({ length: 8 }, (_, guess) => enter(agent.clone(), page, `00${guess}`)))

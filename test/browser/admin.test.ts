@@ -8,7 +8,7 @@ jest.setTimeout(120_000)
 
 describeWith('chromium', 'the admin pages in Chromium', () => {
   const app = useBrowserApp({
-    options: { admin: (req) => req.get('x-admin') ?? false, storeEvents: true },
+    options: { features: { admin: { allow: ({ req }) => req.get('x-admin') ?? false }, storedEvents: true } },
   })
   const carol = { extraHTTPHeaders: { 'x-admin': 'carol' }, javaScriptEnabled: false }
   const follow = async (page: Page, selector: string, heading: string): Promise<void> => {

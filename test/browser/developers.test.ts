@@ -19,7 +19,7 @@ const type = async (page: Page, selector: string, text: string): Promise<void> =
 }
 
 describeWith('chromium', 'the developer pages in Chromium, in an app with helmet()', () => {
-  const app = useBrowserApp({ options: { developers: () => true } })
+  const app = useBrowserApp({ options: { features: { developers: { allow: () => true } } } })
 
   test('are used with the keyboard alone', () =>
     app.visit(

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { openServer } from '../support/client-server.ts'
-import { createLanguages, createViews, allSamples as states } from '../support/views.ts'
+import { createLanguages, createViews, look, allSamples as states } from '../support/views.ts'
 
 /** Every page in every state, without a server behind it. */
 export interface Gallery {
@@ -36,14 +36,14 @@ const kindsIn = (html: string): string[] => {
   return kinds
 }
 
-const languages = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
+const languages = createLanguages({ pages: look(), scopes: {} })
 
 /** Answers with the states of all pages, and lets the browser keep stylesheets and scripts. */
 const serveStates = (): {
   listener: RequestListener
   documentOf(name: string, language?: string): string
 } => {
-  const views = createViews({ directory: undefined, branding, basePath: '', languages, cache: true })
+  const views = createViews({ pages: look(branding), basePath: '', languages, cache: true })
   const choices = languages.tags.map((tag) => ({ tag, name: languages.nameOf(tag), url: `/${tag}/login` }))
   const documentOf = (name: string, language = 'en'): string => {
     const state = states.find((each) => each.name === name)

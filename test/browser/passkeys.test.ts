@@ -9,7 +9,7 @@ const ada = people[0]!
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', () => {
-  const app = useBrowserApp({ options: { login: { passkeys: true } } })
+  const app = useBrowserApp({ options: { features: { passkeys: true } } })
   const page = (): string => `${app.origin}/oauth/account/passkeys`
   const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
   beforeEach(async () => {

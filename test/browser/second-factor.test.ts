@@ -7,7 +7,7 @@ import { describeWith } from '../support/services.ts'
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'a second factor in Chromium', () => {
-  const app = useBrowserApp({ options: { login: { totp: true } } })
+  const app = useBrowserApp({ options: { features: { authenticatorApps: true } } })
   const settings = (): string => `${app.origin}/oauth/account/second-factor`
   const title = 'Enter your code'
   beforeEach(async () => {

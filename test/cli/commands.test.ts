@@ -82,7 +82,7 @@ describe('help', () => {
     [['client', 'update', 'shop', '--metadata', '{'], '--metadata must be a JSON object'],
     [['keys', 'rotate', '--alg', 'HS256'], '--alg must be one of RS256, PS256, ES256, EdDSA'],
     [['eject-views', 'logni'], 'unknown template logni; did you mean login?'],
-    [['eject-views', 'login'], 'no folder to copy to: set the option views, or add --to DIR'],
+    [['eject-views', 'login'], 'no folder to copy to: set the option pages.views, or add --to DIR'],
     [[], 'see: latchkey --help'],
   ])('%j is a wrong command line', async (args, message) => {
     const folder = cli.folder()

@@ -23,13 +23,12 @@ describe('with a configuration', () => {
   const common = `
     issuer: 'https://app.example.com/oauth',
     secrets: ['a secret of the tests that is long enough'],
-    tablePrefix: '${prefix}',
     scopes: { 'orders:read': 'See your orders' },`
   // Latchkey's tables are gone when the test below passes; Knex keeps its own bookkeeping.
   afterAll(async () => {
     if (url === undefined) return
     const host = knex(settings)
-    await rollback(host, { tablePrefix: prefix })
+    await rollback(host, { database: { tablePrefix: prefix } })
     await host.schema.dropTableIfExists(`${prefix}migrations`).dropTableIfExists(`${prefix}migrations_lock`)
     await host.destroy()
   })
@@ -39,7 +38,7 @@ describe('with a configuration', () => {
 console.log('the configuration is loaded')
 setInterval(() => {}, 60_000)
 export default {${common}
-  database: knex(${JSON.stringify(settings)}),
+  database: { knex: knex(${JSON.stringify(settings)}), tablePrefix: '${prefix}' },
 }
 `
   const typescript = `import type { AuthRouterOptions } from 'latchkey'

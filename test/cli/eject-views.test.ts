@@ -16,7 +16,7 @@ describe('eject-views', () => {
       .sort()
 
   test('copies the named templates to the configured folder, and creates it', async () => {
-    const config = `export default { issuer: 7, views: './pages/oauth' }`
+    const config = `export default { issuer: 7, pages: { views: './pages/oauth' } }`
     const folder = cli.folder({ 'latchkey.config.mjs': config })
     const { stdout, stderr } = await cli.succeed(folder, ['eject-views', 'login', 'footer', 'style.css'])
     const names = ['login.eta', 'partials/footer.eta', 'assets/style.css']

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import request from 'supertest'
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { previewPages } from '../../lib/preview/pages.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
@@ -24,26 +25,27 @@ describe('latchkey preview', () => {
   mkdirSync(views)
   const server = createServer(
     previewPages(
-      resolveOptions({
-        secrets: ['a secret of this test, long enough'],
-        branding: { name: 'Juniper', accent: '#0a6' },
-        login: {
-          identifier: 'email',
-          current: () => undefined,
-          providers: [{ name: 'Larch', url: '/larch' }],
+      resolveOptions(
+        {
+          secrets: ['a secret of this test, long enough'],
+          pages: { name: 'Juniper', accent: '#0a6', views, locales: { de: true } },
+          login: {
+            identifier: 'email',
+            current: () => undefined,
+            providers: [{ name: 'Larch', url: '/larch' }],
+          },
+          scopes: {
+            'notes:read': { description: 'See your notes', group: 'read' },
+            'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
+          },
         },
-        views,
-        locales: { de: true },
-        scopes: {
-          'notes:read': { description: 'See your notes', group: 'read' },
-          'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
-        },
-      }),
+        featureOptions,
+      ),
       [{ samples: featureSamples }],
     ),
   )
 
-  test('frames every state, and shows each with the branding, a language and the scopes of the host', async () => {
+  test('frames every state, and shows each with the name, a language and the scopes of the host', async () => {
     const overview = await request(server).get('/?language=de&width=320').expect(200)
     const states = [...overview.text.matchAll(/<iframe src="([^"]+)"[^>]*width: 320px/g)].map(
       ([, url = '']) => url,
@@ -88,7 +90,7 @@ describe('latchkey preview', () => {
   })
 
   test('serves the configuration of the folder until it is stopped, and writes nothing', async () => {
-    const host = cli.folder({ 'latchkey.config.mjs': "export default { branding: { name: 'Larch' } }" })
+    const host = cli.folder({ 'latchkey.config.mjs': "export default { pages: { name: 'Larch' } }" })
     const preview = spawn(process.execPath, [program(), 'preview', '--port', '0'], { cwd: host })
     const ended = once(preview, 'close')
     const [line] = await once(preview.stdout, 'data')

@@ -1,5 +1,5 @@
-import { personalTokens } from '../../lib/features/personal-tokens/index.ts'
 import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
+import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
@@ -22,8 +22,9 @@ beforeAll(async () => {
   })
   folder = cli.folder({
     'latchkey.config.mjs': `export default {
-  issuer: '${issuer}', secrets: ${JSON.stringify(secrets)}, tablePrefix: '${shared.tablePrefix}',
-  database: ${JSON.stringify(shared.config)}, users: { find: () => undefined, authenticate: () => undefined },
+  issuer: '${issuer}', secrets: ${JSON.stringify(secrets)},
+  database: ${JSON.stringify({ knex: shared.config, tablePrefix: shared.tablePrefix })},
+  users: { find: () => undefined, authenticate: () => undefined },
 }`,
   })
 })
@@ -109,7 +110,7 @@ test.each([
 test('a personal access token is inspected, listed and revoked, by itself and by its id', async () => {
   const server = await serverBehind(host.oauth)!.ready()
   const expiresAt = server.now() + 86_400
-  const option = personalTokens.option(server.options)!
+  const option = personalTokenOption(server.options)!
   const choice = { subject: '1', name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
   const [one, other] = [
     await issuePersonalToken(server, option, choice),

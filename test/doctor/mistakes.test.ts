@@ -32,7 +32,7 @@ interface Plan {
   readonly guards?: readonly string[]
   readonly hsts?: boolean
   readonly sqlite?: string
-  readonly admin?: AuthRouterOptions['admin']
+  readonly admin?: NonNullable<AuthRouterOptions['features']>['admin']
   readonly secrets?: [string]
   readonly breakDatabase?: (host: Host) => Promise<unknown>
 }
@@ -76,7 +76,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
     options: {
       issuer,
       session: plan.ignoresSession ? undefined : 'host',
-      ...(plan.admin && { admin: plan.admin }),
+      features: { admin: plan.admin ?? false },
     },
     clients: plan.clients ?? [...clients],
   })
@@ -148,7 +148,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
-  ['admin', 'error', /role === 'admin'/, { admin: () => true }],
+  ['admin', 'error', /role === 'admin'/, { admin: { allow: () => true } }],
   ['report', 'note', /same secrets/, { secrets: ['another secret that is long enough too'] }],
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
@@ -197,7 +197,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
 ]
 
 test('an app that is set up as the documentation says has no mistake', async () => {
-  expect(await diagnose({ admin: () => false })).toEqual([])
+  expect(await diagnose({ admin: { allow: () => false } })).toEqual([])
 })
 
 test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level, fix, plan) => {
@@ -213,7 +213,7 @@ test('a server logs once at its start what needs no request, but not in tests', 
   const lines: string[] = []
   const warn = (line: string): void => void lines.push(line)
   const logger = { info: () => {}, warn, error: warn }
-  const start = async (login: AuthRouterOptions['login'] = {}): Promise<void> => {
+  const start = async (options: AuthRouterOptions = {}): Promise<void> => {
     const { database } = first
     const users = {
       table: first.usersTable,
@@ -226,8 +226,8 @@ test('a server logs once at its start what needs no request, but not in tests', 
       database: database.knex,
       users,
       logger,
-      login,
       secrets: [serverSecret],
+      ...options,
     })
     await again.ready()
     await again.close()
@@ -237,8 +237,8 @@ test('a server logs once at its start what needs no request, but not in tests', 
   process.env.NODE_ENV = 'production'
   await start()
   const said = lines.splice(0)
-  await start({ secondFactor: () => undefined })
-  await start({ totp: true })
+  await start({ login: { secondFactor: () => undefined } })
+  await start({ features: { authenticatorApps: true } })
   process.env.NODE_ENV = env.NODE_ENV
   expect(lines.join()).not.toContain('mfa_secret')
   expect(said).toEqual([

@@ -29,7 +29,13 @@ afterEach(async () => {
 const serve = (secrets = [secret], options: Partial<AuthRouterOptions> = {}) => {
   const { knex, tablePrefix } = database
   const issuer = 'http://localhost:3000/oauth'
-  const oauth = authRouter({ issuer, database: knex, tablePrefix, secrets, logger: log, ...options })
+  const oauth = authRouter({
+    issuer,
+    database: { knex: knex, tablePrefix },
+    secrets,
+    logger: log,
+    ...options,
+  })
   routers.push(oauth)
   const app = express()
   app.get('/healthz', oauth.health)
@@ -89,7 +95,7 @@ test('503 if the tables are not those of this version', async () => {
 })
 
 test('503 if the keys cannot be opened', async () => {
-  await migrate(database.knex, { tablePrefix: database.tablePrefix })
+  await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
   await serve().oauth.ready()
   isUnavailable(await serve(['another secret, under which nothing was sealed']).probe())
 })

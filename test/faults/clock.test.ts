@@ -59,7 +59,10 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { lifetimes, refreshTokenGracePeriod, prune: false })
+    host = await startSharedHost(database, {
+      lifetimes: { ...lifetimes, refreshGracePeriod: refreshTokenGracePeriod },
+      database: { prune: false },
+    })
     listener = await listen(host.app)
   })
   beforeEach(async () => {
@@ -205,7 +208,11 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
       clock.travel(step)
       const before = await living(clock.now())
       const { database: handle } = openDatabase(database.knex, database.tablePrefix)
-      await removeExpiredRows(handle, { now: clock.now(), expired, refreshTokenGracePeriod })
+      await removeExpiredRows(handle, {
+        now: clock.now(),
+        expired,
+        refreshGracePeriod: refreshTokenGracePeriod,
+      })
       expect(await living(clock.now())).toEqual(before)
       clock.travel(-step)
       if (step < hour) expect(await userinfoStatus(listener.origin, access_token)).toBe(200)
@@ -279,7 +286,9 @@ describe('a lock on an account', () => {
 test('keys rotate in order while the clock goes forward and back, and every ID token has its key', async () => {
   const clock = stopClock()
   const rotation = { signingKey: 3 * hour, signingKeyLead: 20 * minute, idToken: hour }
-  const host = await startHost({ options: { lifetimes: rotation, prune: false, throttle: false } })
+  const host = await startHost({
+    options: { lifetimes: rotation, database: { prune: false }, limits: false },
+  })
   const listener = await listen(host.app)
   try {
     const begun = clock.now()

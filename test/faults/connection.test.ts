@@ -61,15 +61,21 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     const { url, port } = places[kind]
     proxy = await openFaultProxy(url, port)
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { refreshTokenGracePeriod })
+    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
     ada = await signIn(host.app)
     const logger = { info: () => {}, warn: () => {}, error: () => {} }
     const options = sharedOptions(database, {
-      refreshTokenGracePeriod,
+      lifetimes: { refreshGracePeriod: refreshTokenGracePeriod },
       issuer: 'http://localhost:3000/oauth',
       logger,
     })
-    oauth = authRouter({ ...options, database: { ...database.config, connection: proxy.url, log: silence } })
+    oauth = authRouter({
+      ...options,
+      database: {
+        ...options.database,
+        knex: { ...database.config, connection: proxy.url, log: silence },
+      },
+    })
     await oauth.ready()
     app = express().use('/oauth', oauth)
     listener = await listen(app)

@@ -21,7 +21,10 @@ describeOnEach('the code of a device', (kind: DatabaseKind) => {
   beforeAll(async () => {
     database = openFaultDatabase(kind)
     await createUsers(database, `${database.tablePrefix}people`)
-    const options = { features: { deviceAuthorization: true }, tablePrefix: database.tablePrefix }
+    const options = {
+      features: { deviceAuthorization: true },
+      database: { tablePrefix: database.tablePrefix },
+    }
     host = await startHost({ database, clients: [...clients, ...deviceClients], options })
   })
   afterAll(() => host.close())

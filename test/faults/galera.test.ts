@@ -41,7 +41,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     database = openFaultDatabase('MariaDB', { url: here, own })
     second = knex(own({ ...database.config, connection: there }))
     await prepareDatabase(database)
-    return sharedOptions(database, { refreshTokenGracePeriod })
+    return sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
   }
   beforeAll(async () => {
     const first = openDatabase()

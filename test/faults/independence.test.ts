@@ -53,7 +53,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     await server.raw(`create database ${name}`)
     const database = openTestDatabase(url)
     await createUsers(database, `${database.tablePrefix}people`)
-    host = await startHost({ database, options: { prune: false } })
+    host = await startHost({ database, options: { database: { prune: false } } })
   })
   afterAll(async () => {
     await host.close()

@@ -71,14 +71,17 @@ const onProcesses = (kind: DatabaseKind): void => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { refreshTokenGracePeriod })
+    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
     ada = await signIn(host.app)
   })
   afterAll(() => host.close())
 
   const openVictims = async (): Promise<Victims> => {
     const start = (): Promise<FaultServer> =>
-      servers.start({ ...sharedOptions(database, { refreshTokenGracePeriod }), counting: true })
+      servers.start({
+        ...sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } }),
+        counting: true,
+      })
     const victims: Victims = {
       server: await start(),
       restart: async () => {

@@ -61,7 +61,7 @@ const openPlace = async (kind: Kind): Promise<Place> => {
   const prepare = async () => {
     await instance.start()
     await prepareDatabase(database)
-    return sharedOptions(database, { refreshTokenGracePeriod })
+    return sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
   }
   const kit = await startServer(prepare())
   opened.push(kit.kill)

@@ -135,7 +135,7 @@ describe('a session middleware in options, while its store is', () => {
   let listener: TestServer
   beforeAll(async () => {
     store = new FickleStore()
-    host = await startHost({ options: { session: sessionOn(store), throttle: false }, before: [tolerant] })
+    host = await startHost({ options: { session: sessionOn(store), limits: false }, before: [tolerant] })
     listener = await listen(host.app)
   })
   afterAll(async () => {
@@ -187,7 +187,7 @@ describe("the host's own session, after its store has disconnected", () => {
   test('pages are 503, and everything works when it is back', async () => {
     const store = new FickleStore()
     const host = await startHost({
-      options: { session: 'host', throttle: false },
+      options: { session: 'host', limits: false },
       before: [sessionOn(store)],
     })
     const listener = await listen(host.app)
@@ -228,7 +228,7 @@ describeWithRedisServer('sessions in Redis', () => {
     const client = createClient({ url: redis.url, disableOfflineQueue, socket }).on('error', () => {})
     await client.connect()
     const host = await startHost({
-      options: { session: sessionOn(new RedisStore({ client })), throttle: false },
+      options: { session: sessionOn(new RedisStore({ client })), limits: false },
     })
     const listener = await listen(host.app)
     const close = async (): Promise<void> => {

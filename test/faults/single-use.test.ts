@@ -57,7 +57,9 @@ describeOnEach(`${crowd} requests at once`, (kind) => {
   const place = {} as Place
   let host: Host
   const begin = async (refreshTokenGracePeriod: number): Promise<void> => {
-    place.origins = await servers.start(sharedOptions(place.database, { refreshTokenGracePeriod }))
+    place.origins = await servers.start(
+      sharedOptions(place.database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } }),
+    )
   }
   beforeAll(async () => {
     place.database = openFaultDatabase(kind)

@@ -96,12 +96,10 @@ const onDatabase = (kind: DatabaseKind): void => {
         { ...signing, token_endpoint_auth_method: 'private_key_jwt', jwks: jwks as never },
       ],
       options: {
-        throttle: false,
-        prune: false,
-        refreshTokenGracePeriod: 3600,
-        login: { passkeys: true },
-        // No visit is written, however long the tests take.
-        lifetimes: { sessionIdle: 43_200 },
+        limits: false,
+        database: { prune: false },
+        lifetimes: { sessionIdle: 43_200, refreshGracePeriod: 3600 },
+        features: { passkeys: true },
       },
       before: [saboteur.middleware],
     })

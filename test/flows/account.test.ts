@@ -85,7 +85,7 @@ describe('without a login', () => {
   })
 
   test('failures count together with those of the other sign-in page', async () => {
-    const strict = await startHost({ options: { throttle: { store: 'memory' } } })
+    const strict = await startHost({ options: { limits: { store: 'memory' } } })
     const agent = new RawBrowser(strict.app)
     const login = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid' }))
     const page = await agent.open(account)
@@ -144,9 +144,12 @@ describe('the links between the pages of an account', () => {
   test('each page links to all others, in the same order, and offers the languages', async () => {
     const many = await startHost({
       options: {
-        login: { passkeys: true, totp: true },
-        features: { personalAccessTokens: true },
-        developers: () => true,
+        features: {
+          personalAccessTokens: true,
+          passkeys: true,
+          authenticatorApps: true,
+          developers: { allow: () => true },
+        },
       },
     })
     const agent = new RawBrowser(many.app)
@@ -329,7 +332,7 @@ describe('the list', () => {
 test('the oldest authorizations beyond the limit end with their tokens, but none of another client, user or kind', async () => {
   const max = 6
   const reasons: unknown[] = []
-  const options = { throttle: false as const, maxAuthorizationsPerClient: max, prune: false }
+  const options = { limits: { authorizationsPerClient: max }, database: { prune: false } }
   const limited: Host = await startHost({ ...settings, options })
   limited.oauth.events.on('authorization.revoked', ({ reason }) => reasons.push(reason))
   const offline = authorizeUrl({ client_id: 'web', scope: 'openid offline_access' })

@@ -52,7 +52,10 @@ describe('refusals', () => {
       expect(answer.setCookies).toEqual([])
     }
     const [refusal] = events.filter(({ type }) => type === 'request.refused')
-    expect(refusal).toMatchObject({ code: 'access_denied', reason: 'the option admin refused this request' })
+    expect(refusal).toMatchObject({
+      code: 'access_denied',
+      reason: 'the option features.admin refused this request',
+    })
   })
 
   test.each([
@@ -64,7 +67,7 @@ describe('refusals', () => {
     ['an empty string', '', 403],
   ])('%s from the option lets no one in', async (_, answer, status) => {
     const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
-    const options = { admin: decide as never }
+    const options = { features: { admin: { allow: decide as never } } }
     const other = await startHost({ options, database: host.database })
     expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
   })
@@ -426,7 +429,10 @@ describe('keys, events and all pages', () => {
   })
 
   test('without storeEvents the page says which option is missing, and others do not link to it', async () => {
-    const other = await startHost({ options: { admin: () => true }, database: host.database })
+    const other = await startHost({
+      options: { features: { admin: { allow: () => true } } },
+      database: host.database,
+    })
     const someone = new RawBrowser(other.app)
     expect(textOf(await someone.get('/oauth/admin/events'))).toContain('storeEvents')
     const page = await someone.get(pathTo('self'))

@@ -1,15 +1,16 @@
-import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import type { Request } from 'express'
+import type { AuthEvent } from '../../lib/index.ts'
 import { laterHost, clients as testClients } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, tokensFor } from '../support/tokens.ts'
 
 // The guard of this host: the header says who it is.
-export const admin: AuthRouterOptions['admin'] = async (req) => req.get('x-admin') ?? false
+export const allow = async ({ req }: { req: Request }) => req.get('x-admin') ?? false
 
 const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
 export const host = laterHost({
   clients: [...testClients, self],
-  options: { admin, storeEvents: true, throttle: false },
+  options: { features: { admin: { allow }, storedEvents: true }, limits: false },
 })
 /** What was announced. */
 export const events: AuthEvent[] = []

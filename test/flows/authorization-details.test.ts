@@ -19,25 +19,28 @@ const types = ['payment', 'account', 'ledger']
 const scope = 'openid notes:read offline_access'
 
 const options: Partial<AuthRouterOptions> = {
-  features: { deviceAuthorization: true, requestObjects: true },
+  features: {
+    deviceAuthorization: true,
+    requestObjects: true,
+    authorizationDetails: {
+      payment: {
+        description: 'Make a payment',
+        locales: { de: { description: 'Eine Zahlung ausführen' } },
+        parse: (detail) => {
+          if (typeof detail.amount === 'string') return { ...detail, currency: 'EUR' }
+          throw new OAuthError('invalid_authorization_details', 'authorization_details: amount is required')
+        },
+        describe: ({ amount, to }, { language }) => [
+          { label: language === 'de' ? 'Betrag' : 'Amount', value: `${amount} EUR` },
+          { label: 'To', value: String((to as { name?: unknown } | undefined)?.name) },
+        ],
+      },
+      account: { description: 'See your account', remember: true },
+      ledger: { description: 'See the ledger', remember: true, resource: bank },
+    },
+  },
   resources: {
     [bank]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['bank-api'] },
-  },
-  authorizationDetails: {
-    payment: {
-      description: 'Make a payment',
-      locales: { de: { description: 'Eine Zahlung ausführen' } },
-      parse: (detail) => {
-        if (typeof detail.amount === 'string') return { ...detail, currency: 'EUR' }
-        throw new OAuthError('invalid_authorization_details', 'authorization_details: amount is required')
-      },
-      describe: ({ amount, to }, { language }) => [
-        { label: language === 'de' ? 'Betrag' : 'Amount', value: `${amount} EUR` },
-        { label: 'To', value: String((to as { name?: unknown } | undefined)?.name) },
-      ],
-    },
-    account: { description: 'See your account', remember: true },
-    ledger: { description: 'See the ledger', remember: true, resource: bank },
   },
 }
 
@@ -213,7 +216,7 @@ test('a template of the host shows an object instead of its lines', async () => 
   writeFileSync(join(views, 'partials/payment.eta'), '<p id="own">Pay <%= it.detail.amount %> now</p>')
   const authorizationDetails = { payment: { description: 'Make a payment', partial: 'partials/payment' } }
   const other = await startHost({
-    options: { views, authorizationDetails },
+    options: { pages: { views }, features: { authorizationDetails } },
     clients: [{ ...clients[0]!, authorization_details_types: ['payment'] }],
   })
   const browser = new RawBrowser(other.app)
@@ -221,7 +224,7 @@ test('a template of the host shows an object instead of its lines', async () => 
   expect(page.html).toContain('<p id="own">Pay &lt;b&gt;1 now</p>')
   await other.close()
   const missing = { authorizationDetails: { payment: { description: 'Pay', partial: 'partials/none' } } }
-  expect(() => authRouter({ ...missing, views, issuer: 'http://localhost:3000' })).toThrow(
+  expect(() => authRouter({ features: missing, pages: { views }, issuer: 'http://localhost:3000' })).toThrow(
     'partials/none.eta',
   )
 })

@@ -320,8 +320,8 @@ describe('what notifies them', () => {
         options: {
           session: 'host',
           login: {
-            current: (req) => bagOf(req).user,
-            remember: (req, _res, user) => {
+            current: ({ req }) => bagOf(req).user,
+            remember: (user, { req }) => {
               bagOf(req).user = signedIn(Number(user.id))
             },
           },

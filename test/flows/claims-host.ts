@@ -1,6 +1,6 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import supertest from 'supertest'
-import type { ClientSeed, ScopeOptions } from '../../lib/index.ts'
+import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { authorizeUrl, callback, issuer, laterHost, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { everyClaim, grace, onePerson } from '../support/person.ts'
@@ -54,7 +54,7 @@ export const ofTheUser = (claims: object) =>
 
 const roles = { description: 'Know your roles', claims: ['roles'], optional: true }
 const rank = { description: 'Know your rank', claims: ['rank'] }
-const salary: ScopeOptions = {
+const salary: NonNullable<AuthRouterOptions['scopes']>[string] = {
   description: 'Know your salary',
   claims: ['salary', 'rank'],
   optional: true,

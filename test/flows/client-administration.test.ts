@@ -29,7 +29,7 @@ const events: AuthEvent[] = []
 beforeAll(async () => {
   host = await startHost({
     clients: [...testClients, { client_id: 'reports', grant_types: ['client_credentials'] }],
-    options: { throttle: false },
+    options: { limits: false },
   })
   clients = host.oauth.clients
   host.oauth.events.on('*', (event) => events.push(event))
@@ -314,7 +314,7 @@ describe('a rotated secret', () => {
     const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
     const logger = { ...console, info: () => {} }
     const client = { ...(testClients[0] as ClientSeed), client_id, ...changes }
-    return seedClients(knex, [client], { tablePrefix, scopes, logger })
+    return seedClients(knex, [client], { database: { tablePrefix }, scopes, logger })
   }
 
   test('is new, and the previous one stays valid for a while, or not at all', async () => {

@@ -64,7 +64,7 @@ const hasWarned = (id: string) => () => warnings.some((line) => line.includes(`c
 const register = async (client_id: string, path: string): Promise<void> => {
   const { knex, tablePrefix } = host.database
   const seed = { ...redirectUris, client_id, client_name: 'Desk', logo_uri: new URL(path, site.origin).href }
-  await seedClients(knex, [seed], { tablePrefix })
+  await seedClients(knex, [seed], { database: { tablePrefix } })
 }
 
 test('a logo is fetched once, after the first page, and every page loads it from the host', async () => {

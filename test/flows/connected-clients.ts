@@ -21,7 +21,7 @@ export const settings: HostSettings = {
       first_party: true,
     },
   ],
-  options: { throttle: false },
+  options: { limits: false },
 }
 
 export const host = laterHost(settings)

@@ -39,7 +39,7 @@ const branding = { name: 'Acme' }
 let host: Host
 const deployments: Host[] = []
 beforeAll(async () => {
-  host = await startHost({ clients: seeds, options: { scopes, branding } })
+  host = await startHost({ clients: seeds, options: { scopes, pages: branding } })
 })
 afterAll(async () => {
   for (const one of deployments) await one.oauth.close()
@@ -337,7 +337,7 @@ describe('when the meaning of a scope has changed', () => {
     const next = await startHost({
       database: host.database,
       clients: seeds,
-      options: { scopes: { ...scopes, ...changed }, branding },
+      options: { scopes: { ...scopes, ...changed }, pages: branding },
     })
     deployments.push(next)
     return new RawBrowser(next.app, undefined, {}, agent.cookies)

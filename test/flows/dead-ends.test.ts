@@ -23,7 +23,7 @@ let browser: RawBrowser
 beforeAll(async () => {
   const withPages = { ...notes, client_uri: home, initiate_login_uri: start }
   host = await startHost({
-    options: { branding: { name: 'Acme', home: '/home' } },
+    options: { pages: { name: 'Acme', home: '/home' } },
     clients: [withPages, { ...notes, client_id: 'plain' }],
   })
   host.app.get('/home', (_req, res) => void res.send('<h1>Acme’s home</h1>'))

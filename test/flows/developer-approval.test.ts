@@ -1,3 +1,4 @@
+import type { Request } from 'express'
 import type { AuthEvent } from '../../lib/index.ts'
 import {
   developers,
@@ -141,8 +142,8 @@ describe('approval', () => {
 
 test('on the admin pages, a decision applies only to the request that the administrator saw', async () => {
   says[ada.email] = 'approval'
-  const admin = (req: { get(name: string): string | undefined }) => req.get('x-admin') ?? false
-  const both = await startHost({ options: { developers, admin } })
+  const admin = ({ req }: { req: Request }) => req.get('x-admin') ?? false
+  const both = await startHost({ options: { features: { developers, admin: { allow: admin } } } })
   const heard: AuthEvent[] = []
   both.oauth.events.on('*', (event) => heard.push(event))
   const owner = await signedIn(ada, both)
@@ -176,7 +177,7 @@ test('on the admin pages, a decision applies only to the request that the admini
     [one, two].map(({ clientId }) => ({ clientId, by: 'carol', subject: '1', address: '127.0.0.1' })),
   )
   await both.close()
-  const plain = await startHost({ options: { admin } })
+  const plain = await startHost({ options: { features: { admin: { allow: admin } } } })
   expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(url)).status).toBe(404)
   await plain.close()
 })
@@ -212,7 +213,7 @@ describe('owners', () => {
   })
 
   test('the registration access token of a client is refused once its new owner has changed the client', async () => {
-    const open = await startHost({ options: { developers, features: { registration: true } } })
+    const open = await startHost({ options: { features: { registration: true, developers } } })
     const owner = await signedIn(ada, open)
     const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })
     const headers = { 'content-type': 'application/json' }
@@ -228,7 +229,7 @@ describe('owners', () => {
 
   test('while the option is off, owned clients are exported, approved and released', async () => {
     says[ada.email] = 'approval'
-    const on = await startHost({ options: { developers } })
+    const on = await startHost({ options: { features: { developers } } })
     const { clientId } = await register(await signedIn(ada, on))
     const off = await startHost({ database: on.database, clients: [] })
     expect(off.oauth).not.toHaveProperty('developers')
@@ -243,7 +244,7 @@ describe('owners', () => {
   })
 
   test('an erased user leaves disabled clients without an owner', async () => {
-    const { oauth, ...own } = await startHost({ options: { developers } })
+    const { oauth, ...own } = await startHost({ options: { features: { developers } } })
     const { clientId } = await register(await signedIn(ada, own))
     const other = await register(await signedIn(bob, own))
     expect((await oauth.users.export(1)).clients).toEqual([clientId])

@@ -73,11 +73,11 @@ describe('who may register clients', () => {
 
   test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
     const asked: unknown[] = []
-    const allow = (user: { id: unknown }, req: { path: string }) => {
+    const allow = (user: { id: unknown }, { req }: { req: { path: string } }) => {
       asked.push([user.id, req.path])
       throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     }
-    const broken = await startHost({ options: { developers: allow as never } })
+    const broken = await startHost({ options: { features: { developers: { allow: allow as never } } } })
     const browser = new RawBrowser(broken.app)
     const page = await browser.signIn(await browser.open(root))
     expectErrorPage(page, 503)
@@ -122,7 +122,7 @@ describe('the sign-in of these pages', () => {
 
   test('asks for the second factor and returns to the page', async () => {
     const secondFactor = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
-    const strict = await startHost({ options: { developers, login: { secondFactor } } })
+    const strict = await startHost({ options: { features: { developers }, login: { secondFactor } } })
     await strict.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(strict.app)
     const code = await browser.signIn(await browser.open(edit))
@@ -136,7 +136,7 @@ describe('the sign-in of these pages', () => {
   test('happens on the login page of the host, with prompt=login if the user must sign in again', async () => {
     let current: HostLogin | undefined
     const login = { url: '/login', current: () => current }
-    const own = await startHost({ options: { developers, login } })
+    const own = await startHost({ options: { features: { developers }, login } })
     await own.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(own.app)
     const returnTo = `${edit}&returned=1`
@@ -415,8 +415,10 @@ describe('the quota', () => {
   })
 
   test('a user who registers and deletes again and again is stopped', async () => {
-    const limits = { developerClient: { failures: 2, seconds: 60 } }
-    const limited = await startHost({ options: { developers, throttle: { limits } } })
+    const limits = { developerClient: { max: 2, seconds: 60 } }
+    const limited = await startHost({
+      options: { features: { developers }, limits: { quotas: limits } },
+    })
     const browser = await signedIn(ada, limited)
     for (const _ of [1, 2]) {
       const { clientId } = await register(browser)
@@ -429,7 +431,9 @@ describe('the quota', () => {
 })
 
 test('a list of 1,000 clients has pages of 20, each with the same few statements', async () => {
-  const many = await startHost({ options: { developers: { ...developers, maxClients: 1000 } } })
+  const many = await startHost({
+    options: { features: { developers: { ...developers, maxClients: 1000 } } },
+  })
   const browser = await signedIn(ada, many)
   const { clientId } = await register(browser)
   const prefix = many.database.tablePrefix

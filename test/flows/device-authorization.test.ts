@@ -284,7 +284,7 @@ test('with a login page of the host, the browser may go there from the form, and
       features: { deviceAuthorization: true },
       login: {
         url: 'https://accounts.example.com/sign-in',
-        current: ({ headers }) => headers.cookie?.includes('host_user=1') && { subject: 1 },
+        current: ({ req: { headers } }) => headers.cookie?.includes('host_user=1') && { subject: 1 },
       },
     },
   })

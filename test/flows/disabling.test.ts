@@ -76,7 +76,7 @@ beforeAll(async () => {
   const { knex, tablePrefix, config } = database
   usersTable = `${tablePrefix}people`
   await createUsers(database, usersTable)
-  await migrate(knex, { tablePrefix })
+  await migrate(knex, { database: { tablePrefix } })
   await startThere({ config, tablePrefix, usersTable })
   const options = sharedOptions(`${there}/oauth`, knex, { config, tablePrefix, usersTable })
   await seedClients(knex, clients, options)

@@ -21,7 +21,10 @@ beforeAll(async () => {
   }
   const off = { client_id: 'off', client_secret: secret, redirect_uris: [callback] }
   host = await startHost({
-    options: { storeEvents: true, refreshTokenGracePeriod: 0, admin: () => false },
+    options: {
+      features: { storedEvents: true, admin: { allow: () => false } },
+      lifetimes: { refreshGracePeriod: 0 },
+    },
     clients: [...clients, signing, off],
   })
   await host.oauth.clients.disable('off')
@@ -243,7 +246,7 @@ test('the events of a user are part of their export, and leave with them', async
 test('a database that fails does not fail a request, and the log says what is lost', async () => {
   const lines: unknown[] = []
   const logger = { info: () => {}, warn: () => {}, error: (line: unknown) => void lines.push(line) }
-  const other = await startHost({ options: { storeEvents: true, logger } })
+  const other = await startHost({ options: { features: { storedEvents: true }, logger } })
   await other.database.knex.schema.dropTable(`${other.database.tablePrefix}events`)
   const { status, body } = await post(other, { ...web, grant_type: 'client_credentials' })
   expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })

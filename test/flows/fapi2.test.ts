@@ -1,5 +1,6 @@
 import { decodeProtectedHeader, SignJWT } from 'jose'
 import supertest from 'supertest'
+import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { stopClock } from '../support/clock.ts'
@@ -182,9 +183,14 @@ describe('the token endpoint', () => {
   })
 })
 
-describe('the option securityProfile', () => {
-  const features = { ...strict, pushedRequests: 'required', registration: true } as const
-  const options = { securityProfile: 'fapi2', features } as const
+describe('features.fapi2', () => {
+  const features = {
+    ...strict,
+    fapi2: true,
+    pushedRequests: { required: true },
+    registration: true,
+  } as const
+  const options = { features } as const
   let held: Host
   beforeAll(async () => {
     const { security_profile: _, ...unsaid } = seed()
@@ -238,10 +244,9 @@ describe('the option securityProfile', () => {
     ['nothing binds tokens', { features: { ...features, dpop: false } }],
     ['the implicit grant is on', { features: { ...features, implicit: true } }],
     ['plain PKCE is on', { codeChallengeMethods: ['S256', 'plain'] }],
-    ['the profile is unknown', { securityProfile: 'fapi1' as never }],
   ])('is refused if %s', (_what, changed) => {
     const database = { client: 'better-sqlite3', connection: ':memory:' }
     const given = { database, secrets: ['a secret of 32 bytes, for a test'], ...options, ...changed }
-    expect(() => resolveOptions(given)).toThrow('securityProfile')
+    expect(() => resolveOptions(given, featureOptions)).toThrow('features.fapi2')
   })
 })

@@ -85,7 +85,7 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
     counter = await openFaultProxy(services.postgresql)
     const database = openTestDatabase(counter.url)
     await createUsers(database, `${database.tablePrefix}people`)
-    host = await startHost({ database, options: { prune: false } })
+    host = await startHost({ database, options: { database: { prune: false } } })
     stopClock()
   })
   afterAll(async () => {

@@ -36,10 +36,12 @@ let host: Host
 beforeAll(async () => {
   host = await startHost({
     options: {
-      throttle: false,
+      limits: false,
       users: {
         find: through((id): HostUser | undefined => (id === '1' ? ada : undefined)),
-        authenticate: through((_, password) => (password === 'right' ? ada : undefined)),
+        authenticate: through(({ password }: { password: string }) =>
+          password === 'right' ? ada : undefined,
+        ),
         claims: through(() => ({ email: ada.email })),
       },
       organizations: through(() => [acme]),

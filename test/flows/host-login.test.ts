@@ -20,7 +20,7 @@ afterEach(() => jest.restoreAllMocks())
 
 type LoginOptions = NonNullable<AuthRouterOptions['login']>
 
-const current: LoginOptions['current'] = ({ headers }) => {
+const current: LoginOptions['current'] = ({ req: { headers } }) => {
   const [, subject, time] = /host_user=(\w+)(?:@|%40)(\d+)/.exec(headers.cookie ?? '') ?? []
   return subject && { subject, authTime: Number(time) }
 }
@@ -351,7 +351,7 @@ describe('signing out while the host still reports a login', () => {
   }
 
   test('without login.forget shows that the user is still signed in, in the language of the reader', async () => {
-    const host = await start({}, { options: { branding: { name: 'Notes' } } })
+    const host = await start({}, { options: { pages: { name: 'Notes' } } })
     const agent = browser(host, 1)
     const page = await agent.follow(await agent.get(await hint(host, agent)))
     expect(page.html).toContain('You’re still signed in to <bdi>Notes</bdi>')
@@ -364,7 +364,7 @@ describe('signing out while the host still reports a login', () => {
 
   test('a login that ended with the host’s session is not reported as still there', async () => {
     const host = await start(
-      { current: (req) => 'user' in req && req.user === 1 && { subject: 1 } },
+      { current: ({ req }) => 'user' in req && req.user === 1 && { subject: 1 } },
       {
         options: { session: 'host' },
         before: [
@@ -390,7 +390,7 @@ describe('signing out while the host still reports a login', () => {
     let fails = true
     const host = await start(
       {
-        forget: async (req, res) => {
+        forget: async ({ req, res }) => {
           if (fails) throw new Error('the directory is unavailable')
           res.clearCookie('host_user')
           await new Promise((done) => req.session.destroy(done))
@@ -412,8 +412,8 @@ describe('signing out while the host still reports a login', () => {
 
 describe('a host whose login is in a cookie alone', () => {
   const hooks: LoginOptions = {
-    remember: (_req, res, { id }) => void res.cookie('host_user', `${id}@${seconds()}`),
-    forget: (_req, res) => void res.clearCookie('host_user'),
+    remember: ({ id }, { res }) => void res.cookie('host_user', `${id}@${seconds()}`),
+    forget: ({ res }) => void res.clearCookie('host_user'),
   }
 
   test.each(places)('gets a login of our page, keeps it and loses it (session: %s)', async (place) => {

@@ -93,7 +93,7 @@ describe('with the middleware and settings of a host', () => {
         ].map(([client_id = '', uri = '']) => ({ client_id, redirect_uris: [uri], scope: 'openid' })),
       ],
       // Wrong passwords of several tests come from one address.
-      options: { throttle: false, session: 'host' },
+      options: { limits: false, session: 'host' },
     })
     host.app.set('json spaces', 2)
     const replacer = (name: string, value: unknown) => (name === 'access_token' ? undefined : value)
@@ -297,7 +297,7 @@ describe('in production', () => {
     const logger = { info: () => {}, warn: () => {}, error }
     const secrets = ['a secret of the tests that is long enough']
     const issuer = 'https://app.example.com/oauth'
-    const options = { issuer, database: knex, tablePrefix, secrets, logger }
+    const options = { issuer, database: { knex, tablePrefix }, secrets, logger }
     const oauth = authRouter(options)
     const app = express().set('trust proxy', 1).use('/oauth', oauth)
     const agent = new RawBrowser(app, 'https://app.example.com', { 'X-Forwarded-Proto': 'https' })

@@ -36,7 +36,7 @@ let clock: Clock
 let usual: Host
 let host: Host
 beforeAll(async () => {
-  usual = await startHost({ clients: [], options: { refreshTokenGracePeriod: 0, throttle: false } })
+  usual = await startHost({ clients: [], options: { lifetimes: { refreshGracePeriod: 0 }, limits: false } })
 })
 afterAll(() => usual.close())
 beforeEach(async () => {
@@ -158,7 +158,7 @@ test('a seeded secret replaces an imported one, and nothing of the old one stays
   await take([{ ...shop, secret: await slow() }])
   const { knex, tablePrefix } = host.database
   const seed = { client_id: 'shop', client_secret: wrong, redirect_uris: [callback] }
-  await seedClients(knex, [seed], { tablePrefix })
+  await seedClients(knex, [seed], { database: { tablePrefix } })
   expect(await table('imported_secrets').select()).toEqual([])
   expect(await statusOf()).toBe(401)
 })
@@ -180,8 +180,12 @@ test('only a client that presents the right secret learns that an imported secre
 })
 
 test('wrong secrets are limited, before the slow hash is checked', async () => {
-  const limits = { token: { failures: 2, seconds: 60 } }
-  host = await startHost({ database: host.database, clients: [], options: { throttle: { limits } } })
+  const limits = { token: { max: 2, seconds: 60 } }
+  host = await startHost({
+    database: host.database,
+    clients: [],
+    options: { limits: { failures: limits } },
+  })
   await take([{ ...shop, secret: await slow() }])
   expect([await statusOf(wrong), await statusOf(wrong), await statusOf()]).toEqual([401, 401, 429])
 })

@@ -24,14 +24,16 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       resources: { [api]: { scopes: ['notes:read', 'notes:write'], accessToken: 'jwt' } },
-      trustedIssuers: {
-        [idp]: {
-          jwks: jwksOf(keys.idp),
-          user: ({ email }) => ({ 'ada@example.com': 1, 'cut@example.com': 3 })[String(email)],
-        },
-        [cloud]: {
-          jwks: jwksOf(keys.cloud),
-          client: ({ sub }) => (sub === 'repo:acme/deploy' ? 'deployer' : undefined),
+      features: {
+        trustedIssuers: {
+          [idp]: {
+            jwks: jwksOf(keys.idp),
+            user: ({ email }) => ({ 'ada@example.com': 1, 'cut@example.com': 3 })[String(email)],
+          },
+          [cloud]: {
+            jwks: jwksOf(keys.cloud),
+            client: ({ sub }) => (sub === 'repo:acme/deploy' ? 'deployer' : undefined),
+          },
         },
       },
     },

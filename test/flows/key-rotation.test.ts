@@ -227,7 +227,11 @@ describe('processes', () => {
         ? { client: 'better-sqlite3', connection: { filename: join(folder, 'keys.sqlite') } }
         : { client: shared.knex.client.config.client, connection: url }
     const { tablePrefix } = shared
-    config = { issuer, database, tablePrefix, secrets: ['a secret of the tests that is long enough'] }
+    config = {
+      issuer,
+      database: { knex: database, tablePrefix },
+      secrets: ['a secret of the tests that is long enough'],
+    }
     const brief = { ...config, lifetimes: { signingKeyLead: 2 } }
     writeFileSync(join(folder, 'latchkey.config.mjs'), `export default ${JSON.stringify(config)}\n`)
     writeFileSync(join(folder, 'brief.config.mjs'), `export default ${JSON.stringify(brief)}\n`)

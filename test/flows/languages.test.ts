@@ -36,7 +36,7 @@ const start = async (options: Partial<AuthRouterOptions> = {}, more: HostSetting
   const host = await startHost({
     clients: seeds,
     ...more,
-    options: { scopes, branding: { name: 'Acme' }, throttle: false, ...options },
+    options: { scopes, pages: { name: 'Acme' }, limits: false, ...options },
   })
   open.push(host)
   return host
@@ -234,7 +234,7 @@ describe('the choice in the footer', () => {
 
   test('is not shown if there is only one language', async () => {
     const off = { ar: false, de: false, es: false, fr: false, ja: false } as const
-    const login = await speaking('de', await start({ locales: off })).open(authorizeUrl(web))
+    const login = await speaking('de', await start({ pages: { locales: off } })).open(authorizeUrl(web))
     expect([languageOf(login), choicesOf(login)]).toEqual(['en', {}])
     expect(login.html).not.toContain('<footer')
   })
@@ -377,11 +377,13 @@ describe('the words of scopes and clients', () => {
 describe('a host', () => {
   test('may add a language; untranslated texts are the default’s', async () => {
     const own = await start({
-      defaultLocale: 'de',
-      locales: {
-        he: { texts: { 'login.title': 'כניסה' } },
-        de: { texts: { 'login.submit': 'Los' } },
-        ja: false,
+      pages: {
+        defaultLocale: 'de',
+        locales: {
+          he: { texts: { 'login.title': 'כניסה' } },
+          de: { texts: { 'login.submit': 'Los' } },
+          ja: false,
+        },
       },
     })
     const hebrew = await speaking('he-IL', own).open(authorizeUrl(web))

@@ -20,7 +20,7 @@ import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens
 const open: Host[] = []
 const start = async (settings: HostSettings): Promise<Host> => {
   // Many of these tests type wrong passwords; the limits have tests of their own.
-  const host = await startHost({ ...settings, options: { throttle: false, ...settings.options } })
+  const host = await startHost({ ...settings, options: { limits: false, ...settings.options } })
   open.push(host)
   return host
 }
@@ -141,7 +141,7 @@ test('users behind functions sign in, and their claims cannot replace protocol c
     options: {
       users: {
         find: async (id) => (id === user.id && !isDisabled ? user : undefined),
-        authenticate: (username, given, req) => {
+        authenticate: ({ username, password: given, req }) => {
           seen.push([username, given, req.method])
           return username === 'grace' && given === ' p ' ? user : undefined
         },
@@ -167,7 +167,7 @@ test('a seeded account signs in until it is disabled, and a new password ends it
   const { knex, tablePrefix } = own.database
   const profile = { name: 'Grace', email: 'g@example.com', email_verified: true }
   const seed = (password: string) =>
-    seedUsers(knex, [{ username: 'grace', password, ...profile }], { tablePrefix })
+    seedUsers(knex, [{ username: 'grace', password, ...profile }], { database: { tablePrefix } })
   const [seeded] = await seed(' correct horse ')
   const agent = browser(own)
   const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile email offline_access' }))

@@ -19,7 +19,7 @@ beforeAll(async () => {
     clients: [...clients, { ...kept, redirect_uris: [callback], refresh_token_rotation: false }],
     options: {
       features: { registration: true },
-      throttle: false,
+      limits: false,
       users: {
         find: async (id) => {
           const change = meanwhile
@@ -27,7 +27,7 @@ beforeAll(async () => {
           await change?.()
           return id === '1' ? user : undefined
         },
-        authenticate: (_username, password) => (password === ada.password ? user : undefined),
+        authenticate: ({ password }) => (password === ada.password ? user : undefined),
       },
     },
   })

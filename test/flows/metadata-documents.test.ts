@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
-import type { MetadataDocumentOptions } from '../../lib/index.ts'
+import type { AuthRouterOptions } from '../../lib/index.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { expired } from '../../lib/schema.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
@@ -63,16 +63,18 @@ const json = { 'content-type': 'application/json' }
 const serve = (members: Members, headers: Record<string, string> = json) =>
   respond(200, headers, JSON.stringify(documentOf(members)))
 
-const startWith = (documents: boolean | MetadataDocumentOptions, limits?: object): Promise<Host> =>
+type Documents = NonNullable<AuthRouterOptions['features']>['clientMetadataDocuments']
+
+const startWith = (documents: Documents, limits?: object): Promise<Host> =>
   startHost({
     options: {
       features: { clientMetadataDocuments: documents },
       outbound: { allow: [server.origin] },
-      throttle: limits ? { limits } : false,
+      limits: limits ? { quotas: limits } : false,
       lifetimes: { code: 900 },
     },
   })
-const start = async (documents: boolean | MetadataDocumentOptions, limits?: object) => {
+const start = async (documents: Documents, limits?: object) => {
   host = await startWith(documents, limits)
 }
 
@@ -189,11 +191,15 @@ test('the token endpoint, HEAD and a client of the host with such an id read no 
   expect(read).toEqual([])
 })
 
-test.each<[string, (origin: string) => MetadataDocumentOptions, string]>([
-  ['deny', (origin) => ({ deny: [origin] }), 'error-id'],
-  ['allow of another origin', () => ({ allow: ['https://client.example.com'] }), 'error-id'],
-  ['allow', (origin) => ({ allow: [origin] }), 'name="password"'],
-  ['a policy that refuses', () => ({ policy: () => false }), 'error-id'],
+test.each<[string, (origin: string) => Documents, string]>([
+  ['deniedOrigins', (origin) => ({ deniedOrigins: [origin] }), 'error-id'],
+  [
+    'allowedOrigins with another origin',
+    () => ({ allowedOrigins: ['https://client.example.com'] }),
+    'error-id',
+  ],
+  ['allowedOrigins', (origin) => ({ allowedOrigins: [origin] }), 'name="password"'],
+  ['a function that refuses', () => ({ allow: () => false }), 'error-id'],
 ])('%s', async (_, documents, shown) => {
   await start(documents(server.origin))
   expect((await open()).html).toContain(shown)
@@ -249,7 +255,10 @@ test('without the feature a client whose document was read before is unknown', a
   const { refresh_token } = (await redeem(code)).body
   const { knex: database, tablePrefix, usersTable } = { ...host.database, ...host }
   const users = { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } }
-  host = await startHost({ database: host.database, options: { database, tablePrefix, users } })
+  host = await startHost({
+    database: host.database,
+    options: { database: { knex: database, tablePrefix }, users },
+  })
   host = { ...host, close: () => host.oauth.close() }
   expectErrorPage(await open(), 400)
   expectError(await refresh(refresh_token), 401, 'invalid_client')
@@ -287,12 +296,12 @@ test('a client that a user has allowed something stays; an unused one is removed
   expect(await left()).toHaveLength(2)
   clock.travel(86_400 + 60)
   const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-  await removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
+  await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
   expect(await left()).toEqual([used])
 })
 
 test('URLs without a document are limited by address, and store nothing', async () => {
-  await start(true, { document: { failures: 3, seconds: 600 } })
+  await start(true, { document: { max: 3, seconds: 600 } })
   respond(404, {}, '')
   const statuses: number[] = []
   for (let count = 0; count < 5; count += 1) statuses.push((await open(`${server.origin}/${count}`)).status)
@@ -302,7 +311,7 @@ test('URLs without a document are limited by address, and store nothing', async 
 })
 
 test('URLs without a document are limited by host', async () => {
-  await start(true, { documentHost: { failures: 1, seconds: 600 } })
+  await start(true, { documentHost: { max: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)

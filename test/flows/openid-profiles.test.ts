@@ -134,7 +134,7 @@ describe.each(tested)('%s', (_, mode, modeParameters) => {
   test('an unsigned ID token cannot be registered for', async () => {
     const { knex, tablePrefix } = host.database
     const unsigned = { ...client, client_id: 'unsigned', id_token_signed_response_alg: 'none' } as unknown
-    const seeding = seedClients(knex, [unsigned as ClientSeed], { tablePrefix })
+    const seeding = seedClients(knex, [unsigned as ClientSeed], { database: { tablePrefix } })
     await expect(seeding).rejects.toMatchObject({ code: 'invalid_client_metadata' })
   })
 

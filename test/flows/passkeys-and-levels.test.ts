@@ -15,7 +15,11 @@ const open: Host[] = []
 afterAll(() => Promise.all(open.map((host) => host.close())))
 afterEach(() => jest.restoreAllMocks())
 
-const start = async (login: AuthRouterOptions['login'], settings: HostSettings = {}): Promise<Host> => {
+const start = async (
+  passkeys: boolean | { acr: string },
+  login: AuthRouterOptions['login'] = {},
+  settings: HostSettings = {},
+): Promise<Host> => {
   const host = await startHost({
     clients: [
       {
@@ -27,7 +31,7 @@ const start = async (login: AuthRouterOptions['login'], settings: HostSettings =
       },
     ],
     ...settings,
-    options: { acrValues: ['password', 'mfa'], login, ...settings.options },
+    options: { acrValues: ['password', 'mfa'], login, features: { passkeys }, ...settings.options },
   })
   open.push(host)
   await host.database.knex(`${host.database.tablePrefix}passkeys`).insert(authenticator.row('1'))
@@ -42,13 +46,15 @@ const tokensOf = (host: Host, answer: Answer) => answerOf(redeem(host, codeOf(an
 describe('with a second factor', () => {
   let host: Host
   beforeAll(async () => {
-    host = await start({
-      acr: 'password',
-      passkeys: { acr: 'mfa' },
-      secondFactor: (user, _req, { acrValues }) =>
-        user.id === 1 &&
-        acrValues.includes('mfa') && { kind: 'code', verify: (code) => code === '123456', acr: 'mfa' },
-    })
+    host = await start(
+      { acr: 'mfa' },
+      {
+        acr: 'password',
+        secondFactor: (user, { acrValues }) =>
+          user.id === 1 &&
+          acrValues.includes('mfa') && { kind: 'code', verify: (code) => code === '123456', acr: 'mfa' },
+      },
+    )
     host.app.get('/api/mfa', host.oauth.requireToken('notes:read', { acr: 'mfa' }), (_req, res) => {
       res.json({})
     })
@@ -94,11 +100,11 @@ describe('with a second factor', () => {
 describe('with the session of an app', () => {
   test('the app stores how the user signed in, and reports the level', async () => {
     const host = await start(
+      { acr: 'mfa' },
       {
-        passkeys: { acr: 'mfa' },
-        current: (req) => (req.session as { login?: HostLogin }).login,
-        remember: (req, _res, user, how) => {
-          const login: HostLogin = { subject: user.id, authTime: Math.floor(Date.now() / 1000), ...how }
+        current: ({ req }) => (req.session as { login?: HostLogin }).login,
+        remember: (user, { req, amr, acr }) => {
+          const login: HostLogin = { subject: user.id, authTime: Math.floor(Date.now() / 1000), amr, acr }
           Object.assign(req.session, { login })
         },
       },
@@ -115,7 +121,7 @@ describe('with the session of an app', () => {
   })
 
   test('a login whose time the app does not know adds no passkey', async () => {
-    const host = await start({ passkeys: true, current: () => ({ subject: 1 }) })
+    const host = await start(true, { current: () => ({ subject: 1 }) })
     const browser = new RawBrowser(host.app)
     codeOf(await browser.open(url()))
     const confirm = await browser.open(page)
@@ -126,7 +132,7 @@ describe('with the session of an app', () => {
 
 describe('without the option', () => {
   test('there is no page and no script, and a passkey does not sign in', async () => {
-    const host = await start({})
+    const host = await start(false)
     const browser = new RawBrowser(host.app)
     const login = await browser.open(url())
     expect(login.html).not.toContain('passkey')
@@ -142,8 +148,8 @@ describe('without the option', () => {
     jest.doMock('@simplewebauthn/server', () => {
       throw new Error('Cannot find module')
     })
-    await expect(start({ passkeys: true })).rejects.toThrow(
-      'latchkey: login.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
+    await expect(start(true)).rejects.toThrow(
+      'latchkey: features.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
     )
     jest.dontMock('@simplewebauthn/server')
   })

@@ -29,7 +29,7 @@ beforeAll(async () => {
         scope: 'openid notes:read',
       },
     ],
-    options: { acrValues: ['password', 'strong'], login: { passkeys: { acr: 'strong' } } },
+    options: { acrValues: ['password', 'strong'], features: { passkeys: { acr: 'strong' } } },
   })
   host.oauth.events.on('*', (event) => events.push(event))
 })

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { personalTokens } from '../../lib/features/personal-tokens/index.ts'
 import { issuePersonalToken, revokePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
+import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
 import { isPersonalTokenValue } from '../../lib/features/personal-tokens/value.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
@@ -15,7 +15,7 @@ import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from
 const day = 86_400
 const features: AuthRouterOptions['features'] = {
   personalAccessTokens: { maxPerUser: 3 },
-  tokenExchange: { policy: () => true },
+  tokenExchange: { allow: () => true },
 }
 
 let clock: Clock
@@ -46,7 +46,7 @@ afterEach(() => jest.restoreAllMocks())
 /** Another router on the same database, with these options. */
 const another = (options: HostSettings['options'] = {}): Promise<Host> =>
   startHost({ database: host.database, clients: [], options: { features, ...options } })
-const optionOf = (of: Host) => personalTokens.option(serverBehind(of.oauth)!.options)!
+const optionOf = (of: Host) => personalTokenOption(serverBehind(of.oauth)!.options)!
 const server = async (of = host) => serverBehind(of.oauth)!.ready()
 const make = async (given: { subject?: string; scopes?: string[]; days?: number } = {}, of = host) => {
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
@@ -226,7 +226,7 @@ describe('a personal access token', () => {
     expect(await rows()).toEqual([expect.objectContaining({ subject: '2' })])
     const prune = async () => {
       const { database } = await server()
-      await removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
+      await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
       return (await rows()).length
     }
     clock.travel(60 * day + 59)

@@ -75,7 +75,7 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       outbound: { allow: [origin] },
-      throttle: false,
+      limits: false,
       logger: { info: () => {}, warn: (message: string) => void warnings.push(message), error: () => {} },
     },
     clients: [
@@ -187,7 +187,7 @@ describe('one use', () => {
   })
 
   test('across routers on one database: one of twenty parallel requests succeeds', async () => {
-    const twin = await startHost({ database: host.database, clients: [], options: { throttle: false } })
+    const twin = await startHost({ database: host.database, clients: [], options: { limits: false } })
     try {
       const jwt = await assertion('signer', keyOf('ES256'))
       const asked = Array.from({ length: 20 }, (_, index) => ask(jwt, {}, index % 2 ? twin : host))
@@ -215,7 +215,7 @@ describe('keys at jwks_uri', () => {
     clientId = `published-${randomUUID()}`
     const seed = signer(clientId, { jwks_uri: `${jwksUri}?${path}` })
     await seedClients(host.database.knex, [seed], {
-      tablePrefix: host.database.tablePrefix,
+      database: { tablePrefix: host.database.tablePrefix },
       scopes: { 'notes:read': 'Read your notes' },
     })
     publisher.asked = 0
@@ -319,7 +319,7 @@ describe('registration', () => {
     const info = (line: string) => void lines.push(line)
     const seeds = [signer('seeded', { scope: 'openid', ...metadata })]
     const { tablePrefix } = host.database
-    const options = { tablePrefix, logger: { ...console, info } }
+    const options = { database: { tablePrefix }, logger: { ...console, info } }
     const [seeded] = await seedClients(host.database.knex, seeds, options)
     const row = await host.database.knex(`${tablePrefix}clients`).where({ client_id: 'seeded' }).first()
     return { seeded, lines, row }

@@ -24,7 +24,10 @@ let usual: Host
 let host: Host
 const hosts: Host[] = []
 const start = async (settings: HostSettings = {}): Promise<void> => {
-  host = await startHost({ ...settings, options: { prune: false, lifetimes, ...settings.options } })
+  host = await startHost({
+    ...settings,
+    options: { database: { prune: false }, lifetimes: lifetimes, ...settings.options },
+  })
   hosts.push(host)
 }
 
@@ -59,7 +62,7 @@ const clean = (now = clock.now()) => {
   return removeExpiredRows(openDatabase(knex, tablePrefix).database, {
     now,
     expired,
-    refreshTokenGracePeriod: 10,
+    refreshGracePeriod: 10,
   })
 }
 
@@ -128,7 +131,7 @@ describe('each table', () => {
     }
     await removeExpiredRows(
       { ...database, driver: { ...driver, execute: renewing } },
-      { now: clock.now(), expired, refreshTokenGracePeriod: 10 },
+      { now: clock.now(), expired, refreshGracePeriod: 10 },
     )
     expect(await table('throttles').pluck('key')).toEqual(['t1'])
   })
@@ -374,7 +377,7 @@ describe('the timer', () => {
   const withLog = async (prune: boolean | undefined) => {
     const error = jest.fn()
     const logger = { info: () => {}, warn: () => {}, error }
-    await start({ options: { prune, lifetimes, logger } })
+    await start({ options: { database: { prune }, lifetimes: lifetimes, logger } })
     return error
   }
 

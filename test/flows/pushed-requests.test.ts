@@ -220,7 +220,7 @@ describe('a request that must be pushed', () => {
   })
 
   test('by the server: other requests are refused, and discovery publishes it', async () => {
-    const strict = await startHost({ options: { features: { pushedRequests: 'required' } } })
+    const strict = await startHost({ options: { features: { pushedRequests: { required: true } } } })
     const agent = new RawBrowser(strict.app)
     expectRequired(await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', state: 's' })))
     const { body } = await supertest(strict.app).get('/oauth/.well-known/openid-configuration')

@@ -134,7 +134,7 @@ test('a scope that the client has lost since is not granted; without any scope l
   const { refresh_token } = await tokensOf(client_id, 'offline_access notes:read notes:write')
   const seed = (scope: string) =>
     seedClients(host.database.knex, [{ ...narrowed, scope }], {
-      tablePrefix: host.database.tablePrefix,
+      database: { tablePrefix: host.database.tablePrefix },
       scopes: { 'notes:read': 'Read', 'notes:write': 'Write' },
     })
   await seed('offline_access notes:read')

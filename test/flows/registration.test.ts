@@ -65,7 +65,7 @@ const manage = (method: 'get' | 'put' | 'delete', client_id = '', token = '') =>
 const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 
 describe('open registration', () => {
-  beforeAll(() => start({ registration: true }, { throttle: false }))
+  beforeAll(() => start({ registration: true }, { limits: false }))
   afterAll(() => host.close())
 
   test('answers with everything that was registered, and the client works', async () => {
@@ -273,8 +273,7 @@ describe('open registration', () => {
     await grantTo(used.client_id!)
     await host.oauth.clients.disable(disabled.client_id!)
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-    const prune = () =>
-      removeExpiredRows(database, { now: clock.now(), expired, refreshTokenGracePeriod: 10 })
+    const prune = () => removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
     const left = async () =>
       (await table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
     const before = await left()
@@ -307,7 +306,7 @@ describe('who may register', () => {
     expect((await register(mcp, bearer(token))).status).toBe(201)
   })
 
-  test('a policy can refuse a client, change it, or throw an error', async () => {
+  test('allow can refuse a client, change it, or throw an error', async () => {
     const log: unknown[] = []
     const error = (...line: unknown[]): void => void log.push(line.join(' '))
     const logger = { info: () => {}, warn: () => {}, error }
@@ -319,11 +318,11 @@ describe('who may register', () => {
       if (client_name === 'wrong') return { scope: 'unknown' }
       return { scope: 'openid', access_token_lifetime: 60 }
     }
-    await start({ registration: { policy } }, { logger })
+    await start({ registration: { allow: policy } }, { logger })
     expectError(await register({ ...mcp, client_name: 'no' }), 400, 'invalid_client_metadata')
     expectError(await register({ ...mcp, client_name: 'throws' }), 403, 'access_denied')
     expectError(await register({ ...mcp, client_name: 'wrong' }), 500, 'server_error')
-    expect(log.join()).toContain('the policy for clients returned wrong metadata: scope: unknown')
+    expect(log.join()).toContain('allow returned wrong metadata of a client: scope: unknown')
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('openid')
     expect(seen.at(-1)).toEqual({ kind: 'registration', address: expect.stringContaining('127.0.0.1') })
@@ -332,7 +331,7 @@ describe('who may register', () => {
 
   test('a policy also decides about changes', async () => {
     await start({
-      registration: { policy: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' },
+      registration: { allow: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' },
     })
     const { client_id = '', registration_access_token: token } = await registered()
     const change = (client_name: string) =>
@@ -345,10 +344,10 @@ describe('who may register', () => {
   test('each address has a quota by hour and by day', async () => {
     const clock = stopClock()
     const limits = {
-      registration: { failures: 2, seconds: 3600 },
-      registrationDaily: { failures: 3, seconds: 86_400 },
+      registration: { max: 2, seconds: 3600 },
+      registrationDaily: { max: 3, seconds: 86_400 },
     }
-    await start({ registration: true }, { throttle: { limits } })
+    await start({ registration: true }, { limits: { quotas: limits } })
     const app = express().set('trust proxy', 1).use(host.app)
     host.app.set('trust proxy', 1)
     const from = async (address: string) =>

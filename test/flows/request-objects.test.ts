@@ -242,7 +242,7 @@ test('clients register URLs of request objects, with public addresses only', asy
 test('without the feature, seeds may have the metadata, and no object is read', async () => {
   const off = await startHost({ clients: [] })
   const { knex, tablePrefix } = off.database
-  await seedClients(knex, [seed('web')], { tablePrefix })
+  await seedClients(knex, [seed('web')], { database: { tablePrefix } })
   for (const [name, value] of Object.entries({ request: await signed(), request_uri: at('/object') })) {
     const answer = await new RawBrowser(off.app).get(authorizeUrl({ ...plain, [name]: value }))
     expectErrorRedirect(answer, `${name}_not_supported`, { state: 's' })

@@ -68,7 +68,7 @@ test('seeds with an undescribed scope are refused and write nothing; without it 
       { ...web, client_id: 'first' },
       { ...web, client_id: 'second', ...more },
     ]
-    return seedClients(knex, seeds, { tablePrefix, scopes })
+    return seedClients(knex, seeds, { database: { tablePrefix }, scopes })
   }
   const seeded = () => knex(`${tablePrefix}clients`).whereIn('client_id', ['first', 'second'])
   await expect(seed({ scope: 'openid ordrs:read' })).rejects.toMatchObject({

@@ -43,7 +43,7 @@ describe('a second factor of the host', () => {
         acrValues: ['password', 'mfa'],
         login: {
           acr: 'password',
-          secondFactor: (user, _req, { acrValues }) => (user.id === 1 || acrValues.includes('mfa')) && factor,
+          secondFactor: (user, { acrValues }) => (user.id === 1 || acrValues.includes('mfa')) && factor,
         },
       },
     })
@@ -250,7 +250,7 @@ describe('levels at the login page of the host', () => {
         acrValues: ['password', 'mfa'],
         login: {
           url: '/signin',
-          current: ({ headers }) => {
+          current: ({ req: { headers } }) => {
             const [, time, acr] = /host_user=(\d+)@(\w*)/.exec(headers.cookie ?? '') ?? []
             return time !== undefined && { subject: 1, authTime: Number(time), ...(acr && { acr }) }
           },

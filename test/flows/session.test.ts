@@ -85,7 +85,7 @@ describe('Latchkey’s own session', () => {
             await meanwhile()
             return { id }
           },
-          authenticate: async (_username, password) => {
+          authenticate: async ({ password }) => {
             await meanwhile()
             return password === 'ada’s password' ? { id: '1' } : undefined
           },
@@ -290,11 +290,11 @@ describe("the host's session", () => {
       options: {
         session: 'host',
         login: {
-          current: (req) => {
+          current: ({ req }) => {
             const user = bagOf(req).user as { id: number; at: number } | undefined
             return user && { subject: user.id, authTime: user.at }
           },
-          remember: (req, _res, user) => {
+          remember: (user, { req }) => {
             bagOf(req).user = { id: user.id, at: Math.floor(Date.now() / 1000) }
           },
         },

@@ -40,7 +40,13 @@ interface Served {
 }
 
 const serve = (database: Knex | Knex.Config, tablePrefix: string): Served => {
-  const oauth = authRouter({ issuer, database, tablePrefix, secrets, scopes, logger: quiet })
+  const oauth = authRouter({
+    issuer,
+    database: { knex: database, tablePrefix },
+    secrets,
+    scopes,
+    logger: quiet,
+  })
   const app = express().use('/oauth', oauth)
   app.get('/api', oauth.requireToken(), (_req, res) => void res.send('never'))
   return { oauth, app }
@@ -96,7 +102,7 @@ test('during a long migration requests are answered 503; the migration continues
   await knex(lock).update({ is_locked: 0 })
   // The same attempt for which the requests did not wait.
   await ready
-  await seedClients(knex, clients, { tablePrefix, scopes, logger: quiet })
+  await seedClients(knex, clients, { database: { tablePrefix }, scopes, logger: quiet })
   await expectServed(served)
   await served.oauth.close()
   await close()
@@ -125,8 +131,8 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   beforeAll(async () => {
     proxy = await openFaultProxy(url)
     const { tablePrefix } = database
-    await migrate(database.knex, { tablePrefix })
-    await seedClients(database.knex, clients, { tablePrefix, scopes, logger: quiet })
+    await migrate(database.knex, { database: { tablePrefix } })
+    await seedClients(database.knex, clients, { database: { tablePrefix }, scopes, logger: quiet })
   })
   afterEach(async () => {
     proxy.heal()

@@ -20,9 +20,9 @@ beforeAll(async () => {
       features: {
         registration: true,
         clientMetadataDocuments: true,
-        tokenExchange: { policy: () => true },
+        tokenExchange: { allow: () => true },
+        authorizationDetails: { payment: { description: 'Make a payment' } },
       },
-      authorizationDetails: { payment: { description: 'Make a payment' } },
     },
   })
   const { knex } = host.database
@@ -95,12 +95,12 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
     host = await startHost({
       database: openTestDatabase(counter.url),
       options: {
-        prune: false,
-        throttle: false,
+        database: { prune: false },
+        limits: false,
         session: session({ secret: 'of the tests', resave: false, saveUninitialized: false }),
         users: {
           find: (id) => (id === '1' ? user : undefined),
-          authenticate: (_username, password) => (password === ada?.password ? user : undefined),
+          authenticate: ({ password }) => (password === ada?.password ? user : undefined),
         },
       },
     })

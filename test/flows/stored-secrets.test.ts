@@ -47,7 +47,7 @@ beforeAll(async () => {
     lines.push(parts.map((part) => (part instanceof Error ? part.stack : JSON.stringify(part))).join(' '))
   }
   const logger = { info: log, warn: log, error: log }
-  const options = { users: undefined, secrets: [serverSecret], logger, storeEvents: true }
+  const options = { users: undefined, secrets: [serverSecret], logger, features: { storedEvents: true } }
   host = await startHost({ database, before: [watch], options })
   await runFlows()
   await makeSeeds()
@@ -56,7 +56,7 @@ beforeAll(async () => {
   async function makeSeeds(): Promise<void> {
     // Only the seed that creates a secret prints it, once and on purpose.
     const made = await seedClients(knex, [{ client_id: 'made', redirect_uris: [callback] }], {
-      tablePrefix,
+      database: { tablePrefix },
       logger: { ...logger, info: () => {} },
     })
     note('client secret', secret, ...made.map(({ client_secret }) => client_secret))
@@ -75,7 +75,7 @@ afterAll(() => host.close())
 /** Sends every kind of request once, also failing ones, so that everything is stored that can be stored. */
 const runFlows = async (): Promise<void> => {
   const { knex, tablePrefix } = database
-  await seedUsers(knex, [{ username: person.email, ...person, name: 'Eve' }], { tablePrefix })
+  await seedUsers(knex, [{ username: person.email, ...person, name: 'Eve' }], { database: { tablePrefix } })
   note('password', person.password, wrongPassword)
   const agent = new RawBrowser(host.app)
   const visit = { agent, as: person }

@@ -1,5 +1,5 @@
 import { createClient } from 'redis'
-import type { AuthEvent, AuthRouterOptions, ThrottleOptions } from '../../lib/index.ts'
+import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
@@ -31,15 +31,15 @@ interface Watched extends Host {
   readonly warnings: string[]
 }
 
-const start = async (throttle: ThrottleOptions | false | undefined): Promise<Watched> => {
+const start = async (limits: AuthRouterOptions['limits']): Promise<Watched> => {
   const evaluated: string[] = []
   const warnings: string[] = []
   const options: Partial<AuthRouterOptions> = {
-    throttle,
+    limits,
     logger: { info: () => {}, warn: (message) => void warnings.push(String(message)), error: () => {} },
     users: {
       find: (id) => ({ id }),
-      authenticate: async (username, password, req) => {
+      authenticate: async ({ username, password, req }) => {
         evaluated.push(password)
         await new Promise((resolve) => setImmediate(resolve))
         if (username === ada.email && password === ada.password) return { id: '1' }
@@ -104,15 +104,15 @@ const expectThrottled = (answer: Answer, seconds: number): void => {
   expect(answer.headers['cache-control']).toBe('no-store')
 }
 
-const stores: [string, ThrottleOptions | undefined][] = [
+const stores: [string, AuthRouterOptions['limits']][] = [
   ['the database', undefined],
   ['memory', { store: 'memory' }],
 ]
 
-describe.each(stores)('wrong passwords, counted in %s', (_, throttle) => {
+describe.each(stores)('wrong passwords, counted in %s', (_, limits) => {
   let host: Watched
   beforeEach(async () => {
-    host = await start(throttle)
+    host = await start(limits)
     stopClock()
   })
 
@@ -291,7 +291,7 @@ describe('locks', () => {
 })
 
 test('the networks of one IPv6 site share a limit, for all names', async () => {
-  const host = await start({ limits: { loginNetwork: { failures: 3, seconds: 60 } } })
+  const host = await start({ failures: { loginNetwork: { max: 3, seconds: 60 } } })
   const fail = (site: number) => (index: number) =>
     attempt(from(host, `2001:db8:${site}:${index}::1`), 'wrong', `person-${index}@example.com`)
   expect(statuses(await many(5, fail(7)))).toEqual([400, 400, 400, 429, 429])
@@ -304,7 +304,7 @@ test.each([
   ['[2001:db8:1::1]', '[2001:db8:2::1]', '2001:db8:1::1', 'addresses with a port'],
   ['198.51.100.1', 'not an address', '198.51.100.1', 'no IP address'],
 ])('%s and %s count separately, and one warning names the proxy', async (one, other, address, warning) => {
-  const host = await start({ limits: { loginAddress: { failures: 1, seconds: 60 } } })
+  const host = await start({ failures: { loginAddress: { max: 1, seconds: 60 } } })
   const attempts = [one, other, address, other]
   const answers = await many(4, (index) => attempt(from(host, attempts[index]!), 'wrong'))
   expect(statuses(answers)).toEqual([400, 400, 429, 429])
@@ -313,12 +313,12 @@ test.each([
 })
 
 test('each limit can be changed or turned off', async () => {
-  const limits = {
-    loginAccountAddress: { failures: 2, seconds: 60 },
+  const failures = {
+    loginAccountAddress: { max: 2, seconds: 60 },
     loginAddress: false,
     loginAccount: false,
-  }
-  const host = await start({ limits } as ThrottleOptions)
+  } as const
+  const host = await start({ failures })
   const browser = from(host, '198.51.100.1')
   expect(statuses(await failTimes(3, browser))).toEqual([400, 400, 429])
   const strangers = await many(21, (index) => attempt(browser, 'wrong', `person-${index}@example.com`))
@@ -326,14 +326,14 @@ test('each limit can be changed or turned off', async () => {
 })
 
 test('without the limit per account and address, a known browser still has one of its own', async () => {
-  const limits = { loginAccountAddress: false, loginAccount: { failures: 3, seconds: 60 } } as const
-  const host = await start({ limits })
+  const failures = { loginAccountAddress: false, loginAccount: { max: 3, seconds: 60 } } as const
+  const host = await start({ failures })
   const known = from(host, '198.51.100.1')
   codeOf(await known.grant(url))
   expect(statuses(await failTimes(7, known))).toEqual([...Array(5).fill(400), 429, 429])
 })
 
-test('throttle: false turns all limits off, and sets no device cookie', async () => {
+test('limits: false turns all limits off, and sets no device cookie', async () => {
   const host = await start(false)
   const browser = from(host, '198.51.100.1')
   expect(new Set(statuses(await failTimes(21, browser)))).toEqual(new Set([400]))
@@ -349,11 +349,11 @@ test('a known browser signs in while other browsers fill the queue of password c
     database,
     clients: [],
     options: {
-      throttle: { limits: { loginAccountAddress: false, loginAccount: false } },
+      limits: { failures: { loginAccountAddress: false, loginAccount: false } },
       users: {
         table: usersTable,
         columns: { id: 'id', username: 'email', password: 'password_hash' },
-        verify: async (password) => {
+        verify: async (_row, { password }) => {
           if (password !== ada.password) await new Promise<void>((resolve) => checks.push(resolve))
           return password === ada.password
         },
@@ -416,7 +416,7 @@ describe('clients', () => {
   })
 
   test('with invalid tokens get 429 at UserInfo, while a valid token is accepted', async () => {
-    const host = await start({ limits: { userinfo: { failures: 3, seconds: 60 } } })
+    const host = await start({ failures: { userinfo: { max: 3, seconds: 60 } } })
     const { access_token } = await tokensFor(host, { scope: 'openid' })
     const dead = `lk_at_${'x'.repeat(43)}`
     for (let index = 0; index < 3; index += 1) expect((await userinfo(host, dead)).status).toBe(401)

@@ -28,7 +28,7 @@ const signs: Readonly<Record<string, string>> = {
 beforeAll(async () => {
   const policy = () => ({ client_secret_expires_at: Math.floor(Date.now() / 1000) + 60 })
   host = await startHost({
-    options: { features: { registration: { policy } } },
+    options: { features: { registration: { allow: policy } } },
     clients: [
       ...clients,
       { ...confidential, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },
@@ -238,7 +238,10 @@ describe('a client secret that expires', () => {
       grant_types: ['authorization_code', 'client_credentials'],
       client_secret_expires_at: expires,
     }
-    await seedClients(knex, [client], { tablePrefix, scopes: { 'notes:read': 'Read your notes' } })
+    await seedClients(knex, [client], {
+      database: { tablePrefix },
+      scopes: { 'notes:read': 'Read your notes' },
+    })
   }
   beforeEach(async () => {
     const { now, travel } = stopClock()

@@ -7,7 +7,7 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, bob, redeem } from '../support/tokens.ts'
 
-// The second factor that Latchkey keeps (`login.totp`).
+// The second factor that Latchkey keeps (`features.authenticatorApps`).
 
 const older = 'a secret of the tests that is long enough'
 const newer = 'a newer secret of this test, long enough'
@@ -22,7 +22,7 @@ const start = async (
   database?: Host['database'],
 ): Promise<Host> => {
   const logger = { info: () => {}, warn: () => {}, error: (line: string) => void logged.push(line) }
-  const totp = { acrValues: ['mfa'], login: { totp: { acr: 'mfa' } }, logger }
+  const totp = { acrValues: ['mfa'], features: { authenticatorApps: { acr: 'mfa' } }, logger }
   const started = await startHost({ ...(database && { database }), options: { ...totp, ...options } })
   started.oauth.events.on('*', (event) => void events.push(event))
   return started
@@ -120,7 +120,7 @@ test('until the user confirms it, each login has a secret of its own, for an hou
 test('the next user of the same browser does not see the recovery codes', async () => {
   let subject = 1
   const current = () => ({ subject, authTime: Math.floor(Date.now() / 1000) })
-  const login = { totp: { acr: 'mfa' }, current, remember: () => {} }
+  const login = { current, remember: () => {} }
   const theirs = await start({ login })
   const agent = new RawBrowser(theirs.app)
   const page = await agent.open(settings)

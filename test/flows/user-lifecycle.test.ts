@@ -245,7 +245,7 @@ describe('users.erase(id)', () => {
     const own = await startHost({ options: { users: undefined } })
     const seeds = [ada, bob].map(({ email: username, password }) => ({ username, password }))
     const { knex, tablePrefix } = own.database
-    const [first] = await seedUsers(knex, seeds, { tablePrefix })
+    const [first] = await seedUsers(knex, seeds, { database: { tablePrefix } })
     const agent = new RawBrowser(own.app)
     codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))
     await own.oauth.users.erase(first?.subject ?? '')
@@ -265,7 +265,7 @@ describe('ids that a database may take for one another', () => {
         users: {
           find: (id) => ({ id }),
           // Users type their id as JSON, because forms trim spaces.
-          authenticate: (username, given) =>
+          authenticate: ({ username, password: given }) =>
             given === password && username.startsWith('"') ? { id: JSON.parse(username) } : undefined,
           claims: () => ({}),
         },

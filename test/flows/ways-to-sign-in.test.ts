@@ -216,7 +216,7 @@ describe('the links of the sign-in form', () => {
     const links = { forgotPassword: '/forgot?from=oauth', signUp: 'https://join.example.com/now' }
     own = await startHost({
       before: [session({ secret: 'of the host', resave: false, saveUninitialized: false }), app],
-      options: { login, branding: { links }, session: 'host' },
+      options: { login, pages: { links }, session: 'host' },
     })
   })
   afterAll(() => own.close())

@@ -22,19 +22,19 @@ beforeAll(async () => {
         [orders]: { scopes: ['orders:read'], introspection: ['orders-api'] },
         [stock]: { scopes: ['orders:read'], accessToken: 'jwt' },
       },
-      authorizationDetails: { order: { description: 'Change an order' } },
       features: {
         pushedRequests: true,
         dpop: {},
-        tokenExchange: { policy: ({ client }) => client.client_id !== 'plain' },
+        tokenExchange: { allow: ({ client }) => client.client_id !== 'plain' },
+        authorizationDetails: { order: { description: 'Change an order' } },
+        grants: [
+          defineGrant({
+            grantType: pin,
+            exchange: ({ parameters }) =>
+              parameters.pin === '1234' ? { subject: 1, scopes: ['orders:read'] } : undefined,
+          }),
+        ],
       },
-      grants: [
-        defineGrant({
-          grantType: pin,
-          exchange: ({ parameters }) =>
-            parameters.pin === '1234' ? { subject: 1, scopes: ['orders:read'] } : undefined,
-        }),
-      ],
     },
     clients: [
       {

@@ -31,11 +31,11 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       issuer: `${browsers.origin}/oauth`,
-      securityProfile: 'fapi2',
       features: {
-        pushedRequests: 'required',
+        pushedRequests: { required: true },
         dpop: { nonces: 'required' },
         mutualTls: { url: `${clients.origin}/oauth` },
+        fapi2: true,
       },
     },
     clients: [

@@ -14,7 +14,7 @@ const http = { [oauth.allowInsecureRequests]: true }
 test('oauth4webapi signs its request, pushes it, and verifies the signed response', async () => {
   const { privateKey, publicJwk } = await createClientKey('ES256', 'mine')
   const provider = await startProvider({
-    options: { features: { pushedRequests: 'required', requestObjects: true } },
+    options: { features: { pushedRequests: { required: true }, requestObjects: true } },
     clients: [messageSigningClient(publicJwk)],
   })
   const issuer = new URL(provider.issuer)

@@ -15,7 +15,7 @@ describe('openid-client with a key of its own', () => {
   beforeAll(async () => {
     const { privateKey, publicJwk } = await createClientKey('ES256', 'mine')
     provider = await startProvider({
-      options: { features: { pushedRequests: 'required', requestObjects: true } },
+      options: { features: { pushedRequests: { required: true }, requestObjects: true } },
       clients: [messageSigningClient(publicJwk)],
     })
     config = await openid.discovery(

@@ -10,6 +10,7 @@ import {
 import { migrateDatabase } from '../../lib/database/migrate.ts'
 import { openDatabase } from '../../lib/database/open.ts'
 import type { Database } from '../../lib/database/types.ts'
+import { featureOptions } from '../../lib/features/index.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
 import { revokeKey } from '../../lib/keys/key-revocation.ts'
 import { type KeyRing, openKeyRing } from '../../lib/keys/key-ring.ts'
@@ -67,7 +68,7 @@ const optionsWith = (secrets: string[]): KeyOptions => {
     warn: () => {},
     error: (...problem: unknown[]) => void problems.push(problem),
   }
-  return { ...resolveOptions({ database: server.knex, secrets }), logger }
+  return { ...resolveOptions({ database: server.knex, secrets }, featureOptions), logger }
 }
 const options = () => optionsWith([first])
 const openRing = (with_ = options()) => openKeyRing(db, with_, now)

@@ -1,3 +1,4 @@
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 
 /** Options as a host without TypeScript may write them. */
@@ -9,17 +10,18 @@ const resolve = (options: Record<string, unknown>) =>
       secrets: ['s'.repeat(32)],
       ...options,
     },
+    featureOptions,
     { NODE_ENV: 'test' },
   )
 const scope = (more: object) => ({ scopes: { 'orders:read': { description: 'See your orders', ...more } } })
 
 test('English is the default, and nothing else is changed', () => {
-  expect(resolve({})).toMatchObject({ defaultLocale: 'en', locales: {} })
+  expect(resolve({})).toMatchObject({ pages: { defaultLocale: 'en', locales: {} } })
 })
 
 test.each([
-  [{ defaultLocale: 'pt-BR' }],
-  [{ locales: { 'zh-Hant': { texts: {}, direction: 'ltr' }, ja: false } }],
+  [{ pages: { defaultLocale: 'pt-BR' } }],
+  [{ pages: { locales: { 'zh-Hant': { texts: {}, direction: 'ltr' }, ja: false } } }],
   [scope({ locales: { de: { description: 'Ihre Bestellungen sehen' } } })],
   [scope({ details: 'All.', locales: { de: { description: 'Bestellungen', details: 'Alle.' } } })],
 ])('%j is taken as it is', (options) => {
@@ -28,26 +30,29 @@ test.each([
 
 test.each([
   [
-    { defaultLocale: 'german language' },
-    "defaultLocale: 'german language' is not a language tag, such as 'de' or 'pt-BR'",
+    { pages: { defaultLocale: 'german language' } },
+    "pages.defaultLocale: 'german language' is not a language tag, such as 'de' or 'pt-BR'",
   ],
-  [{ defaultLocale: 7 }, "defaultLocale must be a language tag, such as 'de'"],
-  [{ defaultLocale: 'de_AT' }, "defaultLocale: 'de_AT' is not a language tag"],
-  [{ defaultLocale: 'EN' }, "defaultLocale: 'EN' must be written as 'en'"],
-  [{ locales: ['de'] }, 'locales must be an object'],
-  [{ locales: { 'pt-br': { texts: {} } } }, "locales: 'pt-br' must be written as 'pt-BR'"],
-  [{ locales: { _: { texts: {} } } }, "locales: '_' is not a language tag"],
-  [{ locales: { de: 'on' } }, "locales['de'] must be an object"],
-  [{ locales: { de: {} } }, "locales['de'].texts must be an object"],
+  [{ pages: { defaultLocale: 7 } }, "pages.defaultLocale must be a language tag, such as 'de'"],
+  [{ pages: { defaultLocale: 'de_AT' } }, "pages.defaultLocale: 'de_AT' is not a language tag"],
+  [{ pages: { defaultLocale: 'EN' } }, "pages.defaultLocale: 'EN' must be written as 'en'"],
+  [{ pages: { locales: ['de'] } }, 'pages.locales must be an object'],
+  [{ pages: { locales: { 'pt-br': { texts: {} } } } }, "pages.locales: 'pt-br' must be written as 'pt-BR'"],
+  [{ pages: { locales: { _: { texts: {} } } } }, "pages.locales: '_' is not a language tag"],
+  [{ pages: { locales: { de: 'on' } } }, "pages.locales['de'] must be true, false or an object"],
+  [{ pages: { locales: { de: {} } } }, "pages.locales['de'].texts is required: an object"],
   [
-    { locales: { de: { text: {} } } },
-    "locales['de'].text is not an option; did you mean locales['de'].texts?",
+    { pages: { locales: { de: { text: {} } } } },
+    "pages.locales['de'].text is not an option; did you mean pages.locales['de'].texts?",
   ],
   [
-    { locales: { de: { texts: { 'login.title': 1 } } } },
-    "locales['de'].texts['login.title'] must be a string",
+    { pages: { locales: { de: { texts: { 'login.title': 1 } } } } },
+    "pages.locales['de'].texts['login.title'] must be a string",
   ],
-  [{ locales: { de: { texts: {}, direction: 'up' } } }, "locales['de'].direction must be 'ltr' or 'rtl'"],
+  [
+    { pages: { locales: { de: { texts: {}, direction: 'up' } } } },
+    "pages.locales['de'].direction must be 'ltr' or 'rtl'",
+  ],
   [scope({ details: '' }), "scopes['orders:read'].details must be a string"],
   [scope({ locales: { de: 'Bestellungen' } }), "scopes['orders:read'].locales['de'] must be an object"],
   [scope({ locales: { de: {} } }), "scopes['orders:read'].locales['de'].description is required"],

@@ -2,9 +2,10 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { featureOptions } from '../../lib/features/index.ts'
 import { OptionsError } from '../../lib/options/check.ts'
-import type { AuthRouterOptions } from '../../lib/options/options.ts'
-import { type Options, resolveOptions } from '../../lib/options/resolve.ts'
+import type { AuthRouterOptions, Options } from '../../lib/options/options.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
 import { knownScopes } from '../../lib/options/scopes.ts'
 import { fc } from '../support/property.ts'
 
@@ -17,7 +18,7 @@ const production = { NODE_ENV: 'production' }
 const resolve = (
   options: Record<string, unknown> = {},
   environment: NodeJS.ProcessEnv = { NODE_ENV: 'test' },
-): Options => resolveOptions({ ...right, ...options }, environment)
+): Options => resolveOptions({ ...right, ...options }, featureOptions, environment)
 
 const folders: string[] = []
 afterAll(() => {
@@ -32,10 +33,7 @@ describe('defaults', () => {
       issuerIsGuess: false,
       production: false,
       secrets: [secret],
-      tablePrefix: 'oauth_',
-      users: undefined,
-      login: {},
-      session: undefined,
+      database: { tablePrefix: 'oauth_' },
       scopes: {},
       resources: {},
       lifetimes: {
@@ -47,12 +45,12 @@ describe('defaults', () => {
         refreshTokenAbsolute: 365 * 24 * 3600,
         sessionIdle: 30 * 60,
         sessionAbsolute: 12 * 3600,
+        refreshGracePeriod: 10,
       },
-      refreshTokenGracePeriod: 10,
-      maxAuthorizationsPerClient: 100,
+      limits: { authorizationsPerClient: 100 },
       codeChallengeMethods: ['S256', 'plain'],
       features: { implicit: false },
-      branding: {},
+      pages: {},
       logger: console,
     })
   })
@@ -60,14 +58,7 @@ describe('defaults', () => {
   test('apply if an option is undefined, such as an unset environment variable', () => {
     const names = Object.keys(resolve()).filter(
       (name) =>
-        ![
-          'issuerIsGuess',
-          'production',
-          'checksAtStart',
-          'basePath',
-          'passkeys',
-          ...Object.keys(right),
-        ].includes(name),
+        !['issuerIsGuess', 'production', 'checksAtStart', 'basePath', ...Object.keys(right)].includes(name),
     )
     const nothing = Object.fromEntries(names.map((name) => [name, undefined]))
     expect(resolve(nothing)).toEqual(resolve())
@@ -95,7 +86,7 @@ describe('defaults', () => {
   })
 
   test('the database of a development machine is an SQLite file beside the app', () => {
-    expect(resolve({ database: undefined }).database).toMatchObject({
+    expect(resolve({ database: undefined }).database.knex).toMatchObject({
       client: 'better-sqlite3',
       connection: { filename: './latchkey.sqlite' },
     })
@@ -154,11 +145,11 @@ describe('an unknown name is refused with the nearest known one', () => {
     [{ secret: 'x' }, 'secret', 'secrets'],
     [{ lifetimes: { acessToken: 1 } }, 'lifetimes.acessToken', 'lifetimes.accessToken'],
     [{ login: { uri: '/login' } }, 'login.uri', 'login.url'],
-    [{ branding: { color: 'red' } }, 'branding.color', 'branding.logo'],
-    [{ branding: { links: { privacy_: '/' } } }, 'branding.links.privacy_', 'branding.links.privacy'],
-    [{ branding: { logo: { ligth: '/a' } } }, 'branding.logo.ligth', 'branding.logo.light'],
+    [{ pages: { color: 'red' } }, 'pages.color', 'pages.logo'],
+    [{ pages: { links: { privacy_: '/' } } }, 'pages.links.privacy_', 'pages.links.privacy'],
+    [{ pages: { logo: { ligth: '/a' } } }, 'pages.logo.ligth', 'pages.logo.light'],
     [{ login: { provider: [] } }, 'login.provider', 'login.providers'],
-    [{ login: { passkeys: { rpID: 'x' } } }, 'login.passkeys.rpID', 'login.passkeys.rpId'],
+    [{ features: { passkeys: { rpID: 'x' } } }, 'features.passkeys.rpID', 'features.passkeys.rpId'],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
     [
       { resources: { 'https://api.example.com': { scope: [] } } },
@@ -179,8 +170,7 @@ const mapping = { table: 'users', columns: { id: 'id', username: 'email', passwo
 const functions = { find: () => undefined, authenticate: () => undefined }
 
 test.each<[string, Record<string, unknown>]>([
-  ['the host’s own Knex instance', { database: Object.assign(() => undefined, { client: {} }) }],
-  ['no table prefix', { tablePrefix: '' }],
+  ['no table prefix', { database: { tablePrefix: '' } }],
   ['a mapping of users', { users: mapping }],
   [
     'a full mapping',
@@ -195,26 +185,26 @@ test.each<[string, Record<string, unknown>]>([
   ],
   ['functions with claims', { users: { ...functions, claims: () => ({}) } }],
   ['the host’s own login page', { login: { url: '/login', current: () => undefined } }],
-  ['passkeys', { acrValues: ['strong'], login: { passkeys: { rpName: 'Notes', acr: 'strong' } } }],
+  ['passkeys', { acrValues: ['strong'], features: { passkeys: { rpName: 'Notes', acr: 'strong' } } }],
   ['a hook after the login', { login: { remember: () => undefined } }],
   ['our own session', { session: 'own' }],
   ['the host’s session', { session: 'host' }],
   ['a session middleware', { session: () => undefined }],
-  ['no replay window', { refreshTokenGracePeriod: 0 }],
-  ['one authorization per client', { maxAuthorizationsPerClient: 1 }],
-  ['any number of authorizations', { maxAuthorizationsPerClient: false }],
+  ['no replay window', { lifetimes: { refreshGracePeriod: 0 } }],
+  ['one authorization per client', { limits: { authorizationsPerClient: 1 } }],
+  ['any number of authorizations', { limits: { authorizationsPerClient: false } }],
   ['S256 alone', { codeChallengeMethods: ['S256'] }],
-  ['a folder of views', { views: tmpdir() }],
+  ['a folder of views', { pages: { views: tmpdir() } }],
   [
     'a brand',
-    { branding: { name: 'Acme', logo: '/logo.svg', home: '/', links: { terms: 'https://x.example' } } },
+    { pages: { name: 'Acme', logo: '/logo.svg', home: '/', links: { terms: 'https://x.example' } } },
   ],
   [
     'a logo as a file',
-    { branding: { logo: { dark: pathToFileURL(logo) }, links: { help: 'mailto:a@b.example' } } },
+    { pages: { logo: { dark: pathToFileURL(logo) }, links: { help: 'mailto:a@b.example' } } },
   ],
   ['a provider', { login: { current: () => undefined, providers: [{ name: 'Google', url: '/google' }] } }],
-  ['an accent of three digits', { branding: { accent: '#2FB' } }],
+  ['an accent of three digits', { pages: { accent: '#2FB' } }],
   ['a logger', { logger: { info() {}, warn() {}, error() {} } }],
   ['an origin that outbound requests may reach', { outbound: { allow: ['http://127.0.0.1:4001'] } }],
 ])('accepted is %s, as it is', (_case, options) => {
@@ -225,6 +215,26 @@ const resource = { scopes: ['orders:read'] }
 const withResources = (resources: unknown): Record<string, unknown> => ({
   scopes: { 'orders:read': 'See your orders' },
   resources,
+})
+
+test('a database is a Knex instance, a configuration, or an object that says how it is used', () => {
+  const knex = Object.assign(() => undefined, { client: {} })
+  const defaults = { tablePrefix: 'oauth_', preparedStatements: true, prune: true }
+  expect(resolve({ database: knex }).database).toEqual({ knex, ...defaults })
+  expect(resolve({ database: { knex, prune: false } }).database).toEqual({ knex, ...defaults, prune: false })
+  const { database } = resolve({ database: { tablePrefix: '' } })
+  expect(database).toMatchObject({ tablePrefix: '', knex: { client: 'better-sqlite3' } })
+})
+
+test('settings inside a Knex configuration are refused with their place', () => {
+  expect(() => resolve({ database: { client: 'pg', prune: false } })).toThrow(
+    'database.prune must stand beside knex: database: { knex: {…}, prune }',
+  )
+})
+
+test('functions of users stay on their object, so that they may use this', () => {
+  const users = Object.create({ find: () => undefined, authenticate: () => undefined })
+  expect(resolve({ users }).users).toBe(users)
 })
 
 test('a resource has a canonical identifier, a name and opaque access tokens', () => {
@@ -270,10 +280,11 @@ test('a scope may be one sentence or described in full', () => {
   const options = resolve({
     scopes: { 'orders:read': 'See your orders', roles: full, email: 'Your address' },
   })
+  const plain = { locales: {}, optional: false, risk: 'normal' }
   expect(options.scopes).toEqual({
-    'orders:read': { description: 'See your orders' },
-    roles: full,
-    email: { description: 'Your address' },
+    'orders:read': { ...plain, description: 'See your orders' },
+    roles: { ...plain, ...full },
+    email: { ...plain, description: 'Your address' },
   })
   const known = 'openid profile email address phone offline_access orders:read roles'
   expect(knownScopes(options)).toEqual(known.split(' '))
@@ -281,39 +292,42 @@ test('a scope may be one sentence or described in full', () => {
 
 type Refused = [Record<string, unknown>, string]
 const brand = (branding: Record<string, unknown>, message: string): Refused => [
-  { branding },
-  `branding.${message}`,
+  { pages: branding },
+  `pages.${message}`,
 ]
 
 const allow = () => true
 
 test.each<Refused>([
   [{ database: 'postgres://localhost/app' }, 'database must be a Knex instance or configuration'],
-  [{ tablePrefix: 'a"; drop table b; --' }, 'tablePrefix must be'],
-  [{ tablePrefix: 'a'.repeat(21) }, 'tablePrefix must be'],
-  [{ users: 'users' }, 'users must be an object'],
-  [{ users: {} }, 'users must have a table and columns, or the functions'],
-  [{ users: { columns: mapping.columns } }, 'users must have a table and columns, or'],
+  [{ database: { tablePrefix: 'a"; drop table b; --' } }, 'tablePrefix must be'],
+  [{ database: { tablePrefix: 'a'.repeat(21) } }, 'tablePrefix must be'],
+  [{ users: 'users' }, 'users must be an object with a table and columns'],
+  [{ users: {} }, 'users.find is required'],
+  [{ users: { columns: mapping.columns } }, 'users.table is required'],
   [{ users: { ...mapping, table: undefined } }, 'users.table is required'],
-  [{ users: { table: 'users' } }, 'users.columns must be an object'],
+  [{ users: { table: 'users' } }, 'users.columns is required'],
   [{ users: { table: 'users', columns: { id: 'id', username: 'email' } } }, 'columns.password is required'],
-  [{ users: { ...mapping, claims: { name: 5 } } }, 'users.claims.name must be the name of a column or'],
+  [{ users: { ...mapping, claims: { name: 5 } } }, "users.claims['name'] must be the name of a column or"],
   [{ users: { ...mapping, claims: () => ({}) } }, 'users.claims must be an object'],
   [{ users: { ...mapping, isActive: 'active' } }, 'users.isActive must be a function'],
   [{ users: { ...mapping, verify: 'bcrypt' } }, 'users.verify must be a function'],
-  [{ users: { find: () => undefined } }, 'the functions find and authenticate'],
+  [{ users: { find: () => undefined } }, 'users.authenticate is required'],
   [{ users: { ...functions, isActive: () => false } }, 'users.isActive is not an option'],
   [{ users: { ...functions, claims: {} } }, 'users.claims must be a function'],
   [{ login: '/login' }, 'login must be an object'],
   [{ login: { url: '/login' } }, 'login.current is required with login.url'],
-  [{ login: { url: () => '/login', current: () => undefined } }, 'login.url must be a string'],
+  [
+    { login: { url: () => '/login', current: () => undefined } },
+    'login.url must be a string that is not empty',
+  ],
   [{ session: 'redis' }, "session must be 'own', 'host' or a session middleware"],
   [{ scopes: ['orders:read'] }, 'scopes must be an object'],
   [{ scopes: { 'a"b': 'x' } }, 'is not a valid scope name'],
   [{ scopes: { openid: 'x' } }, 'openid is reserved'],
-  [{ scopes: { x: '' } }, "scopes['x'].description is required"],
-  [{ scopes: { x: 5 } }, "scopes['x'] must be an object"],
-  [{ scopes: { x: { description: 'x', optional: 'yes' } } }, "scopes['x'].optional must be a boolean"],
+  [{ scopes: { x: '' } }, "scopes['x'].description must be the sentence"],
+  [{ scopes: { x: 5 } }, "scopes['x'] must be a sentence or an object"],
+  [{ scopes: { x: { description: 'x', optional: 'yes' } } }, "scopes['x'].optional must be true or false"],
   [{ scopes: { x: { description: 'x', group: 'admin' } } }, "scopes['x'].group must be"],
   [{ scopes: { x: { description: 'x', risk: 'low' } } }, "scopes['x'].risk must be 'normal' or 'high'"],
   [{ scopes: { x: { description: 'x', implies: 'y' } } }, "scopes['x'].implies must be a list of scopes"],
@@ -333,20 +347,20 @@ test.each<Refused>([
     "scopes['a'].implies leads back to a",
   ],
   [{ acrValues: 'mfa' }, 'acrValues must be a list of strings without spaces'],
-  [{ acrValues: ['a b'] }, 'acrValues must be a list of strings without spaces'],
+  [{ acrValues: ['a b'] }, 'acrValues[0] must be a string without spaces'],
   [{ scopes: { x: { description: 'x', claims: 'roles' } } }, "scopes['x'].claims must be a list"],
   [{ lifetimes: { code: 0 } }, 'lifetimes.code must be a whole number of seconds, at least 1'],
   [{ lifetimes: { accessToken: 0.5 } }, 'lifetimes.accessToken must be'],
   [{ lifetimes: { accessToken: '1h' } }, 'lifetimes.accessToken must be'],
   [{ lifetimes: { refreshTokenIdle: Number.POSITIVE_INFINITY } }, 'lifetimes.refreshTokenIdle must be'],
-  [{ maxAuthorizationsPerClient: 0 }, 'maxAuthorizationsPerClient must be'],
-  [{ maxAuthorizationsPerClient: 1.5 }, 'maxAuthorizationsPerClient must be'],
-  [{ maxAuthorizationsPerClient: true }, 'maxAuthorizationsPerClient must be'],
-  [{ refreshTokenGracePeriod: -1 }, 'refreshTokenGracePeriod must be'],
-  [{ prune: 'never' }, 'prune must be true or false'],
-  [{ codeChallengeMethods: [] }, 'codeChallengeMethods must contain'],
-  [{ codeChallengeMethods: ['S256', 'S512'] }, 'codeChallengeMethods must contain'],
-  [{ features: { implicit: 'yes' } }, 'features.implicit must be a boolean'],
+  [{ limits: { authorizationsPerClient: 0 } }, 'limits.authorizationsPerClient must be'],
+  [{ limits: { authorizationsPerClient: 1.5 } }, 'limits.authorizationsPerClient must be'],
+  [{ limits: { authorizationsPerClient: true } }, 'limits.authorizationsPerClient must be'],
+  [{ lifetimes: { refreshGracePeriod: -1 } }, 'lifetimes.refreshGracePeriod must be'],
+  [{ database: { prune: 'never' } }, 'prune must be true or false'],
+  [{ codeChallengeMethods: [] }, "codeChallengeMethods must be a list with 'S256'"],
+  [{ codeChallengeMethods: ['S256', 'S512'] }, "codeChallengeMethods[1] must be 'S256' or 'plain'"],
+  [{ features: { implicit: 'yes' } }, 'features.implicit must be true or false'],
   [
     { features: { deviceAuthorization: { lifetime: 59 } } },
     'lifetime must be a whole number of seconds, from 60 to 3600',
@@ -359,26 +373,25 @@ test.each<Refused>([
     { features: { deviceAuthorization: { verificationUri: 'https://example.com/tv?a=b' } } },
     'verificationUri must be a URL without a query',
   ],
-  [{ features: { registration: 'yes' } }, 'features.registration must be an object'],
+  [{ features: { registration: 'yes' } }, 'features.registration must be true, false or an object'],
   [
     { features: { registration: { initialAccessToken: undefined } } },
     'initialAccessToken must be a function',
   ],
   [{ features: { registration: { initialAccessToken: 'x'.repeat(40) } } }, 'a random string of at least 32'],
-  [{ features: { registration: { policy: true } } }, 'features.registration.policy must be a function'],
+  [{ features: { registration: { allow: true } } }, 'features.registration.allow must be a function'],
   [
-    { features: { clientMetadataDocuments: { deny: ['https://a.example/'] } } },
-    'deny must be a list of origins',
+    { features: { clientMetadataDocuments: { deniedOrigins: ['https://a.example/'] } } },
+    'deniedOrigins[0] must be an origin',
   ],
-  [{ views: './no-such-folder' }, 'views must be an existing folder'],
-  [{ branding: 'Acme' }, 'branding must be an object'],
-  [{ branding: { name: 5 } }, 'branding.name must be a string'],
-  [{ branding: { accent: 'green' } }, 'branding.accent must be a colour as #rgb or #rrggbb'],
-  [{ branding: { accent: '#fff;} a { color: red' } }, 'branding.accent must'],
+  [{ pages: { views: './no-such-folder' } }, 'views must be an existing folder'],
+  [{ pages: 'Acme' }, 'pages must be an object'],
+  [{ pages: { name: 5 } }, 'pages.name must be a string that is not empty'],
+  [{ pages: { accent: 'green' } }, 'pages.accent must be a colour as #rgb or #rrggbb'],
+  [{ pages: { accent: '#fff;} a { color: red' } }, 'pages.accent must'],
   ...['logo.svg', 'https://cdn.example/logo.svg', '//cdn.example/x.svg', null].map((logo) =>
     brand({ logo }, 'logo must be'),
   ),
-  brand({ logo: {} }, 'logo must have light, dark or both'),
   brand({ logo: { dark: 'dark.svg' } }, 'logo.dark must be a path on your own origin'),
   brand({ logo: 'file:///nowhere/logo.svg' }, 'logo: the file file:///nowhere/logo.svg does not exist'),
   brand({ logo: pathToFileURL(__filename) }, 'logo must be a file: URL that ends with .svg'),
@@ -387,16 +400,22 @@ test.each<Refused>([
   brand({ links: { signUp: 'mailto:join@acme.example' } }, 'links.signUp must be a path'),
   [{ login: { identifier: 'phone' } }, "login.identifier must be 'email', 'username' or 'either'"],
   [{ login: { providers: [{ name: 'X', url: '/x' }] } }, 'login.current is required'],
-  [{ login: { passkeys: 'yes' } }, 'login.passkeys must be an object'],
-  [{ login: { passkeys: { rpName: 1 } } }, 'login.passkeys.rpName must be a string'],
-  [{ login: { passkeys: { acr: 'mfa' } } }, 'login.passkeys.acr must be one of the option acrValues'],
-  [{ login: { passkeys: true, url: '/login', current: () => undefined } }, 'with login.url your page'],
-  [{ issuer: 'http://127.0.0.1:3000', login: { passkeys: true } }, 'browsers have no passkeys for 127.0.0.1'],
-  [{ issuer: 'http://[::1]:3000', login: { passkeys: true } }, 'browsers have no passkeys for [::1]'],
-  ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com', ''].map(
+  [{ features: { passkeys: 'yes' } }, 'features.passkeys must be true, false or an object'],
+  [{ features: { passkeys: { rpName: 1 } } }, 'features.passkeys.rpName must be a string that is not empty'],
+  [{ features: { passkeys: { acr: 'mfa' } } }, 'features.passkeys.acr must be one of the option acrValues'],
+  [
+    { features: { passkeys: true }, login: { url: '/login', current: () => undefined } },
+    'with login.url your page',
+  ],
+  [
+    { issuer: 'http://127.0.0.1:3000', features: { passkeys: true } },
+    'browsers have no passkeys for 127.0.0.1',
+  ],
+  [{ issuer: 'http://[::1]:3000', features: { passkeys: true } }, 'browsers have no passkeys for [::1]'],
+  ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com'].map(
     (rpId): Refused => [
-      { issuer: 'https://app.example.com', login: { passkeys: { rpId } } },
-      'login.passkeys.rpId must be app.example.com',
+      { issuer: 'https://app.example.com', features: { passkeys: { rpId } } },
+      'features.passkeys.rpId must be app.example.com',
     ],
   ),
   ...[{ url: '/x' }, { name: 'X' }, { name: 'X', url: 'x' }, { name: 'X', url: '/x', icon: 'x' }, 'X'].map(
@@ -405,33 +424,44 @@ test.each<Refused>([
       'login.providers[0]',
     ],
   ),
-  [{ developers: true }, 'developers must be an object'],
-  [{ developers: {} }, 'developers.allow is required'],
+  [{ features: { developers: true } }, 'features.developers must be false or an object with allow'],
+  [{ features: { developers: {} } }, 'features.developers.allow is required'],
   [
-    { developers: { allow, maxClient: 3 } },
-    'developers.maxClient is not an option; did you mean developers.maxClients?',
-  ],
-  [{ developers: { allow, maxClients: 0 } }, 'developers.maxClients must be a whole number of at least 1'],
-  [{ developers: { allow, scopes: [] } }, 'developers.scopes must be a list of scopes'],
-  [{ developers: { allow, scopes: ['opnid'] } }, 'developers.scopes: opnid is not in the option scopes'],
-  [
-    { developers: { allow, redirectUris: ['https://x.example/'] } },
-    'developers.redirectUris must be a function',
+    { features: { developers: { allow, maxClient: 3 } } },
+    'features.developers.maxClient is not an option; did you mean features.developers.maxClients?',
   ],
   [
-    { developers: allow, securityProfile: 'fapi2_security' },
-    'developers cannot be used with securityProfile',
+    { features: { developers: { allow, maxClients: 0 } } },
+    'features.developers.maxClients must be a whole number, at least 1',
   ],
-  [{ branding: { links: { help: 5 } } }, 'branding.links.help must be a string'],
-  [{ outbound: { allow: ['http://127.0.0.1:4001/x'] } }, 'outbound.allow must be a list of origins'],
-  [{ logger: { info() {}, error() {} } }, 'logger must have the functions'],
+  [
+    { features: { developers: { allow, scopes: [] } } },
+    'features.developers.scopes must be a list of scopes',
+  ],
+  [
+    { features: { developers: { allow, scopes: ['opnid'] } } },
+    'features.developers.scopes: opnid is not in the option scopes',
+  ],
+  [
+    { features: { developers: { allow, redirectUris: ['https://x.example/'] } } },
+    'features.developers.redirectUris must be a function',
+  ],
+  [
+    { features: { developers: { allow }, fapi2: true, pushedRequests: { required: true }, dpop: true } },
+    'features.developers must be off with features.fapi2',
+  ],
+  [{ pages: { links: { help: 5 } } }, 'pages.links.help must be a path'],
+  [{ outbound: { allow: ['http://127.0.0.1:4001/x'] } }, 'outbound.allow[0] must be an origin'],
+  [{ logger: { info() {}, error() {} } }, 'logger must be an object with the functions'],
 ])('%j is refused: %s', (options, message) => {
   expect(() => resolve(options)).toThrow(OptionsError)
   expect(() => resolve(options)).toThrow(message)
 })
 
 test.each([[null], ['config'], [[]], [5]])('refuses %j instead of the options', (options) => {
-  expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
+  expect(() => resolveOptions(options as never, featureOptions, {})).toThrow(
+    'latchkey: options must be an object',
+  )
 })
 
 test('any options are resolved or refused with an OptionsError', () => {

@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, LookupFunction } from 'node:net'
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
@@ -369,7 +370,8 @@ describe('coalescing', () => {
 test('the option outbound.allow is a list of origins', () => {
   const secrets = ['a secret of the tests that is long enough']
   const allowOf = (...allow: string[]) =>
-    resolveOptions({ database: { client: 'better-sqlite3' }, secrets, outbound: { allow } }).outbound.allow
+    resolveOptions({ database: { client: 'better-sqlite3' }, secrets, outbound: { allow } }, featureOptions)
+      .outbound.allow
   expect(allowOf()).toEqual([])
   expect(allowOf('http://127.0.0.1:4001')).toEqual(['http://127.0.0.1:4001'])
   const withPath = ['http://127.0.0.1:4001/', 'http://127.0.0.1:4001/keys']

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { clampChroma, wcagContrast as contrast, converter, differenceEuclidean, formatHex } from 'culori'
 import { accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
 import { fc, runs } from '../support/property.ts'
-import { createViews } from '../support/views.ts'
+import { createViews, look } from '../support/views.ts'
 
 const oklch = converter('oklch')
 const differenceOf = differenceEuclidean('oklab')
@@ -95,7 +95,9 @@ describe('the stylesheet', () => {
   afterAll(() => rmSync(folder, { recursive: true }))
   const style = (accent?: string, directory?: string) => {
     const branding = accent === undefined ? {} : { accent }
-    const asset = createViews({ directory, branding, basePath: '' }).asset('style.css')
+    const asset = createViews({ pages: look({ ...branding, views: directory }), basePath: '' }).asset(
+      'style.css',
+    )
     return { text: asset?.body.toString() ?? '', etag: asset?.etag }
   }
 

@@ -6,7 +6,7 @@ import type { Sample } from '../../lib/samples/sample.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { describeWith } from '../support/services.ts'
-import { createViews, allSamples as samples } from '../support/views.ts'
+import { createViews, look, allSamples as samples } from '../support/views.ts'
 
 jest.setTimeout(120_000)
 
@@ -99,7 +99,7 @@ const choices = [
 /** Every state of every page, made of what is spoilt. */
 const rendered = (spoil: Spoil): Map<string, string> => {
   const brand = mapped(branding, spoil) as typeof branding
-  const views = createViews({ directory: undefined, branding: brand, basePath: '' })
+  const views = createViews({ pages: look(brand), basePath: '' })
   const speech = { choices: mapped(choices, spoil) as typeof choices }
   const render = ({ page, model }: Sample) =>
     views.render(page, mapped(model, spoil) as PageModels[PageName] as never, speech)

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LocaleOptions, ScopeOptions } from '../../lib/options/options.ts'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { scopes as scopesSchema } from '../../lib/options/scopes.ts'
 import * as arabic from '../../lib/pages/i18n/locales/ar.ts'
 import * as german from '../../lib/pages/i18n/locales/de.ts'
 import * as english from '../../lib/pages/i18n/locales/en.ts'
@@ -8,7 +9,7 @@ import * as spanish from '../../lib/pages/i18n/locales/es.ts'
 import * as french from '../../lib/pages/i18n/locales/fr.ts'
 import * as japanese from '../../lib/pages/i18n/locales/ja.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
-import { createLanguages, createViews, samples, withFeatures } from '../support/views.ts'
+import { createLanguages, createViews, look, samples, withFeatures } from '../support/views.ts'
 
 type Translation = english.Translation
 const ar: Translation = withFeatures(arabic.ar)
@@ -110,7 +111,7 @@ describe('templates', () => {
   })
 
   it('speak every language without a gap: no key is printed, and no English but what hosts and clients wrote', () => {
-    const views = createViews({ directory: undefined, branding: { name: 'Acme' }, basePath: '' })
+    const views = createViews({ pages: look({ name: 'Acme' }), basePath: '' })
     const isKey = new RegExp(`>\\s*(?:${keys.map((key) => key.replaceAll('.', '\\.')).join('|')})\\s*<`)
     for (const { language, direction, texts } of translations) {
       for (const { name, page, model } of samples) {
@@ -133,10 +134,14 @@ describe('templates', () => {
 
 describe('the languages of a host', () => {
   const languages = (
-    locales: Record<string, LocaleOptions | boolean> = {},
+    locales: NonNullable<AuthRouterOptions['pages']>['locales'] = {},
     language = 'en',
-    scopes: Record<string, ScopeOptions> = {},
-  ) => createLanguages({ defaultLocale: language, locales, scopes })
+    scopes: AuthRouterOptions['scopes'] = {},
+  ) =>
+    createLanguages({
+      pages: look({ defaultLocale: language, locales }),
+      scopes: scopesSchema.check(scopes, 'scopes'),
+    })
 
   it('are ours when it says nothing', () => {
     expect(languages()).toMatchObject({ default: 'en', tags: ['ar', 'de', 'en', 'es', 'fr', 'ja'] })
@@ -145,7 +150,9 @@ describe('the languages of a host', () => {
 
   it('can be fewer, but not without the default', () => {
     expect(languages({ ja: false, en: false }, 'de').tags).toEqual(['ar', 'de', 'es', 'fr'])
-    expect(() => languages({ de: false }, 'de')).toThrow(/^latchkey: defaultLocale must be one of ar, en, es/)
+    expect(() => languages({ de: false }, 'de')).toThrow(
+      /^latchkey: pages.defaultLocale must be one of ar, en, es/,
+    )
     expect(() => languages({}, 'nl')).toThrow("for another language, add its texts in locales['nl']")
   })
 
@@ -197,7 +204,7 @@ describe('the languages of a host', () => {
   it('are by default those in which every scope has its texts, and the default one', () => {
     const german = { de: { description: 'x' } }
     const [both, one] = [{ description: 'x', locales: german }, { description: 'x' }]
-    const enabled = (scopes: Record<string, ScopeOptions>, locales: Record<string, boolean> = {}) =>
+    const enabled = (scopes: AuthRouterOptions['scopes'], locales: Record<string, boolean> = {}) =>
       languages(locales, 'en', scopes).tags
     expect(enabled({})).toEqual(['ar', 'de', 'en', 'es', 'fr', 'ja'])
     expect(enabled({ 'orders:read': both, 'orders:write': both })).toEqual(['de', 'en'])
@@ -211,7 +218,7 @@ describe('the languages of a host', () => {
     const logger = { info: () => {}, warn: (line: string) => void said.push(line), error: () => {} }
     const words = { description: 'x', locales: { de: { description: 'x' } } }
     const scopes = { 'orders:read': words, 'orders:write': { description: 'x' } }
-    createLanguages({ defaultLocale: 'en', locales: {}, scopes, logger })
+    createLanguages({ pages: look(), scopes: scopesSchema.check(scopes, 'scopes'), logger })
     expect(said).toEqual([expect.stringMatching(/not available in 'de'.*: orders:write; add the texts/)])
   })
 
@@ -220,9 +227,9 @@ describe('the languages of a host', () => {
     const logger = { info: () => {}, warn: (line: string) => void said.push(line), error: () => {} }
     const texts = { 'login.title': 'Inloggen' }
     const locales = { nl: { texts }, 'de-AT': { texts }, fi: { texts: en.texts } }
-    createLanguages({ defaultLocale: 'en', locales, scopes: {}, logger })
+    createLanguages({ pages: look({ locales }), scopes: {}, logger })
     expect(said).toEqual([
-      `latchkey: locales['nl'] lacks ${Object.keys(en.texts).length - 1} texts, such as title.page, title.error, login.continue; the pages show them in another language`,
+      `latchkey: pages.locales['nl'] lacks ${Object.keys(en.texts).length - 1} texts, such as title.page, title.error, login.continue; the pages show them in another language`,
     ])
   })
 

@@ -1,4 +1,4 @@
-import { createLanguages, createViews, samples } from '../support/views.ts'
+import { createLanguages, createViews, look, samples } from '../support/views.ts'
 
 jest.setTimeout(60_000)
 
@@ -25,10 +25,10 @@ const real = (model: object): object =>
 
 const links = { help: '/help', privacy: '/privacy' }
 const branding = { name: 'Acme', accent: '#ffd400', links }
-const views = createViews({ directory: undefined, branding, basePath: '' })
+const views = createViews({ pages: look(branding), basePath: '' })
 
 /** The languages that Latchkey brings. */
-const { tags } = createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} })
+const { tags } = createLanguages({ pages: look(), scopes: {} })
 const urlIn = (tag: string) => `/oauth/consent?authorization_request=${secret('lk_ar_')}&language=${tag}`
 const choices = tags.map((tag) => ({ tag, name: 'Deutsch', url: urlIn(tag) }))
 

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
   copiedFiles,
@@ -13,7 +14,7 @@ import {
 } from '../../lib/pages/template-version.ts'
 import type { Views } from '../../lib/pages/views.ts'
 import { compose } from '../../lib/router.ts'
-import { createViews } from '../support/views.ts'
+import { createViews, look } from '../support/views.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'origin-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -50,11 +51,11 @@ const warnings = (directory: string): string[] => {
 
 describe('copies of our templates', () => {
   it('make the pages that ours make, to the letter', () => {
-    const options = { branding: { name: 'Acme' }, basePath: '/oauth' }
+    const options = { basePath: '/oauth' }
     const directory = copies('same', '0.0.9')
     rmSync(join(directory, 'assets'), { recursive: true })
-    const copied = createViews({ directory, ...options })
-    expect(render(copied)).toEqual(render(createViews({ directory: undefined, ...options })))
+    const copied = createViews({ pages: look({ views: directory }), ...options })
+    expect(render(copied)).toEqual(render(createViews({ pages: look({}), ...options })))
   })
 
   it('show the version they came from, and whether they were changed', () => {
@@ -83,9 +84,10 @@ describe('copies of our templates', () => {
         issuer: 'https://app.example.com/oauth',
         database: { client: 'better-sqlite3' },
         secrets: ['a secret of the tests, long enough'],
-        views: copies(`in ${environment}`, '0.0.9'),
+        pages: { views: copies(`in ${environment}`, '0.0.9') },
         logger: { info: () => {}, warn: (text) => told.push(text), error: () => {} },
       },
+      featureOptions,
       { NODE_ENV: environment },
     )
     const told: string[] = []

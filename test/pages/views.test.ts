@@ -6,7 +6,7 @@ import { en } from '../../lib/pages/i18n/locales/en.ts'
 import { createText } from '../../lib/pages/i18n/text.ts'
 import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
 import { withoutOwnScript } from '../support/outcomes.ts'
-import { createViews } from '../support/views.ts'
+import { createViews, look } from '../support/views.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const hidden = { request: 'lk_ar_1', csrf: 'token-1' }
@@ -51,7 +51,7 @@ const removal: PageModels['remove-client'] = {
 }
 
 const branding = { name: 'Acme' }
-const views = createViews({ directory: undefined, branding, basePath: '/oauth' })
+const views = createViews({ pages: look(branding), basePath: '/oauth' })
 const title = (html: string): string => /<title>(.*)<\/title>/.exec(html)?.[1] ?? ''
 /** The tags of one kind, as written. */
 const tags = (html: string, name: string): string[] => html.match(new RegExp(`<${name}\\b[^>]*>`, 'g')) ?? []
@@ -102,10 +102,7 @@ describe('documents', () => {
   it('keep room for a logo by the size that its file says; an unknown one counts as square', () => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-logos-'))
     const widthOf = (logo: string | URL): string | undefined => {
-      const page = createViews({ directory: undefined, branding: { logo }, basePath: '' }).render(
-        'login',
-        login,
-      )
+      const page = createViews({ pages: look({ logo }), basePath: '' }).render('login', login)
       return / width="(\d+)" height="32"/.exec(page)?.[1]
     }
     const svg = (attributes: string): URL => {

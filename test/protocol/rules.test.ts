@@ -175,7 +175,7 @@ describe('refreshing', () => {
   const rules: RefreshRules = {
     clientId: 'journal',
     rotation: true,
-    refreshTokenGracePeriod: 10,
+    refreshGracePeriod: 10,
     binding: bearer,
   }
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
@@ -193,7 +193,7 @@ describe('refreshing', () => {
     ['a used token at the end of the window: reuse', { ...used, consumedAt: now - 10 }, {}, 'reuse'],
     ['a used token later: reuse', { ...used, consumedAt: now - 86_400, expiresAt: now - 1 }, {}, 'reuse'],
     ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
-    ['a used token without a window', { ...used, consumedAt: now }, { refreshTokenGracePeriod: 0 }, 'reuse'],
+    ['a used token without a window', { ...used, consumedAt: now }, { refreshGracePeriod: 0 }, 'reuse'],
     ['a bound token, with a proof of its key', bound, { binding: key }, 'rotate'],
     ['a bound token of a confidential client', bound, { binding: undefined }, 'rotate'],
     ['an unused token after its login, offline', head({ loginStands: false, offline: true }), {}, 'rotate'],

@@ -34,9 +34,8 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   try {
     // Fails unless each process gets ready.
     const origins = await processes.start({
-      database: config,
-      tablePrefix,
-      refreshTokenGracePeriod: 10,
+      database: { knex: config, tablePrefix },
+      lifetimes: { refreshGracePeriod: 10 },
       secrets: ['a secret of the tests that is long enough'],
     })
 
@@ -52,8 +51,8 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
     expect(await table('salts')).toHaveLength(1)
 
     // All processes have the same keys in memory: one signs in, and each accepts the token.
-    await seedClients(knex, [pairwise], { tablePrefix })
-    await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+    await seedClients(knex, [pairwise], { database: { tablePrefix } })
+    await seedUsers(knex, [{ username: ada.email, password: ada.password }], { database: { tablePrefix } })
     const [first = '', second = ''] = origins
     const answer = await new RawBrowser(first).grant(authorizeUrl({ client_id: 'web', scope: 'openid' }))
     const redemption = {

@@ -38,7 +38,7 @@ let host: Host
 let count: StatementCount
 
 beforeAll(async () => {
-  host = await startResourceHost({ options: { prune: false } })
+  host = await startResourceHost({ options: { database: { prune: false } } })
   count = await countStatements(host.database.knex, [host.usersTable])
 })
 afterAll(() => host.close())
@@ -77,7 +77,7 @@ const everything = async (): Promise<void> => {
   await removeExpiredRows(openDatabase(database.knex, database.tablePrefix).database, {
     now: Math.floor(Date.now() / 1000) + 10 ** 9,
     expired,
-    refreshTokenGracePeriod: 10,
+    refreshGracePeriod: 10,
   })
 }
 

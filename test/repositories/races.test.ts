@@ -5,9 +5,9 @@ import type { Database, Driver } from '../../lib/database/types.ts'
 import { developerAdministration } from '../../lib/features/developers/administration.ts'
 import { registerDeveloperClient } from '../../lib/features/developers/register.ts'
 import { listClientIdsOfOwner } from '../../lib/features/developers/table.ts'
+import { featureOptions } from '../../lib/features/index.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import { checkedThrottle } from '../../lib/options/throttle.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
 import { decrementThrottles, incrementThrottles } from '../../lib/repositories/throttles.ts'
 import { createThrottle } from '../../lib/throttle/throttle.ts'
@@ -93,7 +93,10 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
     /** How many statements an attempt costs. */
     const costOf = async (user?: typeof ada): Promise<number> => {
       statements.length = 0
-      const { login } = createThrottle(checkedThrottle({}), [], { database, now: () => now })
+      const { login } = createThrottle(resolveOptions({}, featureOptions).limits, {
+        database,
+        now: () => now,
+      })
       const attempt = { account: 'ada', address: '198.51.100.1' }
       const result = await login.attempt(attempt, async () => user)
       if (user) expect(result.outcome).toBe('succeeded')
@@ -123,10 +126,10 @@ const racingOn = (config: Knex.Config): void => {
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(config, tablePrefix)
-    await migrate(opened.hostKnex, { tablePrefix })
+    await migrate(opened.hostKnex, { database: { tablePrefix } })
   })
   afterAll(async () => {
-    await rollback(opened.hostKnex, { tablePrefix })
+    await rollback(opened.hostKnex, { database: { tablePrefix } })
     for (const name of ['migrations', 'migrations_lock'])
       await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
     await opened.close()
@@ -139,18 +142,21 @@ const racingOn = (config: Knex.Config): void => {
 
   test('parallel requests never give a user more clients than the quota, and one decision about each counts', async () => {
     const maxClients = 3
-    const options = resolveOptions({
-      issuer: 'https://app.example.com',
-      database: config,
-      secrets: ['s'.repeat(32)],
-      developers: { allow: () => 'approval', maxClients },
-    })
+    const options = resolveOptions(
+      {
+        issuer: 'https://app.example.com',
+        database: config,
+        secrets: ['s'.repeat(32)],
+        features: { developers: { allow: () => 'approval', maxClients } },
+      },
+      featureOptions,
+    )
     const { database } = opened
     const now = () => start
     const context = {
       database,
       options,
-      option: options.developers,
+      option: options.features.developers,
       installed: [],
       now,
       events: { announce: () => {} },

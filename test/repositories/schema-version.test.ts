@@ -47,7 +47,7 @@ afterEach(async () => {
 })
 
 const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
-const migrated = () => migrate(database.knex, { tablePrefix: database.tablePrefix })
+const migrated = () => migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
 const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database, migrations)
 
 /** Records a migration as a newer version does. */
@@ -77,8 +77,7 @@ const boot = async (environment: 'development' | 'production'): Promise<AuthRout
   try {
     const oauth = authRouter({
       issuer: 'https://app.example.com/oauth',
-      database: database.knex,
-      tablePrefix: database.tablePrefix,
+      database: { knex: database.knex, tablePrefix: database.tablePrefix },
       secrets,
       logger: log,
     })
@@ -144,7 +143,7 @@ test('running old code and old code that starts both work on an expanded schema'
   const settings = { options: { users: undefined }, database: { ...database, close: async () => {} } }
   const running = await startHost(settings)
   opened.push(running.oauth)
-  await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+  await seedUsers(knex, [{ username: ada.email, password: ada.password }], { database: { tablePrefix } })
   const everything = async (host: Host): Promise<void> => {
     const agent = new RawBrowser(host.app)
     const page = await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid offline_access' }))
@@ -162,7 +161,7 @@ test('running old code and old code that starts both work on an expanded schema'
     await removeExpiredRows(openDatabase(knex, tablePrefix).database, {
       now: 1,
       expired,
-      refreshTokenGracePeriod: 10,
+      refreshGracePeriod: 10,
     })
   }
   await everything(running)
@@ -188,11 +187,11 @@ test('old code leaves a newer schema as it is: it migrates nothing and does not 
   const { knex, tablePrefix } = database
   expect(await migrated()).toEqual([])
   expect((await version()).newer).toEqual([newer])
-  await expect(rollback(knex, { tablePrefix })).rejects.toThrow(
+  await expect(rollback(knex, { database: { tablePrefix } })).rejects.toThrow(
     `the database is newer than this version, by ${newer}; roll back with the version that made it`,
   )
   const configuration = {
-    migrationSource: migrationSource({ tablePrefix }),
+    migrationSource: migrationSource({ database: { tablePrefix } }),
     tableName: `${tablePrefix}migrations`,
   }
   await expect(knex.migrate.latest(configuration)).rejects.toThrow(newer)
@@ -224,7 +223,7 @@ test('code that reads what a newer version has removed does not start, migrate o
     await expect(boot(environment)).rejects.toThrow(refusal)
   await expect(migrated()).rejects.toThrow(refusal)
   const { knex, tablePrefix } = database
-  await expect(rollback(knex, { tablePrefix })).rejects.toThrow(refusal)
+  await expect(rollback(knex, { database: { tablePrefix } })).rejects.toThrow(refusal)
 })
 
 test('code that knows the migration that a removal needs starts after the removal', async () => {

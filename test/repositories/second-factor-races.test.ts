@@ -27,10 +27,10 @@ const racingOn = (config: Knex.Config): void => {
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(config, tablePrefix)
-    await migrate(opened.hostKnex, { tablePrefix })
+    await migrate(opened.hostKnex, { database: { tablePrefix } })
   })
   afterAll(async () => {
-    await rollback(opened.hostKnex, { tablePrefix })
+    await rollback(opened.hostKnex, { database: { tablePrefix } })
     for (const name of ['migrations', 'migrations_lock'])
       await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
     await opened.close()

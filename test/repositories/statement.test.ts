@@ -53,9 +53,9 @@ for (const [service, client] of kinds) {
     const opened: (() => Promise<unknown>)[] = []
 
     beforeAll(async () => {
-      await migrate(straight, { tablePrefix })
+      await migrate(straight, { database: { tablePrefix } })
       const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
-      await seedClients(straight, clients, { tablePrefix, scopes, logger: quiet })
+      await seedClients(straight, clients, { database: { tablePrefix }, scopes, logger: quiet })
       proxy = await openFaultProxy(services[service])
     })
     afterEach(async () => {
@@ -64,7 +64,7 @@ for (const [service, client] of kinds) {
     })
     afterAll(async () => {
       await proxy.close()
-      await rollback(straight, { tablePrefix })
+      await rollback(straight, { database: { tablePrefix } })
       await straight.schema.dropTableIfExists(`${tablePrefix}migrations`)
       await straight.schema.dropTableIfExists(`${tablePrefix}migrations_lock`)
       await straight.destroy()
@@ -89,7 +89,13 @@ for (const [service, client] of kinds) {
     const open = (settings: Knex | Knex.Config): Database => openBoth(settings).database
     const serve = async (database: Knex | Knex.Config, options = {}) => {
       const secrets = ['a secret of the tests that is long enough']
-      const oauth = authRouter({ issuer, database, tablePrefix, secrets, logger: quiet, ...options })
+      const oauth = authRouter({
+        issuer,
+        database: { knex: database, tablePrefix },
+        secrets,
+        logger: quiet,
+        ...options,
+      })
       opened.push(() => oauth.close())
       await oauth.ready()
       const app = express().use('/oauth', oauth)
@@ -238,9 +244,9 @@ for (const [service, client] of kinds) {
     test('sign-ins, redemptions, refreshes and revocations work with one connection: no transaction waits for another', async () => {
       const knex = hostKnex(config(single))
       const database = { knex, tablePrefix, close: async () => {} }
-      const host = await startHost({ database, options: { users: undefined, prune: false } })
+      const host = await startHost({ database, options: { users: undefined, database: { prune: false } } })
       opened.push(() => host.close())
-      await seedUsers(knex, [{ username: ada.email, password: ada.password }], { tablePrefix })
+      await seedUsers(knex, [{ username: ada.email, password: ada.password }], { database: { tablePrefix } })
       const everything = async (): Promise<number[]> => {
         const code = await codeFor(host, { scope: 'openid offline_access' })
         const redeemed = await redeem(host, code)

@@ -44,7 +44,7 @@ const configOf = (client: string, more: object): Knex.Config => {
 }
 
 const removeTables = async (knex: Knex): Promise<void> => {
-  await rollback(knex, { tablePrefix })
+  await rollback(knex, { database: { tablePrefix } })
   for (const name of ['migrations', 'migrations_lock'])
     await knex.schema.dropTableIfExists(tablePrefix + name)
 }
@@ -58,7 +58,7 @@ const transactionsOn = (
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(configOf(client, more), tablePrefix, options)
-    await migrate(opened.hostKnex, { tablePrefix })
+    await migrate(opened.hostKnex, { database: { tablePrefix } })
     await opened.hostKnex(`${tablePrefix}logins`).delete()
   })
   afterAll(async () => {

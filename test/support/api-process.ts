@@ -2,7 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
-import { type ResourceServerOptions, requireToken, resourceServer } from '../../lib/index.ts'
+import { type ResourceServerOptions, resourceServer } from '../../lib/index.ts'
 
 const start = async (options: ResourceServerOptions): Promise<number> => {
   const quiet = { ...options, logger: { info: () => {}, warn: () => {}, error: () => {} } }
@@ -13,7 +13,6 @@ const start = async (options: ResourceServerOptions): Promise<number> => {
   app.get('/any', api.requireToken('notes:read', { user: false }), answer)
   app.get('/write', api.requireToken('notes:write', { user: false }), answer)
   app.get('/mfa', api.requireToken('notes:read', { acr: 'mfa', maxAge: 60 }), answer)
-  app.get('/single', requireToken({ ...quiet, scope: 'notes:read', user: false }), answer)
   const server = createServer(app)
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   return (server.address() as AddressInfo).port

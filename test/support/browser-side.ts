@@ -9,7 +9,7 @@ export type { Asked } from './target.ts'
 export const evil = 'https://evil.example/'
 
 /** Nothing is removed by itself while a test looks whether something is written. */
-export const still = { prune: false }
+export const still = { database: { prune: false } }
 
 const usual: Asked = {
   response_type: 'code',

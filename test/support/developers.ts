@@ -1,4 +1,4 @@
-import type { AuthEvent, DeveloperOptions } from '../../lib/index.ts'
+import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { authorizeUrl, type Host, laterHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
@@ -11,7 +11,10 @@ export const events: AuthEvent[] = []
 /** What `allow` returns, by the name of the user; a function as `redirectUris` takes the place of the usual one. */
 export const says: Record<string, unknown> = {}
 
-export const developers: DeveloperOptions = {
+export const developers: Exclude<
+  NonNullable<AuthRouterOptions['features']>['developers'],
+  false | undefined
+> = {
   allow: (user) => says[String(user.email)] as boolean,
   maxClients: 3,
   scopes: ['openid', 'profile', 'offline_access', 'notes:read'],
@@ -19,7 +22,7 @@ export const developers: DeveloperOptions = {
     typeof says.redirectUris === 'function' ? says.redirectUris(uri) : !uri.includes('//forbidden.'),
 }
 
-export const host = laterHost({ options: { developers } })
+export const host = laterHost({ options: { features: { developers } } })
 
 /** To be called once by a test file. Before each test both users may register clients, and have none. */
 export const withDevelopers = (): void => {

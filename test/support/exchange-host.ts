@@ -1,5 +1,5 @@
 import supertest from 'supertest'
-import type { ClientSeed, TokenExchangeOptions } from '../../lib/index.ts'
+import type { ClientSeed, TokenExchangeDecision, TokenExchangeRequest } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from './host.ts'
 import { answerOf, type Fields, post, type TokenAnswer, tokensFor, type Visit } from './tokens.ts'
@@ -17,7 +17,10 @@ const api: ClientSeed = {
 }
 
 /** What the policy of the host answers, and what it was asked. */
-export const policy: { decide: TokenExchangeOptions['policy']; asked: unknown[] } = {
+export const policy: {
+  decide(request: TokenExchangeRequest): TokenExchangeDecision | boolean | undefined | Promise<boolean>
+  asked: unknown[]
+} = {
   decide: () => true,
   asked: [],
 }
@@ -43,7 +46,7 @@ export const startExchangeHost = ({ options, ...settings }: HostSettings = {}): 
       },
       features: {
         tokenExchange: {
-          policy: (request) => {
+          allow: (request) => {
             policy.asked.push(request)
             return policy.decide(request)
           },

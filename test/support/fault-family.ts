@@ -23,24 +23,23 @@ export const sharedOptions = (
   options: Omit<AuthRouterOptions, 'database'> = {},
 ): StartFaultServer => ({
   secrets: [secretOfAll],
-  throttle: false,
+  limits: false,
   ...options,
-  database: config,
-  tablePrefix,
+  database: { knex: config, tablePrefix },
 })
 
 /** A host in this process on Latchkey's own users, who exist in every process: Ada signs in here. */
 export const startSharedHost = async (
   database: FaultDatabase,
-  options: Omit<AuthRouterOptions, 'database'> = {},
+  options: AuthRouterOptions = {},
 ): Promise<Host> => {
   const host = await startHost({
     database,
     clients: faultClients,
-    options: { users: undefined, secrets: [secretOfAll], throttle: false, ...options },
+    options: { users: undefined, secrets: [secretOfAll], limits: false, ...options },
   })
   const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(database.knex, [ada], { tablePrefix: database.tablePrefix })
+  await seedUsers(database.knex, [ada], { database: { tablePrefix: database.tablePrefix } })
   // She signs in very often; how expensive her hash is, is no matter of these tests.
   const cheap = await hash(ada.password, { cost: 4 })
   await database.knex(`${database.tablePrefix}users`).update({ password_hash: cheap })
@@ -49,12 +48,12 @@ export const startSharedHost = async (
 
 /** Tables, clients and Ada, before any server is started. */
 export const prepareDatabase = async ({ knex, tablePrefix }: FaultDatabase): Promise<void> => {
-  await migrate(knex, { tablePrefix })
+  await migrate(knex, { database: { tablePrefix } })
   const logger = { info: () => {}, warn: () => {}, error: () => {} }
   const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
-  await seedClients(knex, faultClients, { tablePrefix, logger, scopes })
+  await seedClients(knex, faultClients, { database: { tablePrefix }, logger, scopes })
   const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(knex, [ada], { tablePrefix, logger })
+  await seedUsers(knex, [ada], { database: { tablePrefix }, logger })
 }
 
 /** Ada's browser, signed in, and allowed what most tests ask for. */

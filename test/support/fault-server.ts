@@ -10,7 +10,7 @@ import { type Verdict, watched } from './fault-statements.ts'
 
 /** Options as they can be sent: no functions. */
 export interface StartFaultServer extends Omit<AuthRouterOptions, 'database'> {
-  readonly database: Knex.Config
+  readonly database: { readonly knex: Knex.Config; readonly tablePrefix?: string; readonly prune?: boolean }
   /** Whether it counts statements, for `dieAt`; else Latchkey opens the database by itself, as in production. */
   readonly counting?: boolean
   /** Whether it prints what it logs. */
@@ -58,7 +58,10 @@ const start = async ({ database, counting, printing, ...options }: StartFaultSer
     issuer: 'http://localhost:3000/oauth',
     ...(!printing && { logger: silent }),
     ...options,
-    database: counting ? knex(watched(database, countDown, sqlitePragmas)) : database,
+    database: {
+      ...database,
+      ...(counting && { knex: knex(watched(database.knex, countDown, sqlitePragmas)) }),
+    },
   })
   await oauth.ready()
   const app = express().set('trust proxy', 'loopback').use('/oauth', oauth)

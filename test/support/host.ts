@@ -93,7 +93,9 @@ const serverSecret = 'a secret of the tests that is long enough'
 
 /** With tables and keys already, unless the host has a server, or another secret or prefix. */
 const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<TestDatabase> =>
-  process.env.DATABASE_URL === undefined && !('secrets' in options) && !('tablePrefix' in options)
+  process.env.DATABASE_URL === undefined &&
+  !('secrets' in options) &&
+  !('tablePrefix' in Object(options.database))
     ? openPreparedDatabase(serverSecret)
     : openTestDatabase()
 
@@ -108,10 +110,9 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
   const database = settings.database ?? (await openDatabase(settings.options))
   const usersTable = `${database.tablePrefix}people`
   if (settings.database === undefined) await createUsers(database, usersTable)
+  const given = settings.options?.pages
   const options: AuthRouterOptions = {
     issuer: `http://localhost:3000${mount === '/' ? '' : mount}`,
-    database: database.knex,
-    tablePrefix: database.tablePrefix,
     secrets: [serverSecret],
     users: {
       table: usersTable,
@@ -124,7 +125,12 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
       'notes:write': { description: 'Write notes for you', optional: true },
     },
     ...settings.options,
-    locales: { ...locales, ...settings.options?.locales },
+    database: {
+      knex: database.knex,
+      tablePrefix: database.tablePrefix,
+      ...(settings.options?.database as object | undefined),
+    },
+    pages: { ...given, locales: { ...locales, ...given?.locales } },
     logger: listening(settings.options?.logger ?? silent),
   }
   const oauth = authRouter(options)

@@ -51,7 +51,11 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   const host = await startHost({
     database,
     clients: [],
-    options: { scopes: { read: 'Read', write: 'Write' }, refreshTokenGracePeriod: 0, ...settings.options },
+    options: {
+      scopes: { read: 'Read', write: 'Write' },
+      lifetimes: { refreshGracePeriod: 0 },
+      ...settings.options,
+    },
   })
   return {
     ...host,

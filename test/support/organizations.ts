@@ -18,8 +18,8 @@ export const logged: unknown[][] = []
 
 /** What makes a host one with workspaces. */
 export const options: Partial<AuthRouterOptions> = {
-  throttle: false,
-  organizations: async (user, req) => {
+  limits: false,
+  organizations: async (user, { req }) => {
     told.push({ user, hasRequest: req !== undefined })
     const answer = members.get(String(user.id))
     if (answer instanceof Error) throw answer

@@ -37,7 +37,7 @@ export const onePerson = (more: Readonly<Record<string, unknown>> = {}): UserFun
   const person = { id: 'grace-1', username: grace.email }
   return {
     find: (id) => (id === person.id ? person : undefined),
-    authenticate: (username, password) =>
+    authenticate: ({ username, password }) =>
       username === grace.email && password === grace.password ? person : undefined,
     claims: () => ({ ...everyClaim, ...more }),
   }

@@ -29,9 +29,8 @@ const prepare = async (secret: string): Promise<Buffer> => {
   const database = openTestDatabase()
   const oauth = authRouter({
     issuer: 'http://localhost:3000/oauth',
-    database: database.knex,
+    database: { knex: database.knex, prune: false },
     secrets: [secret],
-    prune: false,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
   })
   await oauth.ready()

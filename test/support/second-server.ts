@@ -25,11 +25,9 @@ export const sharedOptions = (
   { tablePrefix, usersTable }: SharedHost,
 ): AuthRouterOptions => ({
   issuer,
-  database,
-  tablePrefix,
+  database: { knex: database, tablePrefix, prune: false },
   logger: quiet,
   session: 'own',
-  prune: false,
   secrets: ['a secret of the tests that is long enough'],
   users: {
     table: usersTable,
@@ -41,13 +39,12 @@ export const sharedOptions = (
     [opaqueApi]: { scopes: ['notes:read'], introspection: ['api'] },
     [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['api'] },
   },
-  // Processes read the keys again after a second.
   lifetimes: { signingKeyLead: 4 },
   features: {
     registration: true,
     pushedRequests: true,
     deviceAuthorization: true,
-    tokenExchange: { policy: () => true },
+    tokenExchange: { allow: () => true },
   },
 })
 

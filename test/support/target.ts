@@ -131,8 +131,8 @@ export const startTarget = async (
     // Nothing may be written between two looks at the tables but by the attack.
     options: {
       issuer,
-      throttle: false,
-      prune: false,
+      limits: false,
+      database: { prune: false },
       ...(mount.isParsed && { session: 'host' }),
       ...settings.options,
     },

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { features } from '../../lib/features/index.ts'
+import { pages } from '../../lib/options/pages.ts'
 import { createLanguages as createFor } from '../../lib/pages/i18n/languages.ts'
 import { isOperatorPage } from '../../lib/pages/page-models.ts'
 import { createViews as create } from '../../lib/pages/views.ts'
@@ -20,10 +21,10 @@ export const withFeatures = <T extends { language: string; texts: object }>(tran
 
 /** The pages of the core and of every feature. */
 export const createViews = (options: Options) =>
-  create({
-    languages: createLanguages({ defaultLocale: 'en', locales: {}, scopes: {} }),
-    ...options,
-  })
+  create({ languages: createLanguages({ pages: options.pages, scopes: {} }), ...options })
+
+/** The option `pages`, checked. */
+export const look = (given: object = {}) => pages.check(given, 'pages')
 
 const folder = join(__dirname, '../../lib/features')
 

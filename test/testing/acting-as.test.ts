@@ -149,7 +149,9 @@ describe('actingAs', () => {
 
     const own = await start({ options: { users: undefined } })
     const { knex, tablePrefix } = own.database
-    const [grace] = await seedUsers(knex, [{ username: 'grace', password: 'of grace' }], { tablePrefix })
+    const [grace] = await seedUsers(knex, [{ username: 'grace', password: 'of grace' }], {
+      database: { tablePrefix },
+    })
     const acting = await actingAs(own.oauth, grace!, 'notes:read')
     expect((await get('/api/notes', acting.headers, own)).body).toEqual({ subject: grace!.subject })
   })
@@ -158,8 +160,7 @@ describe('actingAs', () => {
     const { database, usersTable } = host
     const columns = { id: 'id', username: 'email', password: 'password_hash' }
     const late = authRouter({
-      database: database.knex,
-      tablePrefix: database.tablePrefix,
+      database: { knex: database.knex, tablePrefix: database.tablePrefix },
       issuer: 'http://localhost:3000/oauth',
       secrets: ['a secret of the tests that is long enough'],
       users: { table: usersTable, columns },
@@ -321,8 +322,7 @@ describe('neither works outside tests', () => {
     const columns = { id: 'id', username: 'email', password: 'password_hash' }
     const live = authRouter({
       issuer: 'http://localhost:3000/oauth',
-      database: database.knex,
-      tablePrefix: database.tablePrefix,
+      database: { knex: database.knex, tablePrefix: database.tablePrefix },
       secrets: ['a secret of the tests that is long enough'],
       users: { table: usersTable, columns },
       logger: { info: () => {}, warn: () => {}, error: () => {} },

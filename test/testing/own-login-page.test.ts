@@ -58,7 +58,7 @@ const host = (page: LoginPage, login?: AttackOptions['login']): AttackedHost => 
     session: 'host',
     login: {
       url: '/sign-in',
-      current: (req) => {
+      current: ({ req }) => {
         const { user } = sessionOf(req)
         return user && { subject: user.id, authTime: user.time }
       },

@@ -262,7 +262,7 @@ const hosts: Row[] = [
       'guessing passwords': /^attempt 6: 400/,
       'guessing passwords from forged addresses': /^attempt 6: 400/,
     },
-    { options: { throttle: false } },
+    { options: { limits: false } },
   ],
   [
     'that believes every X-Forwarded-For',

@@ -1,5 +1,6 @@
 import { openDatabase } from '../../lib/database/open.ts'
-import { checkedThrottle } from '../../lib/options/throttle.ts'
+import { featureOptions } from '../../lib/features/index.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
 import { type Counters, countersIn } from '../../lib/throttle/counters.ts'
 import { createLoginThrottle } from '../../lib/throttle/login-throttle.ts'
 import { openPreparedDatabase } from '../support/prepared-database.ts'
@@ -20,7 +21,7 @@ test.each(['memory', 'database'] as const)(
         await counters.decrement(given, reset)
       },
     }
-    const { limits } = checkedThrottle({})!
+    const { failures: limits } = resolveOptions({}, featureOptions).limits
     let checked = 0
     const guess = (throttle: ReturnType<typeof createLoginThrottle>) =>
       throttle.attempt({ account: 'ada', address: '198.51.100.1' }, async () => {

@@ -1,5 +1,6 @@
 import { issueAuthorizationResponse } from '../../lib/authorization/issue.ts'
 import type { AuthorizationServer } from '../../lib/authorization-server.ts'
+import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import type { ConsentReceipt } from '../../lib/protocol/requests/consent.ts'
 import type { AuthorizationContext } from '../../lib/protocol/requests/next-step.ts'
@@ -13,7 +14,9 @@ beforeAll(async () => {
   host = await startHost()
   const { knex: database, tablePrefix } = host.database
   const secrets = ['a secret of the tests that is long enough']
-  server = await compose(resolveOptions({ database, tablePrefix, secrets })).server.ready()
+  server = await compose(
+    resolveOptions({ database: { knex: database, tablePrefix }, secrets }, featureOptions),
+  ).server.ready()
 })
 afterAll(async () => {
   await server.close()

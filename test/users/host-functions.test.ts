@@ -1,4 +1,4 @@
-import type { UserFunctions } from '../../lib/options/options.ts'
+import type { UserFunctions } from '../../lib/options/users.ts'
 import { observed, req, sqlite } from '../support/observed-users.ts'
 
 describe("the host's functions", () => {

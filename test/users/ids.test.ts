@@ -1,5 +1,5 @@
 import createKnex, { type Knex } from 'knex'
-import type { UserMapping } from '../../lib/options/options.ts'
+import type { UserMapping } from '../../lib/options/users.ts'
 import { bcrypt, mapping, observed, req } from '../support/observed-users.ts'
 import { describeWith, services } from '../support/services.ts'
 

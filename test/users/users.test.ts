@@ -1,6 +1,6 @@
 import { hash as argon2Hash } from '@node-rs/argon2'
 import { migrateDatabase } from '../../lib/database/migrate.ts'
-import type { UserMapping, UserRow } from '../../lib/options/options.ts'
+import type { UserMapping, UserRow } from '../../lib/options/users.ts'
 import { hashPassword } from '../../lib/passwords/passwords.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { createUser } from '../../lib/repositories/users.ts'
@@ -218,7 +218,9 @@ describe("the host's table", () => {
   })
 
   test('a hash of another kind goes to verify with the row, once; a wait stands in for it', async () => {
-    const verify = jest.fn(async (password: string, row: UserRow) => password === `${row.salt}:secret`)
+    const verify = jest.fn(
+      async (row: UserRow, { password }: { password: string }) => password === `${row.salt}:secret`,
+    )
     const { users, hashes } = await withPeople(
       [
         { id: 1, email: 'ada', password_hash: 'legacy', salt: 'pepper' },
@@ -251,7 +253,7 @@ describe("the host's table", () => {
       const { user } = await signInWith(await bcrypt('secret'), rehash)
       expect(user).toMatchObject({ subject: '1' })
       expect(rehash).toHaveBeenCalledTimes(1)
-      const [row, hash] = rehash.mock.calls[0]
+      const [row, { hash }] = rehash.mock.calls[0]
       expect({ row, parameters: parameters(hash) }).toEqual({
         row: expect.objectContaining({ id: 1, email: 'ada' }),
         parameters: await own(),

@@ -13,7 +13,7 @@ import {
   type Subject,
   UnreachableError,
 } from '../../doctor/index.ts'
-import type { Options } from '../../options/resolve.ts'
+import type { Options } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { loadOptions } from '../config.ts'
 import { note, print, styled } from '../terminal.ts'
@@ -48,7 +48,7 @@ const ofOpenDatabase = async (
 }
 
 const ofDatabase = async (options: Options, subject: Subject): Promise<Diagnosis[]> => {
-  const opened = openDatabase(options.database, options.tablePrefix, options)
+  const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   silenceAll(opened.hostKnex)
   try {
     return await ofOpenDatabase(opened, subject)

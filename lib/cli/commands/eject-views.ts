@@ -33,9 +33,9 @@ const folderFor = async (invocation: Invocation): Promise<string> => {
   const named = invocation.text('to')
   if (named !== undefined) return named
   const options = await loadHostOptions(invocation.text('config'))
-  const views = typeof options === 'object' && options !== null && 'views' in options && options.views
+  const views: unknown = Reflect.get(Object(Reflect.get(Object(options), 'pages')), 'views')
   if (typeof views === 'string') return views
-  throw new UsageError('no folder to copy to: set the option views, or add --to DIR')
+  throw new UsageError('no folder to copy to: set the option pages.views, or add --to DIR')
 }
 
 /** Whether a copy would overwrite changes. */
@@ -47,7 +47,7 @@ export const ejectViewsCommand: Command = {
   summary: 'copies templates of the pages for you to change',
   rest: '[NAMES]',
   details:
-    'Copies the named templates, such as login or partials/footer, to the folder of the option views. Without\n' +
+    'Copies the named templates, such as login or partials/footer, to the folder of the option pages.views. Without\n' +
     'names it copies all templates and assets/style.css. Copy only what you change: the other templates then\n' +
     'follow each new version. Copies that you have changed are kept; unchanged ones are updated.',
   options: {

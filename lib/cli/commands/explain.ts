@@ -24,16 +24,16 @@ export const explainCommand: Command = {
   arguments: ['ERROR-ID'],
   details:
     'ERROR-ID is on the error page, in error_id of a JSON answer, and in the log. The command prints every event of\n' +
-    'that request. The server stores events with the option storeEvents, for lifetimes.event seconds.',
+    'that request. The server stores events with features.storedEvents, for lifetimes.event seconds.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey explain 7F3C-91A2-B4',
   async run({ database, options }, invocation) {
     const [id = ''] = invocation.arguments
     const events = await listEventsOfRequest(database, { requestId: id.trim().toUpperCase() })
     if (events.length === 0) {
-      const remedy = options.storeEvents
+      const remedy = options.features.storedEvents
         ? 'is the id complete, and not older than lifetimes.event?'
-        : 'the server stores events with storeEvents: true; until then, look for the id in its log'
+        : 'the server stores events with features: { storedEvents: true }; until then, look for the id in its log'
       throw new Error(`no event of request ${id} is stored; ${remedy}`)
     }
     print(invocation.flag('json') ? JSON.stringify(events, null, 2) : events.map(printed).join('\n'))

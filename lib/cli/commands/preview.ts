@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
+import { featureOptions } from '../../features/index.ts'
 import type { AuthRouterOptions } from '../../options/options.ts'
 import { resolveOptions } from '../../options/resolve.ts'
 import { previewPages } from '../../preview/pages.ts'
@@ -30,10 +31,10 @@ const portOf = (invocation: Invocation): number => {
 /** `latchkey preview` */
 export const previewCommand: Command = {
   name: 'preview',
-  summary: 'shows every page with your branding, languages and templates',
+  summary: 'shows every page with your name, look, languages and templates',
   details:
     'Serves every page in every state on this machine, with sample data and without a database. It uses the\n' +
-    'options branding, login, views, locales and scopes of your configuration. Reload a page to see a changed file.',
+    'options pages, login and scopes of your configuration. Reload a page to see a changed file.',
   options: {
     port: { type: 'string', value: 'PORT', help: `the port on localhost; ${standardPort} by default` },
   },
@@ -42,7 +43,7 @@ export const previewCommand: Command = {
   async runAlone(invocation) {
     const given = await loadHostOptions(invocation.text('config'))
     // resolveOptions checks every field. The pages depend on neither the secret nor the database nor the issuer.
-    const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) })
+    const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) }, featureOptions)
     const port = portOf(invocation)
     const server = createServer(previewPages(options, await loadTools())).listen(port, '127.0.0.1')
     try {

@@ -12,18 +12,18 @@ export const pruneCommand: Command = {
   name: 'prune',
   summary: 'removes expired rows',
   details:
-    'Servers do this about every ten minutes, unless the option prune is false.\n' +
+    'Servers do this about every ten minutes, unless the option database.prune is false.\n' +
     'It removes rows that expired at least a minute ago, in small batches that do not block running servers.\n' +
     'Used refresh tokens stay until the other tokens of their grant have expired, to detect a second use.',
   options: { json: { type: 'boolean', help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options, now }, invocation) {
-    const { refreshTokenGracePeriod } = options
+    const { refreshGracePeriod } = options.lifetimes
     const counts = await withProgress((say) =>
       removeExpiredRows(database, {
         now: now(),
         expired,
-        refreshTokenGracePeriod,
+        refreshGracePeriod,
         progress: (removed) => say(`removed ${sumOf(removed)} rows`),
       }),
     )

@@ -1,5 +1,5 @@
 import { type Command, type Invocation, UsageError } from '../../command.ts'
-import type { Options } from '../../options/resolve.ts'
+import type { Options } from '../../options/options.ts'
 import { isUserMapping } from '../../options/users.ts'
 import { isPassword, maxPasswordLength } from '../../passwords/passwords.ts'
 import { findUserByUsername } from '../../repositories/users.ts'
@@ -81,7 +81,7 @@ export const createUserCommand: Command = {
       email: invocation.text('email'),
       email_verified: invocation.flag('email-verified'),
     }
-    const [user] = await seedUsers(hostKnex, [account], { tablePrefix: options.tablePrefix })
+    const [user] = await seedUsers(hostKnex, [account], { database: options.database })
     print(table(Object.entries({ ...user })))
   },
 }

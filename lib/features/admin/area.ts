@@ -25,17 +25,17 @@ const maxActor = 255
  */
 const admitted = async (
   { server, req }: PageContext,
-  isAdmin: AdminOption,
+  { allow }: AdminOption,
   sections: readonly OperatorPage[],
   section: string,
 ): Promise<Operator> => {
-  const answer: unknown = await callHost('admin', () => isAdmin(req))
+  const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
   const isId = typeof answer === 'string' && answer !== ''
   if (!isId && answer !== true) {
     // Such as a user object: a mistake, which must not let anyone in.
-    if (answer) throw new TypeError('latchkey: admin must return true, false or a string')
+    if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
     const explanation = { expected: 'true, or the id of an administrator', received: String(answer) }
-    throw new OAuthError('access_denied', 'the option admin refused this request', {
+    throw new OAuthError('access_denied', 'the option features.admin refused this request', {
       status: 403,
       explanation,
     })
@@ -56,7 +56,7 @@ const admitted = async (
 
 /** Serves pages for operators. Each of their handlers runs only after the host has allowed the request. */
 export const adminArea = (
-  isAdmin: AdminOption,
+  option: AdminOption,
   pages: readonly OperatorPage[],
 ): readonly Endpoint<PageContext>[] => {
   const sections = pages.filter(({ section }, index) => section !== pages[index - 1]?.section)
@@ -65,7 +65,7 @@ export const adminArea = (
       ...page,
       maxForm: maxClientForm,
       language: 'en',
-      admit: (context) => admitted(context, isAdmin, sections, section),
+      admit: (context) => admitted(context, option, sections, section),
     }),
   )
 }

@@ -2,13 +2,13 @@ import { type Check, error, type Finding, type MountedSubject, warning } from '.
 
 /** A stranger has neither a session nor a cookie, so an administrator's page must not open. */
 const findings = async ({ mount, options }: MountedSubject): Promise<Finding[]> => {
-  if (mount.discovery.status !== 200 || options.admin === undefined) return []
+  if (mount.discovery.status !== 200 || options.features.admin === undefined) return []
   const { status } = await mount.get('/admin')
   return status === 200
     ? [
         (options.production ? error : warning)(
           'the admin pages open without a login, so anyone can register clients that need no consent',
-          "admin: (req) => req.session.user?.role === 'admin' && String(req.session.user.id)",
+          "features: { admin: { allow: ({ req }) => req.session.user?.role === 'admin' && String(req.session.user.id) } }",
         ),
       ]
     : []

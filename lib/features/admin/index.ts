@@ -6,14 +6,14 @@ import { deleteClientPage } from './delete-client-page.ts'
 import { eventsPage } from './events-page.ts'
 import { keysPage } from './keys-page.ts'
 import { newClientPage } from './new-client-page.ts'
-import type { AdminOption } from './option.ts'
+import { option } from './option.ts'
 import { operatorTexts } from './texts.ts'
 import { usersPage } from './users-page.ts'
 
 /** Pages on which administrators look after clients, users, keys and events, at `/admin`. */
-export const admin: Feature<AdminOption> = {
+export const admin: Feature = {
   name: 'admin',
-  option: (options) => options.admin,
+  option,
   migrations: new Map(),
   texts: {},
   operatorTexts,
@@ -21,17 +21,18 @@ export const admin: Feature<AdminOption> = {
   clientData: undefined,
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: (isAdmin) => ({
-    operatorArea: (others) =>
-      adminArea(isAdmin, [
-        clientsPage,
-        newClientPage,
-        clientPage,
-        deleteClientPage,
-        ...others,
-        usersPage,
-        keysPage,
-        eventsPage,
-      ]),
-  }),
+  activate: ({ features: { admin: given } }) =>
+    given && {
+      operatorArea: (others) =>
+        adminArea(given, [
+          clientsPage,
+          newClientPage,
+          clientPage,
+          deleteClientPage,
+          ...others,
+          usersPage,
+          keysPage,
+          eventsPage,
+        ]),
+    },
 }

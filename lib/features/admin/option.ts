@@ -1,4 +1,27 @@
-import type { AuthRouterOptions } from '../../options/options.ts'
+import type { Request } from 'express'
+import type { FeatureOptions } from '../../options/options.ts'
+import { type Checked, callback, feature, required } from '../../options/schema.ts'
 
-/** Says whether a request may use the admin pages. */
-export type AdminOption = NonNullable<AuthRouterOptions['admin']>
+const features = {
+  /** Pages on which administrators look after clients, users, keys and events, at `/admin`: docs/admin.md. */
+  admin: feature({
+    /**
+     * Says who may use the pages. It runs at every request of these pages, and is their only guard. `true` or the id of the
+     * administrator, which events have as `actor`, allows the request. Nothing else does.
+     */
+    allow: required(
+      callback<(asked: { readonly req: Request }) => boolean | string | Promise<boolean | string>>(),
+    ),
+  }),
+}
+
+type Features = typeof features
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+}
+
+/** The checked option. */
+export type AdminOption = NonNullable<Checked<Features['admin']>>
+
+export const option: FeatureOptions = { features }

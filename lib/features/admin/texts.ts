@@ -115,7 +115,7 @@ export const operatorTexts = {
     'Starts a rotation early. If the next key of an algorithm is already published, nothing changes. If a key may be known to others, use the command latchkey keys revoke.',
   'operator-keys.notice.rotated': 'The next keys are published.',
 
-  'operator-events.off': 'Events are not stored. Set the option storeEvents to true.',
+  'operator-events.off': 'Events are not stored. Turn on features.storedEvents.',
   'operator-events.user': 'User ID',
   'operator-events.client': 'Client ID',
   'operator-events.type': 'Type, such as login.failed',

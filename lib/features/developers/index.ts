@@ -4,7 +4,7 @@ import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
 import { clientOwners } from './migration.ts'
-import { type DeveloperOption, developerOption } from './option.ts'
+import { type DeveloperOption, option } from './option.ts'
 import { clientPath, listPath } from './page.ts'
 import { exportClientsOf, releaseClientsOf } from './register.ts'
 import { requestsPage } from './requests-page.ts'
@@ -15,15 +15,12 @@ import { operatorTexts } from './texts/operator.ts'
 export type { DeveloperAdministration, DeveloperClient, DeveloperDecision } from './administration.ts'
 export type { OwnerStatus } from './table.ts'
 
-const day = 86_400
-
 const pages = [listPage, newPage, clientPage, editPage, rotatePage, deletePage]
 
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
 const activate = (option: DeveloperOption): ActiveFeature => ({
-  limits: { developerClient: { failures: 30, seconds: day } },
   pages: pages.map((page) => page(option)),
   operatorPages: [requestsPage(option)],
   accountPages: [
@@ -38,9 +35,9 @@ const activate = (option: DeveloperOption): ActiveFeature => ({
 })
 
 /** Clients that users register at `/developer`. */
-export const developers: Feature<DeveloperOption> = {
+export const developers: Feature = {
   name: 'developers',
-  option: developerOption,
+  option,
   migrations: new Map([['105_client_owners', clientOwners]]),
   texts,
   operatorTexts,
@@ -56,5 +53,5 @@ export const developers: Feature<DeveloperOption> = {
   },
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate,
+  activate: ({ features: { developers: given } }) => given && activate(given),
 }

@@ -49,7 +49,7 @@ export const developerPage = (
 ): Endpoint<PageContext> =>
   accountPageFor(page, async (context, user) => {
     const { req, info } = context
-    const said: unknown = await callHost('developers.allow', () => allow(user.user.record, req))
+    const said: unknown = await callHost('features.developers.allow', () => allow(user.user.record, { req }))
     if (said === true || said === 'approval')
       return { ...user, subject: user.id, needsApproval: said === 'approval', info }
     showForbidden(context, user)

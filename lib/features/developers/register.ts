@@ -9,8 +9,8 @@ import {
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
 import type { Events } from '../../events/events.ts'
+import type { Options } from '../../options/options.ts'
 import { registrableOf } from '../../options/registrable.ts'
-import type { Options } from '../../options/resolve.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { findClient, setClientDisabled } from '../../repositories/clients.ts'
@@ -37,7 +37,7 @@ import {
 /** The part of the server that lets users register clients. */
 export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
   readonly database: Database
-  readonly options: Pick<Options, 'authorizationDetails' | 'grants' | 'scopes' | 'securityProfile'>
+  readonly options: Pick<Options, 'features' | 'scopes'>
   /** Undefined while developers are off; requests of users can still be decided. */
   readonly option: DeveloperOption | undefined
   readonly events: Pick<Events, 'announce'>

@@ -7,7 +7,7 @@ import { tokenRequest } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { sendJson } from '../../http/send.ts'
 import { createSecret, hashSecret, randomString } from '../../keys/secrets.ts'
-import type { DeviceAuthorization } from '../../options/device-options.ts'
+import type { DeviceOption } from './option.ts'
 import { deviceCodeGrantType, formatUserCode, userCodeAlphabet, userCodeLength } from './rules.ts'
 import { createDeviceCode, type NewDeviceCode } from './table.ts'
 import { userCodeHash } from './waiting.ts'
@@ -29,12 +29,12 @@ export const deviceAuthorizationEndpoint = ({
   lifetime,
   interval,
   verificationUri,
-}: DeviceAuthorization): Endpoint<Context> => ({
+}: DeviceOption): Endpoint<Context> => ({
   path: '/device_authorization',
   metadataName: 'device_authorization_endpoint',
   authenticatesClient: true,
   cors: true,
-  limit: { failures: 30, seconds: 60 },
+  limit: 'deviceAuthorization',
   methods: {
     async POST(context) {
       const { server, endpoint, res, info } = context

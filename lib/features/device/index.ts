@@ -1,20 +1,19 @@
 import type { Feature } from '../../feature.ts'
-import type { DeviceAuthorization } from '../../options/device-options.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { deviceAuthorizationEndpoint } from './authorization-endpoint.ts'
 import { devicePage } from './device-page.ts'
 import { deviceCode } from './grant.ts'
 import { deviceKind } from './kind.ts'
 import { deviceCodes } from './migration.ts'
+import { option } from './option.ts'
 import { texts } from './texts/index.ts'
-import { limits } from './waiting.ts'
 
 const day = 86_400
 
 /** Tokens for devices without a browser, which show a code that their user types at `/device` (RFC 8628). */
-export const device: Feature<DeviceAuthorization> = {
+export const device: Feature = {
   name: 'device',
-  option: ({ features }) => features.deviceAuthorization,
+  option,
   migrations: new Map([['106_device_codes', deviceCodes]]),
   texts,
   userData: undefined,
@@ -22,11 +21,11 @@ export const device: Feature<DeviceAuthorization> = {
   // A day later, so that a device learns that its code has expired.
   expired: [removeFrom('device_codes', 'hash', day)],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: (option) => ({
-    api: [deviceAuthorizationEndpoint(option)],
-    pages: [devicePage],
-    grants: [deviceCode],
-    requestKinds: [deviceKind],
-    limits,
-  }),
+  activate: ({ features: { deviceAuthorization: given } }) =>
+    given && {
+      api: [deviceAuthorizationEndpoint(given)],
+      pages: [devicePage],
+      grants: [deviceCode],
+      requestKinds: [deviceKind],
+    },
 }

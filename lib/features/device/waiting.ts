@@ -1,6 +1,5 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { authenticationCode, hashSecret } from '../../keys/secrets.ts'
-import type { Limit } from '../../options/options.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { findClient } from '../../repositories/index.ts'
 import type { Guesser } from '../../throttle/guess.ts'
@@ -8,17 +7,6 @@ import { networkOf, siteOf } from '../../throttle/network.ts'
 import type { DeviceCode } from './rules.ts'
 import { deviceCodeGrantType } from './rules.ts'
 import { findUndecidedDevice } from './table.ts'
-
-const quarterHour = 900
-
-/** The limits on wrong user codes, and on requests of devices. */
-export const limits: Readonly<Record<string, Limit>> = {
-  userCodeAddress: { failures: 20, seconds: quarterHour },
-  userCodeNetwork: { failures: 200, seconds: quarterHour },
-  userCodeTotal: { failures: 1000, seconds: 3600 },
-  userCodeUser: { failures: 10, seconds: quarterHour },
-  deviceCode: { failures: 100, seconds: 3600 },
-}
 
 /**
  * Whose guess a typed user code is.

@@ -3,7 +3,7 @@ import { isLookup } from '../../users/users.ts'
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
 import { passkeys as migration } from './migration.ts'
-import type { PasskeyOption } from './option.ts'
+import { option, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
@@ -26,7 +26,7 @@ export interface PasskeyAdministration {
 
 declare module '../../feature.ts' {
   interface HostApi {
-    /** Removes passkeys of your users. It exists with the option `login.passkeys`. */
+    /** Removes passkeys of your users. It exists with `features.passkeys`. */
     readonly passkeys: PasskeyAdministration
   }
 }
@@ -55,9 +55,9 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
 })
 
 /** Sign-in with passkeys (WebAuthn), which users add at `/account/passkeys`. */
-export const passkeys: Feature<PasskeyOption> = {
+export const passkeys: Feature = {
   name: 'passkeys',
-  option: (options) => options.passkeys,
+  option,
   migrations: new Map([['104_passkeys', migration]]),
   texts,
   userData: {
@@ -69,5 +69,8 @@ export const passkeys: Feature<PasskeyOption> = {
   clientData: undefined,
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate,
+  activate: (options) => {
+    const passkeys = passkeyOption(options)
+    return passkeys && activate(passkeys)
+  },
 }

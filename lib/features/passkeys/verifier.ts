@@ -64,7 +64,7 @@ const load = async () => ({
 export const openPasskeyVerifier = async (): Promise<PasskeyVerifier> => {
   const webauthn = await load().catch((cause: unknown) => {
     throw new Error(
-      'latchkey: login.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
+      'latchkey: features.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
       { cause },
     )
   })

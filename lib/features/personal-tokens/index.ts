@@ -3,7 +3,7 @@ import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { personalTokenFormPage } from './form-page.ts'
 import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'
 import { personalTokens as migration } from './migration.ts'
-import type { PersonalTokenOption } from './option.ts'
+import { option, type PersonalTokenOption, personalTokenOption } from './option.ts'
 import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
 import { isPersonalTokenValue } from './value.ts'
@@ -28,9 +28,9 @@ const activate = (option: PersonalTokenOption): ActiveFeature => ({
 })
 
 /** Access tokens that users make for themselves at `/account/tokens`, for scripts and tools. */
-export const personalTokens: Feature<PersonalTokenOption> = {
+export const personalTokens: Feature = {
   name: 'personal-tokens',
-  option: ({ features }) => features.personalAccessTokens,
+  option,
   migrations: new Map([['101_personal_tokens', migration]]),
   texts,
   userData: {
@@ -42,5 +42,8 @@ export const personalTokens: Feature<PersonalTokenOption> = {
   // A month later, so that users see which of their tokens has expired.
   expired: [removeFrom('personal_tokens', 'hash', 30 * day)],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate,
+  activate: (options) => {
+    const tokens = personalTokenOption(options)
+    return tokens && activate(tokens)
+  },
 }

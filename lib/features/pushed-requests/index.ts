@@ -1,24 +1,24 @@
-import type { Feature } from '../../feature.ts'
-import type { PushedRequestOption } from './option.ts'
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { option, type PushedRequestOption } from './option.ts'
 import { parEndpoint } from './par-endpoint.ts'
 import { openPushed } from './requests.ts'
 
+const activate = (option: PushedRequestOption): ActiveFeature => ({
+  api: [parEndpoint(option)],
+  openRequest: (context, parameters) => openPushed(context, option, parameters),
+  ...(option.isRequired && { metadata: { require_pushed_authorization_requests: true } }),
+})
+
 /** Clients push their authorization requests to `/par`, and the browser carries a reference (RFC 9126). */
-export const pushedRequests: Feature<PushedRequestOption> = {
+export const pushedRequests: Feature = {
   name: 'pushed-requests',
-  option: ({ features, lifetimes }) =>
-    features.pushedRequests
-      ? { isRequired: features.pushedRequests === 'required', lifetime: lifetimes.pushedRequest }
-      : undefined,
+  option,
   migrations: new Map(),
   texts: {},
   userData: undefined,
   clientData: undefined,
   expired: [],
   tools: undefined,
-  activate: (option) => ({
-    api: [parEndpoint(option)],
-    openRequest: (context, parameters) => openPushed(context, option, parameters),
-    ...(option.isRequired && { metadata: { require_pushed_authorization_requests: true } }),
-  }),
+  activate: ({ features: { pushedRequests: given }, lifetimes }) =>
+    given && activate({ isRequired: given.required, lifetime: lifetimes.pushedRequest }),
 }

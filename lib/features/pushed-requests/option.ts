@@ -1,7 +1,43 @@
-/** The checked option. */
+import { refuse } from '../../options/check.ts'
+import { limit } from '../../options/limits.ts'
+import type { FeatureOptions, Options } from '../../options/options.ts'
+import { feature, flag } from '../../options/schema.ts'
+
+const features = {
+  /**
+   * Pushed authorization requests at `/par` (RFC 9126): clients send their requests directly, and the browser carries a reference.
+   * See docs/clients.md#pushed-requests.
+   */
+  pushedRequests: feature({
+    /** Refuses every other authorization request. */
+    required: flag(false),
+  }),
+}
+
+const failures = {
+  /** Failed client authentication at `/par`, for one client from one address. */
+  par: limit(30, 60),
+}
+
+type Features = typeof features
+type Failures = typeof failures
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+  interface FailureSchemas extends Failures {}
+}
+
+/** The option, complete. */
 export interface PushedRequestOption {
   /** Whether every authorization request must be pushed. */
   readonly isRequired: boolean
   /** Seconds for which a browser can open a pushed request. */
   readonly lifetime: number
 }
+
+const check = ({ features: { pushedRequests, fapi2 } }: Options): void => {
+  if (fapi2 && !pushedRequests?.required)
+    refuse('features.pushedRequests must be { required: true } with features.fapi2')
+}
+
+export const option: FeatureOptions = { features, failures, check }

@@ -16,7 +16,7 @@ export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> => (
   metadataName: 'pushed_authorization_request_endpoint',
   authenticatesClient: true,
   cors: true,
-  limit: { failures: 30, seconds: 60 },
+  limit: 'par',
   methods: {
     async POST(context) {
       const { server, endpoint, res } = context

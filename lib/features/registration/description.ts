@@ -1,8 +1,6 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { scopesOfResources } from '../../clients/followed-scope.ts'
-import type { RegistrationOptions, RegistrationRequest } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
-import type { Options } from '../../options/resolve.ts'
 import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
 import {
   type ClientChanges,
@@ -16,6 +14,7 @@ import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { callHost } from '../../users/host-function.ts'
+import type { AllowClient, RegistrationRequest } from './option.ts'
 
 /** What a client says about itself, before it is checked. Unknown members are ignored. */
 export type Described = Readonly<Record<string, unknown>>
@@ -33,9 +32,10 @@ const supported = (input: Described, name: string, isSupported: (value: string) 
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Described,
-  { features, authorizationDetails }: Pick<Options, 'features' | 'authorizationDetails'>,
+  { options: { features }, endpoints }: AuthorizationServer,
 ): Described => {
-  const { implicit, requestObjects, pushedRequests, mutualTls, frontChannelLogout } = features
+  const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } = features
+  const hasPushedRequests = endpoints.some(({ path }) => path === '/par')
   const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
@@ -45,7 +45,7 @@ const supportedInput = (
     ...input,
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
     ...(!mutualTls && { tls_client_certificate_bound_access_tokens: undefined }),
-    ...(!pushedRequests && { require_pushed_authorization_requests: undefined }),
+    ...(!hasPushedRequests && { require_pushed_authorization_requests: undefined }),
     ...(!frontChannelLogout && {
       frontchannel_logout_uri: undefined,
       frontchannel_logout_session_required: undefined,
@@ -98,7 +98,7 @@ const parseList = (body: string): readonly unknown[] => {
   }
 }
 
-/** The metadata as a policy changed it. What is wrong with the changes is the host's mistake, not the client's. */
+/** The metadata as the host changed it. What is wrong with the changes is the host's mistake, not the client's. */
 const withChanges = (
   { options }: AuthorizationServer,
   metadata: ClientMetadata,
@@ -110,30 +110,33 @@ const withChanges = (
     return unknown === undefined ? changed : refuse(unknown)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    throw new Error(`latchkey: the policy for clients returned wrong metadata: ${error.message}`)
+    throw new Error(`latchkey: allow returned wrong metadata of a client: ${error.message}`)
   }
 }
 
 /**
- * Applies all rules to what a client says about itself, and asks the policy.
+ * Applies all rules to what a client says about itself, and asks the host.
  *
  * @param input the members of the request or document; unknown ones are ignored
- * @param policy of the feature by which the client describes itself
+ * @param allow of the feature by which the client describes itself
  * @returns what is stored; its `scope` is what the client may request
- * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2), or what the policy throws
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2), or what `allow` throws
  */
 export const describedClient = async (
   server: AuthorizationServer,
   input: Described,
   request: RegistrationRequest,
-  policy: RegistrationOptions['policy'],
+  allow: AllowClient | undefined,
 ): Promise<ClientMetadata> => {
   const { options, outbound } = server
-  const { scope: _, ...said } = parseRegistration(supportedInput(input, options), options.securityProfile)
+  const { scope: _, ...said } = parseRegistration(
+    supportedInput(input, server),
+    registrableOf(options).securityProfile,
+  )
   assertPlainNames(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)
-  const decision = (policy && (await callHost('the policy for clients', () => policy(said, request)))) ?? true
+  const decision = (allow && (await callHost('allow, for a client,', () => allow(said, request)))) ?? true
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)

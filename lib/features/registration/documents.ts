@@ -2,13 +2,13 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { storeClient } from '../../clients/register.ts'
 import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
-import type { MetadataDocumentOptions } from '../../options/options.ts'
 import { OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { findClient } from '../../repositories/clients.ts'
 import { describedClient } from './description.ts'
 import { documentLifetime, isDocumentGone, isDocumentUrl, parseMetadataDocument } from './document-rules.ts'
+import type { DocumentOption } from './option.ts'
 import {
   type ClientRegistrationRecord,
   createClientRegistration,
@@ -28,9 +28,9 @@ const pause = 60
 const unusable = (clientId: string, reason: string): OAuthError =>
   new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
 
-const assertOrigin = (clientId: string, { allow, deny = [] }: MetadataDocumentOptions): void => {
+const assertOrigin = (clientId: string, { allowedOrigins, deniedOrigins = [] }: DocumentOption): void => {
   const { origin } = new URL(clientId)
-  if (deny.includes(origin) || allow?.includes(origin) === false) {
+  if (deniedOrigins.includes(origin) || allowedOrigins?.includes(origin) === false) {
     throw unusable(clientId, 'this server does not accept metadata documents of this origin')
   }
 }
@@ -53,7 +53,7 @@ class DocumentError extends Error {
 /** @throws DocumentError */
 const fetchDocument = async (
   server: AuthorizationServer,
-  { policy }: MetadataDocumentOptions,
+  { allow }: DocumentOption,
   clientId: string,
   address: string | undefined,
 ): Promise<ReadDocument> => {
@@ -67,10 +67,10 @@ const fetchDocument = async (
       body,
     })
     const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
-    const metadata = await describedClient(server, document, request, policy)
+    const metadata = await describedClient(server, document, request, allow)
     return { metadata, lifetime: documentLifetime(headers['cache-control'], headers.age) }
   } catch (error) {
-    // Anything else is a fault of this server, or of the host's policy.
+    // Anything else is a fault of this server, or of the host's function.
     if (!(error instanceof OAuthError || error instanceof OutboundError)) throw error
     throw new DocumentError(error, isDocumentGone(error, status))
   }
@@ -121,7 +121,7 @@ const noteFailure = async (
  */
 const readDocument = async (
   server: AuthorizationServer,
-  documents: MetadataDocumentOptions,
+  documents: DocumentOption,
   clientId: string,
   { known, address }: { known: ClientRegistrationRecord | undefined; address?: string | undefined },
 ): Promise<void> => {
@@ -146,7 +146,7 @@ const readDocument = async (
 /** The client stays as it is until the document has been read again. */
 const readAgain = async (
   server: AuthorizationServer,
-  documents: MetadataDocumentOptions,
+  documents: DocumentOption,
   known: ClientRegistrationRecord,
 ): Promise<void> => {
   const { clientId, readAt } = known
@@ -174,7 +174,7 @@ const readAgain = async (
  */
 export const ensureDocumentClient = async (
   server: AuthorizationServer,
-  documents: MetadataDocumentOptions,
+  documents: DocumentOption,
   clientId: string,
   { address }: { address?: string } = {},
 ): Promise<void> => {

@@ -4,9 +4,9 @@ import { bearerToken, withChallenge } from '../../http/presented-token.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { sendEmpty, sendJson } from '../../http/send.ts'
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
-import type { RegistrationOptions } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { callHost } from '../../users/host-function.ts'
+import type { RegistrationOption } from './option.ts'
 import {
   readRegistration,
   registerSelf,
@@ -23,7 +23,7 @@ const uriOf = ({ server }: Context, clientId: string): string =>
   `${server.issuer}/register/${encodeURIComponent(clientId)}`
 
 const isInitialToken = async (
-  { initialAccessToken: expected }: RegistrationOptions,
+  { initialAccessToken: expected }: RegistrationOption,
   token: string,
 ): Promise<boolean> => {
   if (typeof expected === 'function') {
@@ -33,7 +33,7 @@ const isInitialToken = async (
 }
 
 /** RFC 7591 §3: a token of the host's, if the host requires one. */
-const assertInitialToken = async ({ req }: Context, option: RegistrationOptions): Promise<void> => {
+const assertInitialToken = async ({ req }: Context, option: RegistrationOption): Promise<void> => {
   if (option.initialAccessToken === undefined) return
   if (await isInitialToken(option, bearerToken(req))) return
   throw new OAuthError('invalid_token', 'the initial access token is not valid')
@@ -41,7 +41,7 @@ const assertInitialToken = async ({ req }: Context, option: RegistrationOptions)
 
 /** Limits wrong tokens, and sends each error with its challenge (RFC 6750 §3). */
 const withToken = async <T>({ server, info }: Context, work: () => Promise<T>): Promise<T> => {
-  const throttle = server.throttle.of({ path: '/register' })
+  const throttle = server.throttle.of({ limit: 'register' })
   await throttle.assertOpen(info)
   try {
     return await work()
@@ -53,11 +53,11 @@ const withToken = async <T>({ server, info }: Context, work: () => Promise<T>): 
 }
 
 /** RFC 7591 §3: dynamic client registration. */
-export const registerEndpoint = (option: RegistrationOptions): Endpoint<Context> => ({
+export const registerEndpoint = (option: RegistrationOption): Endpoint<Context> => ({
   path: '/register',
   metadataName: 'registration_endpoint',
   cors: true,
-  limit: { failures: 30, seconds: 60 },
+  limit: 'register',
   methods: {
     async POST(context) {
       const { server, req, res, info } = context
@@ -73,7 +73,7 @@ export const registerEndpoint = (option: RegistrationOptions): Endpoint<Context>
 const clientIdOf = ({ req }: Context): string => String(req.params.client_id)
 
 /** RFC 7592 §2: a client reads, replaces or removes its own registration. */
-export const registrationEndpoint = (option: RegistrationOptions): Endpoint<Context> => ({
+export const registrationEndpoint = (option: RegistrationOption): Endpoint<Context> => ({
   path: '/register/:client_id',
   cors: true,
   methods: {

@@ -1,24 +1,15 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
+import type { Feature } from '../../feature.ts'
 import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
 import { clientRegistrations } from './migration.ts'
-import type { RegistrationOption } from './option.ts'
+import { option } from './option.ts'
 import { deleteClientRegistration, keepUsedClient } from './table.ts'
 import { removeUnusedClients } from './unused.ts'
 
-const activate = ({ registration: option, documents }: RegistrationOption): ActiveFeature => ({
-  ...(option && { api: [registerEndpoint(option), registrationEndpoint(option)] }),
-  ...(documents && {
-    refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
-    metadata: { client_id_metadata_document_supported: true },
-  }),
-})
-
 /** Clients that describe themselves: by dynamic registration (RFC 7591, RFC 7592), or by a metadata document. */
-export const registration: Feature<RegistrationOption> = {
+export const registration: Feature = {
   name: 'registration',
-  option: ({ features: { registration: option, clientMetadataDocuments: documents } }) =>
-    option || documents ? { registration: option, documents } : undefined,
+  option,
   migrations: new Map([['107_client_registrations', clientRegistrations]]),
   texts: {},
   userData: undefined,
@@ -32,5 +23,11 @@ export const registration: Feature<RegistrationOption> = {
   },
   expired: [removeUnusedClients],
   tools: undefined,
-  activate,
+  activate: ({ features: { registration: given, clientMetadataDocuments: documents } }) => ({
+    ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),
+    ...(documents && {
+      refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
+      metadata: { client_id_metadata_document_supported: true },
+    }),
+  }),
 }

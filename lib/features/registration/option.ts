@@ -1,7 +1,103 @@
-import type { MetadataDocumentOptions, RegistrationOptions } from '../../options/options.ts'
+import { limit } from '../../options/limits.ts'
+import type { FeatureOptions } from '../../options/options.ts'
+import { type Checked, callback, custom, explicit, feature } from '../../options/schema.ts'
+import { origins } from '../../options/server.ts'
+import type { ClientChanges, ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { isUnpredictable } from '../../protocol/entropy.ts'
 
-/** The checked options `features.registration` and `features.clientMetadataDocuments`; at least one of them is on. */
-export interface RegistrationOption {
-  readonly registration: RegistrationOptions | undefined
-  readonly documents: MetadataDocumentOptions | undefined
+/** How a client describes itself, and what it is. */
+export interface RegistrationRequest {
+  /** How the client describes itself: by dynamic registration, or by a metadata document. */
+  kind: 'registration' | 'document'
+  /** The URL of the metadata document, or the id of the client that changes its registration. */
+  clientId?: string
+  /** The IP address of the request; undefined when a document is read again in the background. */
+  address?: string
 }
+
+/**
+ * Decides about a client that describes itself. It gets the checked metadata. `false` refuses the client, changed
+ * metadata replaces what the client said, and anything else accepts it as it is. Only this function can add `scope` beyond
+ * the resources, `client_credentials`, or the members that are for the host.
+ */
+export type AllowClient = (
+  client: ClientMetadata,
+  request: RegistrationRequest,
+) => ClientChanges | boolean | undefined | Promise<ClientChanges | boolean | undefined>
+
+type InitialAccessToken = string | ((token: string) => boolean | Promise<boolean>)
+
+const minTokenLength = 32
+
+const isInitialToken = (token: unknown): token is InitialAccessToken =>
+  typeof token === 'function' ||
+  (typeof token === 'string' && token.length >= minTokenLength && isUnpredictable(token))
+
+// An environment variable that is not set would open registration to everyone.
+const initialAccessToken = explicit(
+  custom<InitialAccessToken>(
+    'a function, or a random string of at least 32 characters, such as that of `openssl rand -hex 32`',
+    (token) => (isInitialToken(token) ? token : undefined),
+  ),
+)
+
+const features = {
+  /**
+   * Dynamic client registration at `/register` (RFC 7591) and its management (RFC 7592), as MCP clients need it:
+   * docs/registration.md.
+   */
+  registration: feature({
+    /**
+     * Required of a client that registers: a random string, or a function that checks the token of the request.
+     * @default none: anyone can register a client
+     */
+    initialAccessToken,
+    /** Changes or refuses registrations. @default accepts all that are valid */
+    allow: callback<AllowClient>(),
+  }),
+  /**
+   * Clients whose `client_id` is the https URL of a document with their metadata, which Latchkey reads
+   * (draft-ietf-oauth-client-id-metadata-document): docs/registration.md.
+   */
+  clientMetadataDocuments: feature({
+    /** The only origins of documents, such as `'https://app.example.com'`. @default all */
+    allowedOrigins: origins,
+    /** Origins whose documents are refused. @default none */
+    deniedOrigins: origins,
+    /** Changes or refuses documents. @default accepts all that are valid */
+    allow: callback<AllowClient>(),
+  }),
+}
+
+const failures = {
+  /** Wrong tokens at `/register` from one address. */
+  register: limit(30, 60),
+}
+
+const quotas = {
+  /** Registrations and their changes from one address: docs/registration.md. */
+  registration: limit(60, 3600),
+  /** The same in a day. */
+  registrationDaily: limit(300, 86_400),
+  /** New metadata documents that requests from one address make the server read. */
+  document: limit(60, 3600),
+  /** New metadata documents read from one host. */
+  documentHost: limit(600, 3600),
+}
+
+type Features = typeof features
+type Failures = typeof failures
+type Quotas = typeof quotas
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+  interface FailureSchemas extends Failures {}
+  interface QuotaSchemas extends Quotas {}
+}
+
+/** The checked option `features.registration`. */
+export type RegistrationOption = NonNullable<Checked<Features['registration']>>
+/** The checked option `features.clientMetadataDocuments`. */
+export type DocumentOption = NonNullable<Checked<Features['clientMetadataDocuments']>>
+
+export const option: FeatureOptions = { features, failures, quotas }

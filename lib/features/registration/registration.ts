@@ -3,13 +3,13 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { type ClientCredentials, eraseClient, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
 import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
-import type { RegistrationOptions } from '../../options/options.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
 import { type Described, describedClient } from './description.ts'
+import type { RegistrationOption } from './option.ts'
 import { createClientRegistration, findClientRegistration } from './table.ts'
 import { makeRoom } from './unused.ts'
 
@@ -37,13 +37,13 @@ const takeQuota = ({ throttle }: AuthorizationServer, address: string): Promise<
  */
 export const registerSelf = async (
   server: AuthorizationServer,
-  { policy }: RegistrationOptions,
+  { allow }: RegistrationOption,
   input: Described,
   address: string,
 ): Promise<Registration> => {
   const { database, options, now: clock } = server
   await takeQuota(server, address)
-  const metadata = await describedClient(server, input, { kind: 'registration', address }, policy)
+  const metadata = await describedClient(server, input, { kind: 'registration', address }, allow)
   await makeRoom(server)
   const [clientId, token, now] = [randomUUID(), createSecret('registrationToken'), clock()]
   // The host decided that this client acts for itself, so no user has to use it.
@@ -124,7 +124,7 @@ const assertReplaces = (client: Client, input: Described): void => {
  */
 export const replaceRegistration = async (
   server: AuthorizationServer,
-  { policy }: RegistrationOptions,
+  { allow }: RegistrationOption,
   clientId: string,
   { token, input, address }: { token: string; input: Described; address: string },
 ): Promise<Registration> => {
@@ -133,7 +133,7 @@ export const replaceRegistration = async (
   await takeQuota(server, address)
   assertReplaces(client, input)
   const request = { kind: 'registration', clientId, address } as const
-  const metadata = await describedClient(server, input, request, policy)
+  const metadata = await describedClient(server, input, request, allow)
   const credentials = await transaction(database, async (tx) => {
     const existing = await findClient(tx, { clientId, now: now() })
     // The host has adopted or removed it meanwhile.

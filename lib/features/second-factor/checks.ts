@@ -8,9 +8,9 @@ const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g,
 
 /** Our own login page asks for a password only, unless the host says what else a user needs. */
 const secondFactorFindings = async ({ options, hostKnex }: StoredSubject): Promise<Finding[]> => {
-  const { login, users } = options
+  const { login, users, features } = options
   if (users === undefined || !isUserMapping(users)) return []
-  if (login.url !== undefined || login.secondFactor || login.totp) return []
+  if (login.url !== undefined || login.secondFactor || features.authenticatorApps) return []
   const columns = Object.keys(await hostKnex(users.table).columnInfo())
   const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
   return found.length === 0

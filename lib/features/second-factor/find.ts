@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
 import { authenticationCode } from '../../keys/secrets.ts'
-import type { SecondFactor } from '../../options/options.ts'
+import type { SecondFactor } from '../../options/login.ts'
 import { createReplay } from '../../repositories/replays.ts'
 import { deviceOf } from '../../sessions/device-cookie.ts'
 import { assertMethods } from '../../sessions/host-login.ts'
@@ -21,21 +21,21 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor =>
   typeof factor.verify === 'function'
 
 /**
- * The second factor that this user needs, by the option `login.secondFactor` or `login.totp`. Anything that is neither nothing nor a second
- * factor is an error, so that a mistake does not sign a user in.
+ * The second factor that this user needs, by the option `login.secondFactor` or `features.authenticatorApps`. Anything that is
+ * neither nothing nor a second factor is an error, so that a mistake does not sign a user in.
  *
  * @param acrValues the levels that the request asks for; empty if it asks for none
  * @returns undefined if the password is enough
  */
 export const findSecondFactor = async (
   context: Context,
-  { totp, ask }: SecondFactorOption,
+  { apps, ask }: SecondFactorOption,
   { subject, record }: User,
   acrValues: readonly string[],
 ): Promise<SecondFactor | undefined> => {
   const { server, req } = context
-  if (totp) return storedSecondFactor(context, totp, { subject })
-  const call = (): unknown => ask(record, req, { acrValues })
+  if (apps) return storedSecondFactor(context, apps, { subject })
+  const call = (): unknown => ask(record, { req, acrValues })
   const factor = (await callHost('login.secondFactor', call)) || undefined
   if (factor === undefined) return undefined
   if (!isSecondFactor(factor)) {
@@ -54,7 +54,7 @@ declare module '../../events/event.ts' {
     'second_factor.requested': LoginAttempt & { readonly subject: string }
     /** A code was wrong, or had been used before. */
     'second_factor.failed': LoginAttempt & { readonly subject: string }
-    /** A user has set up a second factor at Latchkey (`login.totp`). */
+    /** A user has set up a second factor at Latchkey (`features.authenticatorApps`). */
     'second_factor.added': { readonly subject: string }
     /** The second factor was removed, by the user or by `secondFactor.remove()`. */
     'second_factor.removed': { readonly subject: string }

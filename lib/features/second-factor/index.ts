@@ -5,7 +5,7 @@ import { codePage } from './code-page.ts'
 import { findSecondFactor } from './find.ts'
 import { pendingLogins, secondFactors } from './migration.ts'
 import './models.ts'
-import type { SecondFactorOption } from './option.ts'
+import { option, type SecondFactorOption } from './option.ts'
 import { beginSecondFactor } from './pending-login.ts'
 import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
 import { exportSecondFactor, removeSecondFactor } from './second-factors-table.ts'
@@ -15,7 +15,7 @@ import { texts } from './texts/index.ts'
 /** What you do with the second factors of your users. */
 export interface SecondFactorAdministration {
   /**
-   * Removes the second factor that Latchkey keeps for a user (`login.totp`), who has lost it with its recovery codes. Verify
+   * Removes the second factor that Latchkey keeps for a user (`features.authenticatorApps`), who has lost it with its recovery codes. Verify
    * the identity of the person first. It does not end logins.
    *
    * @param id the user's id, as `users` finds it
@@ -27,14 +27,14 @@ export interface SecondFactorAdministration {
 
 declare module '../../feature.ts' {
   interface HostApi {
-    /** Removes second factors of your users. It exists with the options `login.totp` and `login.secondFactor`. */
+    /** Removes second factors of your users. It exists with `features.authenticatorApps` and with `login.secondFactor`. */
     readonly secondFactor: SecondFactorAdministration
   }
 }
 
 const activate = (option: SecondFactorOption): ActiveFeature => ({
-  pages: option.totp ? [codePage(option), settingsPage(option.totp)] : [codePage(option)],
-  accountPages: option.totp ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
+  pages: option.apps ? [codePage(option), settingsPage(option.apps)] : [codePage(option)],
+  accountPages: option.apps ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
   signInSteps: [
     {
       isNeeded: async (context, user, acrValues) =>
@@ -55,10 +55,10 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
   }),
 })
 
-/** A code after the password: of the host (`login.secondFactor`), or of an authenticator app (`login.totp`). */
-export const secondFactor: Feature<SecondFactorOption> = {
+/** A code after the password: of the host (`login.secondFactor`), or of an authenticator app (`features.authenticatorApps`). */
+export const secondFactor: Feature = {
   name: 'second-factor',
-  option: ({ login: { totp, secondFactor: ask } }) => (totp ? { totp } : ask && { ask }),
+  option,
   migrations: new Map([
     ['102_second_factors', secondFactors],
     ['103_pending_logins', pendingLogins],
@@ -77,5 +77,6 @@ export const secondFactor: Feature<SecondFactorOption> = {
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
   checks: () => import('./checks.ts').then(({ checks }) => checks),
-  activate,
+  activate: ({ features: { authenticatorApps: apps }, login: { secondFactor: ask } }) =>
+    apps ? activate({ apps }) : ask && activate({ ask }),
 }

@@ -26,7 +26,7 @@ declare module '../../pages/page-models.ts' {
       /** The form for another user. */
       switchUrl: string
     }
-    /** Sets up and removes the second factor that Latchkey keeps (`login.totp`), and shows its recovery codes once. */
+    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. */
     'second-factor-settings': {
       /** Path the form posts to. The decision is `confirm`, `remove` or `saved`. */
       action: string

@@ -1,6 +1,50 @@
-import type { LoginOptions, TotpLoginOptions } from '../../options/options.ts'
+import { refuse } from '../../options/check.ts'
+import { limit } from '../../options/limits.ts'
+import type { FeatureOptions, Options } from '../../options/options.ts'
+import { assertLevel } from '../../options/resolve.ts'
+import { type Checked, feature, text } from '../../options/schema.ts'
 
-/** The checked options: the host decides about second factors, or Latchkey keeps them. */
+const features = {
+  /**
+   * Users set up an authenticator app (TOTP) under Connected apps, and the built-in page asks those who have for its code:
+   * docs/second-factor.md#authenticator-apps. Latchkey keeps the secrets, encrypted. Not together with `login.secondFactor`.
+   */
+  authenticatorApps: feature({
+    /** Authentication level of a login with a code: one of the option `acrValues`. @default none */
+    acr: text(),
+  }),
+}
+
+const quotas = {
+  /** Codes that are sent to one user as a second factor: docs/second-factor.md. */
+  secondFactorSend: limit(10, 3600),
+}
+
+type Features = typeof features
+type Quotas = typeof quotas
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+  interface QuotaSchemas extends Quotas {}
+}
+
+/** The checked option `features.authenticatorApps`. */
+export type AuthenticatorOption = NonNullable<Checked<Features['authenticatorApps']>>
+
+/** The host decides about second factors, or Latchkey keeps them. */
 export type SecondFactorOption =
-  | { readonly totp: TotpLoginOptions; readonly ask?: undefined }
-  | { readonly totp?: undefined; readonly ask: NonNullable<LoginOptions['secondFactor']> }
+  | { readonly apps: AuthenticatorOption; readonly ask?: undefined }
+  | { readonly apps?: undefined; readonly ask: NonNullable<Options['login']['secondFactor']> }
+
+const check = (options: Options): void => {
+  const { authenticatorApps } = options.features
+  if (authenticatorApps === undefined) return
+  if (options.login.url !== undefined || options.login.secondFactor !== undefined) {
+    refuse(
+      'features.authenticatorApps cannot be used with login.url or login.secondFactor, which ask for a second factor themselves',
+    )
+  }
+  assertLevel('features.authenticatorApps.acr', authenticatorApps.acr, options)
+}
+
+export const option: FeatureOptions = { features, quotas, check }

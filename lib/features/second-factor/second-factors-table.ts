@@ -165,7 +165,7 @@ export const removeSecondFactor = (db: Database, { subject }: { subject: string 
 
 declare module '../../account/user-records.ts' {
   interface UserExport {
-    /** The second factor that Latchkey keeps, if the user has one (`login.totp`). */
+    /** The second factor that Latchkey keeps, if the user has one (`features.authenticatorApps`). */
     readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   }
 }

@@ -4,13 +4,13 @@ import { accountPage, type SignedContext, type SignedInUser } from '../../endpoi
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { totpUri } from '../../keys/totp.ts'
-import type { TotpLoginOptions } from '../../options/options.ts'
 import type { PageModels } from '../../pages/page-models.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { ActiveLogin } from '../../sessions/login.ts'
 import type { Notice } from '../../sessions/notice.ts'
 import { checkCode } from './find.ts'
+import type { AuthenticatorOption } from './option.ts'
 import { qrCode } from './qr-code.ts'
 import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
 import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } from './stored-totp.ts'
@@ -40,7 +40,7 @@ const stateOf = async (
   const { database, options } = server
   const enrolment = await openEnrolment(server, { subject, sid })
   if (enrolment) {
-    const uri = totpUri(enrolment.secret, options.branding.name ?? 'Latchkey', user.username)
+    const uri = totpUri(enrolment.secret, options.pages.name, user.username)
     return { setUp: { qr: qrCode(uri), secret: readableSecret(enrolment.secret) } }
   }
   const record = await findSecondFactorRecord(database, { subject })
@@ -89,7 +89,7 @@ const confirm = async (
 /** Only who has the second factor, or a recovery code, removes it: an open session is not enough. */
 const remove = async (
   context: PageContext,
-  totp: TotpLoginOptions,
+  totp: AuthenticatorOption,
   { user }: ActiveLogin,
   code: string,
 ): Promise<Notice | undefined> => {
@@ -111,8 +111,8 @@ const typedCode = (form: Parameters): string | undefined => {
   return code === '' || code.length > maxCode ? undefined : code
 }
 
-/** The page where users set up and remove the second factor that Latchkey keeps (`login.totp`). */
-export const settingsPage = (totp: TotpLoginOptions): Endpoint<PageContext> => {
+/** The page where users set up and remove the second factor that Latchkey keeps (`features.authenticatorApps`). */
+export const settingsPage = (totp: AuthenticatorOption): Endpoint<PageContext> => {
   const act =
     (run: (context: PageContext, active: ActiveLogin, code: string) => Promise<Notice | undefined>) =>
     async (context: SignedContext<SignedInUser>, form: Parameters) => {

@@ -3,7 +3,8 @@ import type { Context } from '../../http/context.ts'
 import { openJwk, sealJwk } from '../../keys/sealed-jwk.ts'
 import { hashSecret, randomString } from '../../keys/secrets.ts'
 import { createTotpSecret, verifyTotp } from '../../keys/totp.ts'
-import type { SecondFactor, TotpLoginOptions } from '../../options/options.ts'
+import type { SecondFactor } from '../../options/login.ts'
+import type { AuthenticatorOption } from './option.ts'
 import {
   confirmSecondFactor,
   consumeRecoveryCode,
@@ -15,7 +16,7 @@ import {
   useTimeStep,
 } from './second-factors-table.ts'
 
-// The second factors that Latchkey keeps (option `login.totp`).
+// The second factors that Latchkey keeps (`features.authenticatorApps`).
 
 /** Seconds that a user has to confirm a new second factor. */
 const enrolmentLifetime = 3600
@@ -95,7 +96,7 @@ const useRecoveryCode = async (
 /** The second factor that a user has confirmed here, if any. */
 export const storedSecondFactor = async (
   context: Context,
-  { acr }: TotpLoginOptions,
+  { acr }: AuthenticatorOption,
   { subject }: { subject: string },
 ): Promise<SecondFactor | undefined> => {
   const { server } = context

@@ -1,7 +1,7 @@
 import { closest } from 'fastest-levenshtein'
 import { refuse } from '../../options/check.ts'
-import type { LocaleOptions } from '../../options/options.ts'
-import type { Options } from '../../options/resolve.ts'
+import type { Options } from '../../options/options.ts'
+import type { Pages } from '../../options/pages.ts'
 import { lookUpLanguage } from '../../protocol/languages.ts'
 import { ar } from './locales/ar.ts'
 import { de } from './locales/de.ts'
@@ -28,8 +28,9 @@ export interface Languages {
   nameOf(tag: string): string
 }
 
-type LanguageOptions = Pick<Options, 'defaultLocale' | 'locales' | 'scopes'> &
-  Partial<Pick<Options, 'logger'>>
+interface LanguageOptions extends Pick<Options, 'scopes'>, Partial<Pick<Options, 'logger'>> {
+  readonly pages: Pick<Pages, 'defaultLocale' | 'locales'>
+}
 
 const ofCore: Readonly<Record<string, Dictionary>> = { ar, de, en, es, fr, ja }
 
@@ -68,7 +69,7 @@ const isClaimText = (key: string): boolean => key.startsWith('claim.')
 const placeholdersOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
-const assertTexts = (english: Texts, where: string, texts: LocaleOptions['texts']): void => {
+const assertTexts = (english: Texts, where: string, texts: Texts): void => {
   const keys = Object.keys(english)
   for (const [key, text] of Object.entries(texts)) {
     const original = Object.entries(english).find(([name]) => name === key)?.[1]
@@ -100,7 +101,8 @@ const assertScopeLanguages = ({ scopes }: LanguageOptions, tags: readonly string
  * The enabled languages: those that the host names in `locales`, the default one, and the built-in ones in which every scope
  * has its texts, so that no page mixes two languages.
  */
-const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions): string[] => {
+const enabledTags = ({ pages, scopes, logger }: LanguageOptions): string[] => {
+  const { defaultLocale, locales } = pages
   const entries = Object.entries(scopes)
   const lacking = (tag: string): string[] =>
     entries.filter(([, scope]) => !Object.hasOwn(scope.locales ?? {}, tag)).map(([name]) => name)
@@ -110,7 +112,7 @@ const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions
     if (tag === defaultLocale || missing.length === 0) return true
     if (missing.length < entries.length) {
       logger?.warn(
-        `latchkey: the pages are not available in '${tag}', because these scopes have no texts in it: ${missing.join(', ')}; add the texts, or set locales: { '${tag}': true }`,
+        `latchkey: the pages are not available in '${tag}', because these scopes have no texts in it: ${missing.join(', ')}; add the texts, or set pages.locales: { '${tag}': true }`,
       )
     }
     return false
@@ -120,7 +122,7 @@ const enabledTags = ({ defaultLocale, locales, scopes, logger }: LanguageOptions
 
 /** Names the texts that a language of the host lacks: pages show them in another language. */
 const warnOfMissingTexts = (
-  { locales, logger }: LanguageOptions,
+  { pages: { locales }, logger }: LanguageOptions,
   english: Texts,
   tag: string,
   tags: readonly string[],
@@ -135,7 +137,7 @@ const warnOfMissingTexts = (
   if (missing.length === 0) return
   const some = missing.slice(0, 3).join(', ')
   logger?.warn(
-    `latchkey: locales['${tag}'] lacks ${missing.length} texts, such as ${some}; the pages show them in another language`,
+    `latchkey: pages.locales['${tag}'] lacks ${missing.length} texts, such as ${some}; the pages show them in another language`,
   )
 }
 
@@ -149,24 +151,24 @@ const warnOfMissingTexts = (
 export const createLanguages = (options: LanguageOptions, features: readonly Texted[] = []): Languages => {
   const ours = builtIn(features)
   const english = ours.en?.texts ?? en.texts
-  const { defaultLocale, locales } = options
+  const { defaultLocale, locales } = options.pages
   const hosts = Object.entries(locales)
   for (const [tag, locale] of hosts) {
-    if (typeof locale === 'object') assertTexts(english, `locales['${tag}'].texts`, locale.texts)
+    if (typeof locale === 'object') assertTexts(english, `pages.locales['${tag}'].texts`, locale.texts)
     else if (locale && !Object.hasOwn(ofCore, tag))
-      refuse(`locales['${tag}'] must have texts: it is not a built-in language`)
+      refuse(`pages.locales['${tag}'] must have texts: it is not a built-in language`)
   }
   const tags = enabledTags(options)
   if (!tags.includes(defaultLocale)) {
     refuse(
-      `defaultLocale must be one of ${tags.join(', ')}; for another language, add its texts in locales['${defaultLocale}']`,
+      `pages.defaultLocale must be one of ${tags.join(', ')}; for another language, add its texts in pages.locales['${defaultLocale}']`,
     )
   }
   assertScopeLanguages(options, tags)
 
   for (const tag of tags) warnOfMissingTexts(options, english, tag, tags)
 
-  const wordsOf = (tag: string): LocaleOptions['texts'] => {
+  const wordsOf = (tag: string): Texts => {
     const own = locales[tag]
     const original = Object.hasOwn(ours, tag) ? ours[tag]?.texts : undefined
     return { ...original, ...(typeof own === 'object' ? own.texts : {}) }

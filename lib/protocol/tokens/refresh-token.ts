@@ -18,7 +18,7 @@ export interface RefreshRules {
   /** Whether each use issues a new token; on unless the client is registered otherwise. */
   readonly rotation: boolean
   /** Seconds in which a used token returns its successor again. */
-  readonly refreshTokenGracePeriod: number
+  readonly refreshGracePeriod: number
   /** What the request proved; undefined for a confidential client, whose tokens its authentication protects (RFC 9449 §5). */
   readonly binding: TokenBinding | undefined
 }
@@ -71,12 +71,12 @@ export const assertRefreshable = (
 const repeatOrReuse = (
   token: RefreshToken,
   consumedAt: number,
-  { refreshTokenGracePeriod }: RefreshRules,
+  { refreshGracePeriod }: RefreshRules,
   now: number,
 ): Refresh => {
   const { successor } = token
   // The absolute difference, so that a clock that was set back does not extend the grace period.
-  const isInGracePeriod = Math.abs(now - consumedAt) < refreshTokenGracePeriod
+  const isInGracePeriod = Math.abs(now - consumedAt) < refreshGracePeriod
   return isInGracePeriod && successor !== null
     ? { outcome: 'repeat', token, successor }
     : { outcome: 'reuse', token }

@@ -25,7 +25,7 @@ export interface TokenExchange {
   readonly requestedType: ExchangedTokenType | undefined
 }
 
-/** RFC 8693 §2.2.2: also for a token that is not valid, and for what a policy refuses. */
+/** RFC 8693 §2.2.2: also for a token that is not valid, and for what the host refuses. */
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
 
 const tokenType = (parameters: Parameters, name: string): ExchangedTokenType | undefined => {

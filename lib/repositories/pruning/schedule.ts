@@ -1,5 +1,5 @@
 import type { Database } from '../../database/types.ts'
-import type { Logger } from '../../options/options.ts'
+import type { Logger } from '../../options/server.ts'
 import { removeSuccessors } from '../refresh-tokens.ts'
 import type { RemoveExpired } from './expired.ts'
 
@@ -31,7 +31,7 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
  *
  * @param now epoch seconds
  * @param expired how the expired rows of each table are removed
- * @param refreshTokenGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
+ * @param refreshGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
  * @param signal stops the work early
  * @param progress is called after each batch with the numbers of rows removed so far
  * @returns the number of rows removed, by table
@@ -41,13 +41,13 @@ export const removeExpiredRows = async (
   {
     now,
     expired,
-    refreshTokenGracePeriod,
+    refreshGracePeriod,
     signal,
     progress,
   }: {
     now: number
     expired: readonly RemoveExpired[]
-    refreshTokenGracePeriod: number
+    refreshGracePeriod: number
     signal?: AbortSignal
     progress?: (removed: ReadonlyMap<string, number>) => void
   },
@@ -64,7 +64,7 @@ export const removeExpiredRows = async (
     }
   }
   let begun = performance.now()
-  for await (const _ of removeSuccessors(database, { before: now - refreshTokenGracePeriod - grace })) {
+  for await (const _ of removeSuccessors(database, { before: now - refreshGracePeriod - grace })) {
     await wait(performance.now() - begun, signal)
     if (signal?.aborted) break
     begun = performance.now()
@@ -77,7 +77,7 @@ export interface PruningContext {
   readonly expired: readonly RemoveExpired[]
   readonly logger: Pick<Logger, 'error'>
   /** Seconds in which a refresh may be repeated. */
-  readonly refreshTokenGracePeriod: number
+  readonly refreshGracePeriod: number
   /** Ends the loop. */
   readonly signal: AbortSignal
   /** Epoch seconds. */
@@ -88,12 +88,12 @@ export interface PruningContext {
 
 /** Removes expired rows about every ten minutes until the signal is aborted. Logs the first of several failures. */
 export const keepPruning = async (context: PruningContext): Promise<void> => {
-  const { database, expired, logger, refreshTokenGracePeriod, signal } = context
+  const { database, expired, logger, refreshGracePeriod, signal } = context
   let isFailing = false
   const run = async (): Promise<void> => {
     try {
       await context.ready()
-      await removeExpiredRows(database, { now: context.now(), expired, refreshTokenGracePeriod, signal })
+      await removeExpiredRows(database, { now: context.now(), expired, refreshGracePeriod, signal })
       isFailing = false
     } catch (error) {
       if (!isFailing) logger.error('latchkey: expired rows could not be removed', error)

@@ -1,7 +1,8 @@
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { ActClaim } from '../protocol/tokens/token-context.ts'
+import { callback, feature, required } from './schema.ts'
 
-/** A token exchange, as the policy sees it. All tokens of the request are valid. */
+/** A token exchange, as the host's function `allow` sees it. All tokens of the request are valid. */
 export interface TokenExchangeRequest {
   /** The client that asks, by the names of RFC 7591. The subject token is its own, or is for its API. */
   readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
@@ -30,7 +31,7 @@ export interface TokenExchangeRequest {
   readonly resources: readonly string[]
 }
 
-/** What a policy allows. */
+/** What `allow` allows. */
 export interface TokenExchangeDecision {
   /** The scopes at most, also beyond those of the subject token. @default those of the subject token */
   readonly scopes?: readonly string[]
@@ -38,12 +39,15 @@ export interface TokenExchangeDecision {
   readonly impersonation?: boolean
 }
 
-/** Token exchange (RFC 8693). */
-export interface TokenExchangeOptions {
+export const tokenExchange = feature({
   /**
    * Decides which client may act for which user at which resource. Anything but `true` and an object refuses the request.
    */
-  policy(
-    request: TokenExchangeRequest,
-  ): TokenExchangeDecision | boolean | undefined | Promise<TokenExchangeDecision | boolean | undefined>
-}
+  allow: required(
+    callback<
+      (
+        request: TokenExchangeRequest,
+      ) => TokenExchangeDecision | boolean | undefined | Promise<TokenExchangeDecision | boolean | undefined>
+    >(),
+  ),
+})

@@ -1,0 +1,62 @@
+import { limit } from '../../options/limits.ts'
+import type { FeatureOptions } from '../../options/options.ts'
+import { type Checked, feature, seconds, text } from '../../options/schema.ts'
+
+const isShortUrl = (value: string): boolean =>
+  URL.canParse(value) && !/[?#@]/.test(value) && ['https:', 'http:'].includes(new URL(value).protocol)
+
+const features = {
+  /**
+   * Tokens for devices without a browser or a keyboard, such as TVs and command lines, which show a code that their user types at
+   * `/device` (RFC 8628): docs/device.md.
+   */
+  deviceAuthorization: feature({
+    /** The time that a user has to type the code, sign in and allow the device. */
+    lifetime: seconds(600, { min: 60, max: 3600 }),
+    /** The time that a device must wait between two polls. */
+    interval: seconds(5, { min: 1, max: 60 }),
+    /**
+     * A short URL that devices show instead of that of `/device`, such as `'https://example.com/tv'`. You redirect it there with its
+     * query. @default the URL of `/device`
+     */
+    verificationUri: text("a URL without a query, such as 'https://example.com/tv'", isShortUrl),
+  }),
+}
+
+const quarterHour = 900
+
+const failures = {
+  /**
+   * Codes typed at `/device` that no device waits with, from one IPv4 address or one IPv6 /64: docs/device.md#guessing. Within this
+   * limit and the next two anyone may try; a signed-in user also has `userCodeUser`.
+   */
+  userCodeAddress: limit(20, quarterHour),
+  /** The same from one IPv6 /48. */
+  userCodeNetwork: limit(200, quarterHour),
+  /** The same from all addresses. */
+  userCodeTotal: limit(1000, 3600),
+  /** The same of one signed-in user. */
+  userCodeUser: limit(10, quarterHour),
+  /** Failed client authentication at `/device_authorization`, for one client from one address. */
+  deviceAuthorization: limit(30, 60),
+}
+
+const quotas = {
+  /** Requests at `/device_authorization` from one address. */
+  deviceCode: limit(100, 3600),
+}
+
+type Features = typeof features
+type Failures = typeof failures
+type Quotas = typeof quotas
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+  interface FailureSchemas extends Failures {}
+  interface QuotaSchemas extends Quotas {}
+}
+
+/** The checked option. */
+export type DeviceOption = NonNullable<Checked<Features['deviceAuthorization']>>
+
+export const option: FeatureOptions = { features, failures, quotas }

@@ -1,0 +1,43 @@
+import { type Checked, object, seconds } from './schema.ts'
+
+const day = 86_400
+
+export const lifetimes = object({
+  /** An authorization code. */
+  code: seconds(60),
+  /** A pushed request that no browser has opened (RFC 9126 §2.2): docs/clients.md#pushed-requests. */
+  // FAPI 2.0 allows less than 600.
+  pushedRequest: seconds(60, { max: 600 }),
+  /** An opaque access token: 1 hour. */
+  accessToken: seconds(3600),
+  /** A JWT access token, which nothing can end earlier at an API that only checks the signature: 10 minutes. */
+  jwtAccessToken: seconds(600),
+  /** An ID token: 1 hour. */
+  idToken: seconds(3600),
+  /** A refresh token that is not used: 30 days. */
+  refreshTokenIdle: seconds(30 * day),
+  /** All refresh tokens of one authorization, counted from the user's consent: 1 year. */
+  refreshTokenAbsolute: seconds(365 * day),
+  /**
+   * The time in which a client may repeat a refresh and gets the same new refresh token, which helps clients that lost a response.
+   * With 0 a lost response signs the user out.
+   */
+  refreshGracePeriod: seconds(10, { min: 0 }),
+  /** A login in Latchkey's own session without activity: 30 minutes. */
+  sessionIdle: seconds(1800),
+  /** Any login, regardless of activity: 12 hours. */
+  sessionAbsolute: seconds(12 * 3600),
+  /** A client that registered itself and that no user has allowed anything: 30 days. See docs/registration.md#limits. */
+  unusedClient: seconds(30 * day),
+  /** An event in the database, with `features.storedEvents`: 90 days. */
+  event: seconds(90 * day),
+  /** A signing key, until its successor is created: 90 days. */
+  signingKey: seconds(90 * day),
+  /**
+   * The time between publishing a signing key and signing with it: 1 day. It must exceed the time for which clients cache keys.
+   */
+  signingKeyLead: seconds(day),
+})
+
+/** Lifetimes in seconds. */
+export type Lifetimes = Checked<typeof lifetimes>

@@ -1,0 +1,125 @@
+import {
+  type Checked,
+  custom,
+  either,
+  number,
+  object,
+  oneOf,
+  required,
+  type Schema,
+  type Shape,
+  withDefault,
+} from './schema.ts'
+
+/** A number of failures or uses in a period of time. */
+export interface Limit {
+  /** How many are allowed. */
+  readonly max: number
+  /** The period in which they count. */
+  readonly seconds: number
+}
+
+const numbers = object(
+  { max: required(number()), seconds: required(number({}, ' of seconds')) },
+  'false or { max, seconds }',
+)
+
+/** A limit with its default; false turns it off. */
+export const limit = (max: number, seconds: number): Schema<Limit | false, Limit | false> =>
+  withDefault(
+    { max, seconds },
+    either<false, false | undefined, Limit, Limit>(
+      oneOf(false),
+      (value) => value === false,
+      numbers,
+      numbers.what,
+    ),
+  )
+
+const quarterHour = 900
+const day = 86_400
+
+/** The limits of the core that count failures. Features add theirs. */
+export const failures = {
+  /**
+   * Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour.
+   */
+  loginAccountAddress: limit(5, quarterHour),
+  /** Wrong passwords from one IPv4 address or one IPv6 /64. */
+  loginAddress: limit(20, quarterHour),
+  /** Wrong passwords from one IPv6 /48, which one subscriber may have whole. */
+  loginNetwork: limit(200, quarterHour),
+  /** Wrong passwords for one account from all addresses. */
+  loginAccount: limit(50, day),
+  /** Failed client authentication at `/token`, for one client from one address. */
+  token: limit(30, 60),
+  /** The same at `/introspect`. */
+  introspect: limit(60, 60),
+  /** The same at `/revoke`. */
+  revoke: limit(60, 60),
+  /** Invalid tokens at `/userinfo` from one address. A valid token always passes. */
+  userinfo: limit(60, 60),
+}
+
+/** A client of the package `redis` (version 4 or later) or `ioredis`. */
+export interface RedisClient {
+  /** Runs a script, as `redis` and `ioredis` do. */
+  eval(...parameters: never[]): unknown
+}
+
+/** Where limits are counted. */
+export type LimitStore = 'database' | 'memory' | RedisClient
+
+const isStore = (value: unknown): value is LimitStore =>
+  value === 'database' || value === 'memory' || typeof Reflect.get(Object(value), 'eval') === 'function'
+
+/**
+ * The option `limits`.
+ *
+ * @param failures limits that count failures, by name
+ * @param quotas limits that count every use, by name
+ */
+export const limitsOf = <Failures extends Shape<Failures>, Quotas extends Shape<Quotas>>(
+  failures: Failures,
+  quotas: Quotas,
+) => {
+  const members = object(
+    {
+      /** Limits on failed attempts. */
+      failures: object(failures),
+      /** Limits on uses that cost the server something: each counts, also a successful one. */
+      quotas: object(quotas),
+      /**
+       * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
+       * end; those with `offline_access` are counted apart. Latchkey checks this now and then, so there can be a third more for a
+       * while.
+       */
+      authorizationsPerClient: withDefault(
+        100,
+        custom<number | false>('false or a whole number, at least 1', (value) =>
+          value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
+            ? (value as number | false)
+            : undefined,
+        ),
+      ),
+      /**
+       * Where failed logins and quotas are counted: in the database or in Redis for all processes together, or in the memory of
+       * each process. Failed client authentication is always counted in memory; 256-bit secrets do not justify a query.
+       */
+      store: withDefault(
+        'database',
+        custom<LimitStore>("'database', 'memory' or a client of redis or ioredis", (value) =>
+          isStore(value) ? value : undefined,
+        ),
+      ),
+    },
+    'false or an object',
+  )
+  const none = (shape: object): object => Object.fromEntries(Object.keys(shape).map((name) => [name, false]))
+  const off: Schema<false, Checked<typeof members>> = {
+    what: 'false',
+    check: (_value, path) =>
+      members.check({ failures: none(failures), quotas: none(quotas), authorizationsPerClient: false }, path),
+  }
+  return either(off, (value) => value === false, members, members.what)
+}

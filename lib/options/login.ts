@@ -1,0 +1,117 @@
+import type { Request, Response } from 'express'
+import { hostLink } from '../protocol/links.ts'
+import { type Picture, picture } from './pages.ts'
+import { type Checked, callback, list, object, oneOf, required, text, withDefault } from './schema.ts'
+import type { HostUser } from './users.ts'
+
+type Answer<Value> = Value | Promise<Value>
+type Falsy = undefined | null | false | '' | 0
+
+/** The host's own login, as `login.current` returns it. */
+export interface HostLogin {
+  /** The user's id, as `users` finds it. */
+  subject: string | number
+  /**
+   * When the user last authenticated, in epoch seconds. Return it if clients ask for a recent login (`max_age`,
+   * `prompt=login`): without it Latchkey cannot see that a user authenticated again.
+   * @default the time at which Latchkey first saw this login
+   */
+  authTime?: number
+  /** Authentication methods (RFC 8176). @default ['pwd'] */
+  amr?: readonly string[]
+  /** Authentication level: one of the option `acrValues`. @default none */
+  acr?: string
+}
+
+/** A second factor that our page asks for after the password: a code. */
+export interface SecondFactor {
+  /** The page asks for a code. */
+  kind: 'code'
+  /**
+   * Whether this is the right code. Spaces are removed before. Latchkey limits the tries, and accepts no code of a user twice
+   * within an hour.
+   */
+  verify(code: string): boolean | Promise<boolean>
+  /**
+   * Sends a code to the user, when the page appears first and when the user asks for another one.
+   * @default none: the user has the codes, as in an authenticator app
+   */
+  send?(): unknown
+  /** Whether `verify` also accepts recovery codes, which may have letters. The page then offers a field for them. @default false */
+  recoveryCodes?: boolean
+  /** Authentication methods of the login (RFC 8176). @default ['pwd', 'otp', 'mfa'] */
+  amr?: readonly string[]
+  /** Authentication level of the login: one of the option `acrValues`. @default none */
+  acr?: string
+}
+
+/** What the request that a user signs in for asks of the login. */
+export interface SecondFactorRequest {
+  readonly req: Request
+  /** The login needs one of these levels; empty if the request names none. */
+  readonly acrValues: readonly string[]
+}
+
+/** A login on the built-in page. */
+export interface NewLogin {
+  readonly req: Request
+  readonly res: Response
+  /** Authentication methods (RFC 8176). */
+  readonly amr: readonly string[]
+  /** Authentication level; undefined if it has none. */
+  readonly acr?: string | undefined
+}
+
+const provider = object(
+  {
+    /** The name on the button: "Continue with …". */
+    name: required(text("a name, such as 'Google'", (value) => value.trim() !== '')),
+    /** Your URL that starts it. It sends the browser back to the URL in `return_to`, signed in to your app. */
+    url: required(
+      text(
+        "your page that starts this way to sign in: a path such as '/auth/google' or an https URL",
+        (value) => hostLink(value) !== undefined,
+      ),
+    ),
+    /** A square picture, shown 20 px high, given as `pages.logo` is. @default none */
+    icon: picture,
+  },
+  'an object with name, url and icon',
+)
+
+export const login = object({
+  /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
+  url: text(),
+  /** What users type as their name on the built-in page: it decides the label, the error and the keyboard of phones. */
+  identifier: withDefault('either', oneOf('email', 'username', 'either')),
+  /** Other ways to sign in, as buttons above the form of the built-in page. They require `current`. @default none */
+  providers: list(provider, { what: 'a list of { name, url, icon }' }),
+  /** Returns the user who is logged in to your app, or a falsy value. Required with `url`: docs/users.md#your-own-login-page. @default none */
+  current: callback<(asked: { readonly req: Request }) => Answer<HostLogin | Falsy>>(),
+  /**
+   * Logs the user in to your app after a login on the built-in page: in its session, or with a cookie of its own. It must not
+   * answer the request. `amr` and `acr` say how the user has authenticated. @default none
+   */
+  remember: callback<(user: HostUser, login: NewLogin) => Answer<void>>(),
+  /**
+   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. Only needed if
+   * the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.
+   * @default none: the page says that the user is still signed in to the app
+   */
+  forget: callback<(asked: { readonly req: Request; readonly res: Response }) => Answer<void>>(),
+  /**
+   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need
+   * none: docs/second-factor.md. There is no login before its code is right. It runs again for each code.
+   * @default none: the password is enough
+   */
+  secondFactor: callback<(user: HostUser, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
+  /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
+  acr: text(),
+})
+
+/** Another way to sign in, which the host offers: a social network, or a company's own login. */
+export type LoginProvider = Checked<typeof provider>
+
+/** The pictures on the buttons of `login.providers`. */
+export const providerIcons = ({ providers = [] }: Checked<typeof login>): Picture[] =>
+  providers.flatMap(({ icon }) => icon ?? [])

@@ -1,0 +1,141 @@
+import { statSync } from 'node:fs'
+import { extname } from 'node:path'
+import { helpLink, hostLink, ownPathOf } from '../protocol/links.ts'
+import { refuse } from './check.ts'
+import {
+  type Checked,
+  custom,
+  either,
+  flag,
+  isRecord,
+  object,
+  oneOf,
+  record,
+  required,
+  type Schema,
+  text,
+  withDefault,
+} from './schema.ts'
+
+/** The media types of pictures that Latchkey serves, by file name extension. */
+export const pictureTypes: Readonly<Record<string, string>> = {
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.webp': 'image/webp',
+  '.jpg': 'image/jpeg',
+  '.jpeg': 'image/jpeg',
+  '.gif': 'image/gif',
+  '.ico': 'image/x-icon',
+}
+
+/**
+ * A picture of the host: a path on its own origin, such as `'/logo.svg'`, or a file, which Latchkey serves itself:
+ * `new URL('./logo.svg', import.meta.url)`. SVG, PNG, WebP, JPEG, GIF or ICO.
+ */
+export type Picture = string | URL
+
+const checkedFile = (file: URL, path: string): URL => {
+  const extensions = Object.keys(pictureTypes)
+  if (file.protocol !== 'file:' || !extensions.includes(extname(file.pathname).toLowerCase())) {
+    refuse(`${path} must be a file: URL that ends with ${extensions.join(', ')}`)
+  }
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) refuse(`${path}: the file ${file} does not exist`)
+  return file
+}
+
+const whatPicture =
+  "a path on your own origin such as '/logo.svg', or a file such as new URL('./logo.svg', import.meta.url): the pages load nothing from other origins"
+
+export const picture = custom<Picture>(whatPicture, (value, path) => {
+  if (value instanceof URL) return checkedFile(value, path)
+  if (typeof value !== 'string') return undefined
+  if (value.startsWith('file:') && URL.canParse(value)) return checkedFile(new URL(value), path)
+  return ownPathOf(value) === undefined ? undefined : value
+})
+
+const logoPair = object({
+  /** The logo on light pages. @default the initial of the name */
+  light: picture,
+  /** The logo on dark pages. @default the initial of the name */
+  dark: picture,
+})
+
+const link = (example: string): Schema<string, string | undefined> =>
+  text(`a path such as '${example}' or an https URL`, (value) => hostLink(value) !== undefined)
+
+/** A language tag in canonical form (BCP 47, RFC 5646 §4.5), such as `de` or `pt-BR`. */
+export const languageTag = (tag: string, path: string): string => {
+  let canonical: string | undefined
+  try {
+    canonical = Intl.getCanonicalLocales(tag)[0]
+  } catch {
+    return refuse(`${path}: '${tag}' is not a language tag, such as 'de' or 'pt-BR'`)
+  }
+  return canonical === tag ? tag : refuse(`${path}: '${tag}' must be written as '${canonical}'`)
+}
+
+const locale = object({
+  /** Text direction. @default the direction of the language's script */
+  direction: oneOf('ltr', 'rtl'),
+  /** Texts by key. A missing text comes from the built-in language, then from `defaultLocale`. */
+  texts: required(record(text('a string', () => true))),
+})
+
+export const pages = object({
+  /** The name of your product. */
+  name: withDefault('Latchkey', text()),
+  /**
+   * The logo: a path on your own origin, or a file that Latchkey serves: `new URL('./logo.svg', import.meta.url)`. `{ light, dark }`
+   * has one for light and one for dark pages. It is shown 32 px high and at most 160 px wide. @default the initial of the name
+   */
+  logo: either(picture, (value) => !isRecord(value) || value instanceof URL, logoPair, whatPicture),
+  /** The logo contains the name, so that the pages do not print it beside the logo. */
+  logoHasName: flag(false),
+  /**
+   * The product's colour, for buttons and links. If it lacks contrast on light or dark pages, the nearest readable lightness is
+   * used there: docs/pages.md#colours. @default `'#2b54c4'`, and a lighter blue on dark pages
+   */
+  accent: text("a colour as #rgb or #rrggbb, such as '#2f6b4f'", (value) =>
+    /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(value),
+  ),
+  /** Your home page, where a page leads that has no other way on. @default none */
+  home: link('/'),
+  /** Links that the pages show. */
+  links: object({
+    /** Where users set a new password. It gets `return_to` and `login_hint`: docs/pages.md#the-way-back. @default none */
+    forgotPassword: link('/forgot'),
+    /** Where users create an account. It gets `return_to`: docs/pages.md#the-way-back. @default none */
+    signUp: link('/join'),
+    /** Your help page. @default none */
+    help: text(
+      "a path such as '/help', a mailto: address or an https URL",
+      (value) => helpLink(value) !== undefined,
+    ),
+    /** Your privacy policy. @default none */
+    privacy: link('/privacy'),
+    /** Your terms of service. @default none */
+    terms: link('/terms'),
+  }),
+  /** A folder with templates and styles that replace the built-in ones of the same name: docs/pages.md#templates. @default none */
+  views: text('an existing folder of templates', (value) =>
+    Boolean(statSync(value, { throwIfNoEntry: false })?.isDirectory()),
+  ),
+  /** The language of a page if the browser and the client ask for none that is enabled. */
+  defaultLocale: withDefault(
+    'en',
+    custom<string>("a language tag, such as 'de'", (value, path) =>
+      typeof value === 'string' ? languageTag(value, path) : undefined,
+    ),
+  ),
+  /**
+   * Languages by language tag (BCP 47): new ones, changed texts, or true and false to turn a built-in one on and off:
+   * docs/pages.md#languages. @default those of ar, de, en, es, fr and ja in which all `scopes` have texts, and `defaultLocale`
+   */
+  locales: record(
+    either(oneOf(true, false), (value) => typeof value === 'boolean', locale),
+    languageTag,
+  ),
+})
+
+/** The product's name and look on the pages. */
+export type Pages = Checked<typeof pages>

@@ -1,0 +1,133 @@
+import type { Knex } from 'knex'
+import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
+import { refuse } from './check.ts'
+import { custom, flag, isRecord, list, object, type Schema, text, withDefault } from './schema.ts'
+
+const checkedIssuer = (issuer: unknown, path: string): string | undefined => {
+  if (typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined
+  const url = new URL(issuer)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
+    refuse(`${path} must use https, except on localhost, 127.0.0.1 and [::1]`)
+  }
+  if (url.search !== '' || url.hash !== '' || issuer.includes('?') || issuer.includes('#')) {
+    refuse(`${path} must have neither query nor fragment`)
+  }
+  if (url.username !== '' || url.password !== '') refuse(`${path} must not contain credentials`)
+  if (issuer.endsWith('/')) {
+    const end = [...issuer].findLastIndex((character) => character !== '/')
+    refuse(`${path} must not end with a slash; write ${issuer.slice(0, end + 1)}`)
+  }
+  const normal = url.href.replace(/\/$/, '')
+  if (normal !== issuer) refuse(`${path} must be written as ${normal}`)
+  return issuer
+}
+
+export const issuer = custom<string>('an absolute URL', checkedIssuer)
+
+const secret = text(
+  'a string of at least 32 bytes; generate one with `openssl rand -base64 32`',
+  (value) => Buffer.byteLength(value) >= 32,
+)
+
+/** Secrets, of which those that are not set are left out. */
+export const secrets = custom<readonly (string | undefined)[], readonly [string, ...string[]]>(
+  'a list, newest first',
+  (values, path) => {
+    if (!Array.isArray(values)) return undefined
+    const [newest, ...older] = values
+      .filter((value) => value !== undefined && value !== '')
+      .map((value, place) => secret.check(value, `${path}[${place}]`) ?? '')
+    if (newest !== undefined) return [newest, ...older]
+    return refuse(
+      `${path} is empty: is the environment variable set? Generate a secret with \`openssl rand -base64 32\``,
+    )
+  },
+)
+
+/** The part of `console` that Latchkey uses. */
+export interface Logger {
+  /** What happened in normal operation. */
+  info(message: string, ...details: unknown[]): void
+  /** What an operator should look at. */
+  warn(message: string, ...details: unknown[]): void
+  /** A failure, with its cause. */
+  error(message: string, ...details: unknown[]): void
+}
+
+const isLogger = (value: unknown): value is Logger =>
+  ['info', 'warn', 'error'].every((name) => typeof Reflect.get(Object(value), name) === 'function')
+
+export const logger = withDefault<Logger, Logger | undefined>(
+  console,
+  custom<Logger>('an object with the functions info, warn and error', (value) =>
+    isLogger(value) ? value : undefined,
+  ),
+)
+
+export const origins = list(
+  text(
+    "an origin, such as 'https://app.example.com'",
+    (value) => URL.canParse(value) && new URL(value).origin === value,
+  ),
+  { what: 'a list of origins' },
+)
+
+export const outbound = object({
+  /**
+   * Origins that may use http or a private address, for tests and internal networks. Requests to any other origin, such as for
+   * clients' keys and logout notices, use https and public addresses.
+   */
+  allow: withDefault([], origins),
+})
+
+const knex = custom<Knex | Knex.Config>('a Knex instance or configuration', (value) =>
+  typeof value === 'function' || isRecord(value) ? (value as Knex | Knex.Config) : undefined,
+)
+
+/** The prefix of table names. */
+export const tablePrefix = withDefault(
+  'oauth_',
+  text('at most 20 characters of a–z, 0–9 and _', (value) => /^[a-z0-9_]{0,20}$/.test(value)),
+)
+
+const settings = object(
+  {
+    /**
+     * Your Knex instance, which you close yourself, or a Knex configuration, which Latchkey opens and closes. Required in
+     * production.
+     * @default SQLite in `./latchkey.sqlite`, in development
+     */
+    knex,
+    /** The prefix of every table name. */
+    tablePrefix,
+    /**
+     * Prepares statements on the database server. Set it to false behind a pooler that changes connections between
+     * transactions, such as PgBouncer in transaction mode: docs/production.md#poolers.
+     */
+    preparedStatements: flag(true),
+    /**
+     * Removes expired rows in small batches, about every ten minutes: docs/production.md#expired-rows. Set it to false if you
+     * run `latchkey prune` on a schedule.
+     */
+    prune: flag(true),
+  },
+  'a Knex instance or configuration, or an object with knex',
+)
+
+const isKnex = (value: unknown): boolean =>
+  typeof value === 'function' ||
+  (isRecord(value) && ['client', 'dialect', 'connection'].some((name) => name in value))
+
+/** The database alone, or in an object with how it is used. */
+export const database: Schema<
+  Knex | Knex.Config | NonNullable<typeof settings.given>,
+  ReturnType<typeof settings.check>
+> = {
+  ...settings,
+  check: (value, path) => {
+    if (!isKnex(value)) return settings.check(value, path)
+    const misplaced = isRecord(value) && Object.keys(settings.members).find((name) => name in value)
+    if (misplaced) refuse(`${path}.${misplaced} must stand beside knex: ${path}: { knex: {…}, ${misplaced} }`)
+    return settings.check({ knex: value }, path)
+  },
+}

@@ -1,0 +1,241 @@
+/** Writes docs/options.json and the tables of docs/options.md from the schema of the options and its comments. */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parse } from '@babel/parser'
+import type { Comment, Node, ObjectExpression } from '@babel/types'
+import { featureOptions } from '../lib/features/index.ts'
+import { optionTree } from '../lib/options/options.ts'
+import type { Schema } from '../lib/options/schema.ts'
+
+const root = resolve(import.meta.dirname, '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+/** One option, as docs/options.json has it. */
+export interface OptionDoc {
+  /** Such as `lifetimes.code`; `*` is a name that the host chooses, `[]` each item of a list. */
+  readonly path: string
+  /** What follows "must be". */
+  readonly must: string
+  readonly required?: true
+  readonly default?: string
+  /** The least and the most of a number. */
+  readonly range?: Schema['range']
+  readonly description: string
+}
+
+// The comments: a tree beside the tree of schemas. Constants are found by their names, first in the same file.
+
+interface Comments {
+  readonly text: string
+  readonly node?: Node | undefined
+  readonly file: string
+}
+
+type Constants = ReadonlyMap<string, Node>
+
+const walk = (node: unknown, visit: (node: Node) => void): void => {
+  if (typeof node !== 'object' || node === null) return
+  if ('type' in node && typeof node.type === 'string') visit(node as Node)
+  for (const [name, child] of Object.entries(node))
+    if (name !== 'loc' && !name.endsWith('Comments')) walk(child, visit)
+}
+
+/** The constants of a file, those of its functions included. */
+const constantsOf = (file: string): Constants => {
+  const constants = new Map<string, Node>()
+  walk(parse(read(file), { sourceType: 'module', plugins: ['typescript'] }).program, (node) => {
+    if (node.type !== 'VariableDeclarator' || node.id.type !== 'Identifier' || !node.init) return
+    if (!constants.has(node.id.name)) constants.set(node.id.name, node.init)
+  })
+  return constants
+}
+
+const isExported = (file: string, name: string): boolean =>
+  new RegExp(`^export const ${name}\\b`, 'm').test(read(file))
+
+const core = readdirSync(join(root, 'lib/options')).map((name) => `lib/options/${name}`)
+const ofFeatures = readdirSync(join(root, 'lib/features'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `lib/features/${name}/option.ts`)
+const sources = new Map([...core, ...ofFeatures].map((file) => [file, constantsOf(file)]))
+
+const textOf = (comments: readonly Comment[] | null | undefined): string =>
+  (comments ?? [])
+    .filter(({ value }) => value.startsWith('*'))
+    .slice(-1)
+    .map(({ value }) =>
+      value
+        .replace(/^\*/, '')
+        .replaceAll(/^\s*\* ?/gm, '')
+        .replaceAll(/\s+/g, ' ')
+        .trim(),
+    )
+    .join('')
+
+const constant = (name: string, file: string): Omit<Comments, 'text'> | undefined => {
+  for (const each of [file, ...core]) {
+    const node = sources.get(each)?.get(name)
+    if (node && (each === file || isExported(each, name))) return { node, file: each }
+  }
+  return undefined
+}
+
+const ofObject = ({ properties }: ObjectExpression, file: string): [string, Comments][] =>
+  properties.flatMap((property): [string, Comments][] => {
+    if (property.type === 'SpreadElement') return membersOf(property.argument, file)
+    if (property.type !== 'ObjectProperty' || property.key.type !== 'Identifier') return []
+    return [[property.key.name, { text: textOf(property.leadingComments), node: property.value, file }]]
+  })
+
+/** The members of what a function returns. */
+const returnedBy = (node: Node | null | undefined, file: string): [string, Comments][] => {
+  if (node?.type !== 'ArrowFunctionExpression') return []
+  if (node.body.type !== 'BlockStatement') return membersOf(node.body, file)
+  return node.body.body.flatMap((each) =>
+    each.type === 'ReturnStatement' ? membersOf(each.argument, file) : [],
+  )
+}
+
+/** The members that an expression has, whatever functions it goes through. */
+const membersOf = (node: Node | null | undefined, file: string): [string, Comments][] => {
+  if (node?.type === 'ObjectExpression') return ofObject(node, file)
+  if (node?.type === 'CallExpression') {
+    const called = node.callee.type === 'Identifier' ? constant(node.callee.name, file) : undefined
+    const isHelper = called?.file === 'lib/options/schema.ts'
+    return [
+      ...node.arguments.flatMap((argument) => membersOf(argument, file)),
+      ...(called && !isHelper ? returnedBy(called.node, called.file) : []),
+    ]
+  }
+  const found = node?.type === 'Identifier' ? constant(node.name, file) : undefined
+  return found ? membersOf(found.node, found.file) : []
+}
+
+const added = (name: 'features' | 'failures' | 'quotas'): [string, Comments][] =>
+  ofFeatures.flatMap((file) => membersOf(sources.get(file)?.get(name), file))
+
+const links = /\bdocs\/([\w-]+)\.md(#[\w-]+)?/g
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+
+/** The heading that a link leads to. */
+const headingOf = (page: string, anchor?: string): string => {
+  const headings = [...read(`docs/${page}.md`).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
+  const found = anchor === undefined ? headings[0] : headings.find((each) => `#${anchorOf(each)}` === anchor)
+  if (found === undefined) throw new Error(`docs/${page}.md has no ${anchor}`)
+  return found
+}
+
+const words = (value: unknown): string => {
+  if (value === console) return '`console`'
+  if (Array.isArray(value)) return `\`[${value.map((each) => `'${each}'`).join(', ')}]\``
+  if (typeof value !== 'object' || value === null)
+    return `\`${typeof value === 'string' ? `'${value}'` : String(value)}\``
+  const inside = Object.entries(value).map(([name, each]) => `${name}: ${each}`)
+  return inside.length === 0 ? '`{}`' : `\`{ ${inside.join(', ')} }\``
+}
+
+/** Every option below a schema. */
+const docsOf = (path: string, schema: Schema, comments: Comments): OptionDoc[] => {
+  const [description = '', said] = comments.text.split(/\s*@default /)
+  const given = said ?? (schema.default === undefined ? undefined : words(schema.default))
+  const own: OptionDoc = {
+    path,
+    must: schema.what,
+    ...(schema.isRequired && { required: true as const }),
+    ...(given !== undefined && { default: given }),
+    ...(schema.range && { range: schema.range }),
+    description,
+  }
+  const inner = schema.of
+    ? docsOf(
+        `${path}${Array.isArray(schema.default) || schema.what.startsWith('a list') ? '[]' : '.*'}`,
+        schema.of,
+        {
+          ...comments,
+          text: '',
+        },
+      ).slice(1)
+    : membersIn(path, schema, comments)
+  return [own, ...inner]
+}
+
+const membersIn = (path: string, schema: Schema, { node, file }: Comments): OptionDoc[] => {
+  const own = membersOf(node, file)
+  if (path === 'features') return docsIn(path, schema, [...own, ...added('features')], file)
+  if (path === 'limits.failures') return docsIn(path, schema, [...own, ...added('failures')], file)
+  if (path === 'limits.quotas') return docsIn(path, schema, added('quotas'), file)
+  return docsIn(path, schema, own, file)
+}
+
+const docsIn = (
+  path: string,
+  { members = {} }: Schema,
+  comments: readonly [string, Comments][],
+  file: string,
+): OptionDoc[] => {
+  const known = new Map(comments)
+  return Object.entries<Schema>({ ...members }).flatMap(([name, schema]) =>
+    docsOf(path === '' ? name : `${path}.${name}`, schema, known.get(name) ?? { text: '', file }),
+  )
+}
+
+/** Every option, in the order of the schema. */
+export const optionDocs = (): OptionDoc[] => {
+  const tree: Schema = optionTree(featureOptions)
+  const file = 'lib/options/options.ts'
+  const known = returnedBy(sources.get(file)?.get('optionTree'), file)
+  const found = docsIn('', tree, known, file)
+  const silent = found.filter(({ path, description }) => description === '' && !/\.(max|seconds)$/.test(path))
+  if (silent.length > 0) throw new Error(`no comment on ${silent.map(({ path }) => path).join(', ')}`)
+  return found.filter(({ description }) => description !== '')
+}
+
+const cell = (text: string): string =>
+  text
+    .replaceAll('|', '\\|')
+    .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
+
+const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
+  const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
+  const start = required ? 'required' : (given ?? '')
+  return `| \`${name}\` | ${cell(start)} | ${cell(must)} | ${cell(description)} |`
+}
+
+const table = (docs: readonly OptionDoc[], below: string): string =>
+  [
+    '| option | default | must be | what it does |',
+    '|---|---|---|---|',
+    ...docs.map((doc) => row(doc, below)),
+  ].join('\n')
+
+/** The tables of docs/options.md. */
+const tables = (docs: readonly OptionDoc[]): string => {
+  const top = docs.filter(({ path }) => !/[.[]/.test(path))
+  const parts = top.flatMap(({ path }) => {
+    const below = docs.filter((doc) => doc.path !== path && new RegExp(`^${path}[.[]`).test(doc.path))
+    return below.length === 0 ? [] : [`## ${path}\n\n${table(below, path)}`]
+  })
+  return [`## All options\n\n${table(top, '')}`, ...parts].join('\n\n')
+}
+
+const marks = ['<!-- written by npm run docs:options -->', '<!-- end -->'] as const
+
+/** What the two files must contain, by path. */
+export const optionFiles = (): Readonly<Record<string, string>> => {
+  const docs = optionDocs()
+  const page = read('docs/options.md')
+  const [begin, end] = [page.indexOf(marks[0]), page.indexOf(marks[1])]
+  if (begin < 0 || end < begin) throw new Error(`docs/options.md lacks ${marks.join(' and ')}`)
+  return {
+    'docs/options.json': `${JSON.stringify(docs, null, 2)}\n`,
+    'docs/options.md': `${page.slice(0, begin + marks[0].length)}\n\n${tables(docs)}\n\n${page.slice(end)}`,
+  }
+}
+
+if (import.meta.filename === process.argv[1]) {
+  for (const [file, text] of Object.entries(optionFiles())) writeFileSync(join(root, file), text)
+}
