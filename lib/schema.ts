@@ -7,7 +7,7 @@ import type { AuthRouterOptions } from './options/options.ts'
 import { database } from './options/server.ts'
 import { type RemoveExpired, removals } from './repositories/pruning/expired.ts'
 
-/** The options for migrating: those of `authRouter()`, of which only `database.tablePrefix` counts. */
+/** The options for migrating: those of `authRouter()`. Only `database.tablePrefix` counts. */
 export type MigrateOptions = Pick<AuthRouterOptions, 'database'>
 
 const prefixOf = (options: MigrateOptions): string => database.check(options.database, 'database').tablePrefix

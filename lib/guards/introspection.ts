@@ -1,6 +1,6 @@
 import { temporarilyUnavailable } from '../database/errors.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import { type Checked, object, required, seconds, text } from '../options/schema.ts'
+import { type CheckedMembers, object, required, seconds, text } from '../options/schema.ts'
 import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import { parseJsonObject } from '../protocol/json.ts'
@@ -8,7 +8,6 @@ import { parseConfirmation, tokenType } from '../protocol/tokens/token-binding.t
 import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
 
-/** How a resource server asks the issuer about tokens (RFC 7662). */
 export const introspection = object({
   /** A confidential client that may introspect the tokens of this API. */
   clientId: required(text('the id of a client; is the environment variable set?')),
@@ -21,8 +20,8 @@ export const introspection = object({
   cacheSeconds: seconds(0, { min: 0, max: 60 }),
 })
 
-/** Checked options. */
-export type IntrospectionOptions = Checked<typeof introspection>
+/** How a resource server asks the issuer about tokens (RFC 7662). */
+export interface IntrospectionOptions extends CheckedMembers<(typeof introspection)['members']> {}
 
 // A limit, so that many tokens cannot fill the memory.
 const maxEntries = 10_000

@@ -4,7 +4,7 @@ import { refuse } from './check.ts'
 import {
   callback,
   custom,
-  type Given,
+  type GivenMembers,
   isRecord,
   kept,
   list,
@@ -69,7 +69,7 @@ const grant = object(
 )
 
 /** A grant of the host. */
-export type GrantDefinition = Given<typeof grant>
+export interface GrantDefinition extends GivenMembers<(typeof grant)['members']> {}
 
 /**
  * Defines a grant of your own for the option `grants` (RFC 6749 §4.5). Latchkey authenticates the client, checks that it is

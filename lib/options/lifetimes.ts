@@ -1,4 +1,4 @@
-import { type Checked, object, seconds } from './schema.ts'
+import { type CheckedMembers, object, seconds } from './schema.ts'
 
 const day = 86_400
 
@@ -40,4 +40,4 @@ export const lifetimes = object({
 })
 
 /** Lifetimes in seconds. */
-export type Lifetimes = Checked<typeof lifetimes>
+export interface Lifetimes extends CheckedMembers<(typeof lifetimes)['members']> {}

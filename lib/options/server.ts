@@ -29,7 +29,7 @@ const secret = text(
   (value) => Buffer.byteLength(value) >= 32,
 )
 
-/** Secrets, of which those that are not set are left out. */
+/** Secrets. Those that are not set are left out. */
 export const secrets = custom<readonly (string | undefined)[], readonly [string, ...string[]]>(
   'a list, newest first',
   (values, path) => {

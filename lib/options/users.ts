@@ -4,7 +4,7 @@ import {
   callback,
   custom,
   either,
-  type Given,
+  type GivenMembers,
   isRecord,
   kept,
   object,
@@ -81,7 +81,7 @@ const functions = object({
     >(),
   ),
   /**
-   * Returns the user's claims, of which those remain that the granted scopes cover. With a table, an object that maps each claim to a
+   * Returns the user's claims. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
    * column or a function of the row. @default none
    */
   claims:
@@ -91,17 +91,17 @@ const functions = object({
 })
 
 /** The host's user table. */
-export type UserMapping = Given<typeof mapping>
+export interface UserMapping extends GivenMembers<(typeof mapping)['members']> {}
 /** The host's users behind functions, for users that do not live in one table. */
-export type UserFunctions = Given<typeof functions>
+export interface UserFunctions extends GivenMembers<(typeof functions)['members']> {}
 
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
 export const users = either(
-  kept(mapping),
+  kept<UserMapping>(mapping),
   (value) => isRecord(value) && ('table' in value || 'columns' in value),
-  kept(functions),
+  kept<UserFunctions>(functions),
   'an object with a table and columns, or with the functions find and authenticate',
 )
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Eta } from 'eta'
 import type { Pages, Picture } from '../options/pages.ts'
@@ -170,8 +170,6 @@ export const createViews = (options: {
 }): Views => {
   const { pages, basePath, partials = [] } = options
   const directory = pages.views
-  if (directory !== undefined && !statSync(directory, { throwIfNoEntry: false })?.isDirectory())
-    throw new Error(`views: folder ${directory} does not exist`)
   const directories = directory === undefined ? viewFolders : [resolve(directory), ...viewFolders]
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)

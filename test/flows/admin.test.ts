@@ -428,13 +428,13 @@ describe('keys, events and all pages', () => {
     expect((await carol.get('/oauth/admin/events?before=1;drop')).status).toBe(200)
   })
 
-  test('without storeEvents the page says which option is missing, and others do not link to it', async () => {
+  test('without features.storedEvents the page says which option is missing, and others do not link to it', async () => {
     const other = await startHost({
       options: { features: { admin: { allow: () => true } } },
       database: host.database,
     })
     const someone = new RawBrowser(other.app)
-    expect(textOf(await someone.get('/oauth/admin/events'))).toContain('storeEvents')
+    expect(textOf(await someone.get('/oauth/admin/events'))).toContain('features.storedEvents')
     const page = await someone.get(pathTo('self'))
     expect(textOf(page)).not.toContain('Events of this client')
     // An administrator without an id is no actor.

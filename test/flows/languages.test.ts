@@ -378,6 +378,7 @@ describe('a host', () => {
   test('may add a language; untranslated texts are the default’s', async () => {
     const own = await start({
       pages: {
+        name: 'Acme',
         defaultLocale: 'de',
         locales: {
           he: { texts: { 'login.title': 'כניסה' } },

@@ -87,7 +87,7 @@ describe("the host's folder", () => {
   it('fails at start-up when it does not exist or a template is broken', () => {
     const directory = join(folder, 'nowhere')
     expect(() => createViews({ pages: look({ ...branding, views: directory }), basePath: '' })).toThrow(
-      /nowhere/,
+      'pages.views must be an existing folder',
     )
     write('error.eta', '<% if ( { %>')
     expect(hosted).toThrow(/error\.eta/)

@@ -99,7 +99,7 @@ const choices = [
 /** Every state of every page, made of what is spoilt. */
 const rendered = (spoil: Spoil): Map<string, string> => {
   const brand = mapped(branding, spoil) as typeof branding
-  const views = createViews({ pages: look(brand), basePath: '' })
+  const views = createViews({ pages: { ...look(), ...brand }, basePath: '' })
   const speech = { choices: mapped(choices, spoil) as typeof choices }
   const render = ({ page, model }: Sample) =>
     views.render(page, mapped(model, spoil) as PageModels[PageName] as never, speech)

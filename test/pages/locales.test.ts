@@ -153,7 +153,7 @@ describe('the languages of a host', () => {
     expect(() => languages({ de: false }, 'de')).toThrow(
       /^latchkey: pages.defaultLocale must be one of ar, en, es/,
     )
-    expect(() => languages({}, 'nl')).toThrow("for another language, add its texts in locales['nl']")
+    expect(() => languages({}, 'nl')).toThrow("for another language, add its texts in pages.locales['nl']")
   })
 
   it('take single texts from the host and the rest from us', () => {

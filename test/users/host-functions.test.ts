@@ -11,7 +11,7 @@ describe("the host's functions", () => {
     const asked = users({ authenticate, find: (id) => (id === '5' ? ada : undefined) })
     const user = await asked.authenticate('ada', 'secret', req)
     expect(user).toEqual({ subject: '5', username: 'ada', record: ada })
-    expect(authenticate).toHaveBeenCalledWith('ada', 'secret', req)
+    expect(authenticate).toHaveBeenCalledWith({ username: 'ada', password: 'secret', req })
     await expect(asked.find('5')).resolves.toEqual(user)
     await expect(asked.find('6')).resolves.toBeUndefined()
   })
