@@ -95,7 +95,7 @@ export interface ServerSetup {
   /** Counts an authorization; true after every part of the option `maxAuthorizationsPerClient`. */
   isSurplusCheckDue(): boolean
   /** Runs background work; logs failures; {@link close} waits for it. */
-  runInBackground(work: Promise<void>): void
+  runInBackground(work: Promise<unknown>): void
   /** Aborted by {@link close}, so that background work ends. */
   readonly closing: AbortSignal
   /** Waits for the start and for background work, and closes the database pool if Latchkey opened it. */

@@ -114,6 +114,7 @@ export type { RequestObjectAlgorithm } from './protocol/requests/request-object.
 export type { KeyBinding } from './protocol/tokens/token-binding.ts'
 export type { ActClaim } from './protocol/tokens/token-context.ts'
 export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
+export type { ConsentRecord } from './repositories/consents.ts'
 export type { EventRecord } from './repositories/events.ts'
 export { type AuthRouter, authRouter } from './router.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './schema.ts'

@@ -9,7 +9,7 @@ import { consentEntries, shownEntries } from '../protocol/requests/consent.ts'
 import {
   type AuthorizationRecord,
   type ConsentRecord,
-  findClients,
+  findClientRecords,
   listAuthorizationsOfClient,
   listClientsOfUser,
   listConsents,
@@ -132,7 +132,7 @@ export const connectedClients = async (
   language: string,
 ): Promise<ConnectedClient[]> => {
   if (clientIds.length === 0) return []
-  const clients = await findClients(server.database, { clientIds, now: server.now() })
+  const clients = await findClientRecords(server.database, { clientIds, now: server.now() })
   const registered = new Map(clients.map((client) => [client.clientId, client]))
   return (await grantsOf(server, subject, clientIds))
     .map((each) => connectedClient(server, each, registered.get(each.clientId), language))
@@ -147,16 +147,9 @@ export const connectedClients = async (
 /** Clients on one page of the list. */
 const pageSize = 20
 
-/** One page of a user's clients. */
-export interface ClientPage {
-  readonly clients: readonly ConnectedClient[]
-  /** From 1; the last page if a later one was asked for. */
-  readonly number: number
-  readonly isLast: boolean
-}
-
 /**
- * The clients of a user, 20 on a page: those with the last sign-ins come first.
+ * The clients of a user, 20 on a page: those with the last sign-ins come first. It is the last page if a later one was
+ * asked for.
  *
  * @param page from 1
  * @param language of their names
@@ -166,7 +159,7 @@ export const connectedClientsPage = async (
   subject: string,
   page: number,
   language: string,
-): Promise<ClientPage> => {
+) => {
   const ids = await listClientsOfUser(server.database, { subject })
   const pages = Math.max(1, Math.ceil(ids.length / pageSize))
   const number = Math.min(page, pages)

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ConsentReceiptRecord } from '../repositories/consent-receipts.ts'
 import {
+  type ConsentRecord,
   type EventRecord,
   findClientsOfLogin,
   listAuthorizations,
@@ -23,14 +24,7 @@ import { isLookup } from '../users/users.ts'
 /** Everything that is stored about a user. Times are epoch seconds. */
 export interface UserExport {
   /** What the user allows each client. */
-  readonly consents: readonly {
-    readonly clientId: string
-    /** Absent if the host has no organizations. */
-    readonly organization?: string
-    readonly scopes: readonly string[]
-    readonly createdAt: number
-    readonly updatedAt: number
-  }[]
+  readonly consents: readonly ConsentRecord[]
   /** What the consent page showed when the user allowed it. */
   readonly receipts: readonly ConsentReceiptRecord[]
   /** What clients were granted, until it is pruned. */

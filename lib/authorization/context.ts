@@ -154,14 +154,7 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
   const scope = termsOf(server, client, name)
   if (scope === undefined) return selfOf(client)
   const { description, details, claims = [], optional = false, risk = 'normal' } = scope
-  const said = JSON.stringify([
-    description,
-    [...claims].sort(),
-    optional,
-    groupOf(scope),
-    ...(risk === 'high' ? [risk] : []),
-    ...(details === undefined ? [] : [{ details }]),
-  ])
+  const said = JSON.stringify([description, details, [...claims].sort(), optional, groupOf(scope), risk])
   return shortHash(`${said}${selfOf(client)}`)
 }
 

@@ -42,14 +42,11 @@ const authorizeKind: PendingRequestKind = {
 
   async grant(context, { client, request, pending }, { authorization, step }) {
     const { server, info } = context
-    const { login, scopes, claims, organization } = step
+    const { login, scopes, organization } = step
     const issued = await issueAuthorizationResponse(server, {
+      ...step,
       context: authorization,
-      login,
       user: login.user,
-      scopes,
-      claims,
-      organization,
       pendingId: pending?.id,
     })
     if (issued === 'signed-out' || issued === 'withdrawn') return issued

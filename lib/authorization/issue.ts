@@ -150,7 +150,7 @@ const rememberConsent = (
   const { context, organization = noOrganization } = grant
   const answer = answerOf(grant)
   if (answer === undefined) return []
-  const { request, client, terms = {} } = context
+  const { request, client, terms } = context
   if (answer.organizationOnly) {
     // Nothing had to be allowed, but the chosen organization is remembered.
     return client.metadata.first_party ? [keepConsent({ subject, clientId, organization, now })] : []

@@ -12,7 +12,6 @@ import {
   findClient,
   findClientRecord,
   listClients,
-  listSomeClients,
   rotateClientSecret,
   setClientDisabled,
   updateClient,
@@ -246,14 +245,10 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     })
 
   const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
-    const isWhole = after === undefined && limit === undefined && !search
-    if (isWhole) return listClients(database, { now: now() })
-    const most = limit ?? Number.POSITIVE_INFINITY
     if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
       throw new TypeError(`latchkey: limit must be a whole number from 1 to ${maxListed}`)
     }
-    const which = { after: after ?? '', limit: most, search: search || undefined, now: now() }
-    return listSomeClients(database, which)
+    return listClients(database, { after, limit, search: search || undefined, now: now() })
   }
   const find = async (clientId: string): Promise<RegisteredClient | undefined> => {
     const client = await findClientRecord(database, { clientId, now: now() })

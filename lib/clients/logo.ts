@@ -12,7 +12,7 @@ export interface LogoContext {
   readonly outbound: Outbound
   readonly options: { readonly logger: Pick<Logger, 'warn'> }
   now(): number
-  runInBackground(work: Promise<void>): void
+  runInBackground(work: Promise<unknown>): void
 }
 
 /** The most bytes of a logo. */

@@ -114,11 +114,22 @@ const compare = (registration: CheckedRegistration, existing: ClientRecord | und
 const isChanged = ({ existing, difference }: Comparison): boolean =>
   existing === undefined || difference.fields.length > 0
 
+/** @throws OAuthError if an id occurs twice */
+const assertDistinct = (registrations: readonly CheckedRegistration[]): void => {
+  const ids = registrations.map(({ clientId }) => clientId)
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
+  if (twice !== undefined) throw new OAuthError('invalid_client_metadata', `client ${twice} is listed twice`)
+}
+
+const changesIn = (compared: readonly Comparison[]): ClientDifference[] =>
+  compared.filter(isChanged).map(({ difference }) => difference)
+
 const compareAll = async (
   db: Database,
   registrations: readonly CheckedRegistration[],
   now: number,
 ): Promise<Comparison[]> => {
+  assertDistinct(registrations)
   const compared: Comparison[] = []
   for (const registration of registrations) {
     const { clientId } = registration
@@ -143,13 +154,6 @@ const unlistedClients = async (
     .map(({ clientId }) => ({ client_id: clientId, action: unlisted, fields: [] }))
 }
 
-/** @throws OAuthError if an id occurs twice */
-const assertDistinct = (registrations: readonly CheckedRegistration[]): void => {
-  const ids = registrations.map(({ clientId }) => clientId)
-  const twice = ids.find((id, index) => ids.indexOf(id) !== index)
-  if (twice !== undefined) throw new OAuthError('invalid_client_metadata', `client ${twice} is listed twice`)
-}
-
 /**
  * Compares clients with the stored ones and changes nothing.
  *
@@ -161,17 +165,9 @@ export const planClients = async (
   registrations: readonly CheckedRegistration[],
   { unlisted }: { readonly unlisted: Unlisted },
 ): Promise<ClientDifference[]> => {
-  assertDistinct(registrations)
   const compared = await compareAll(database, registrations, now())
   const others = await unlistedClients(database, installed, registrations, unlisted, now())
-  return [...compared.filter(isChanged).map(({ difference }) => difference), ...others]
-}
-
-/** What {@link applyClients} did. */
-export interface AppliedClients {
-  readonly differences: readonly ClientDifference[]
-  /** The clients of the list in its order; with a secret where one was created. */
-  readonly credentials: readonly ClientCredentials[]
+  return [...changesIn(compared), ...others]
 }
 
 /** Stores a client that differs. A secret that replaces another leaves that one valid for a while, if wanted. */
@@ -198,6 +194,7 @@ const store = async (
  * @param registrations of {@link checkedClient}
  * @param options.keepPreviousFor seconds for which a secret that the list replaces stays valid
  * @param options.progress is called after each client with how many are done
+ * @returns what differed, and the clients of the list in its order, with a secret where one was created
  */
 export const applyClients = async (
   { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
@@ -211,8 +208,7 @@ export const applyClients = async (
     readonly keepPreviousFor: number
     readonly progress?: (done: number) => void
   },
-): Promise<AppliedClients> => {
-  assertDistinct(registrations)
+) => {
   const applied = await transaction(database, async (tx) => {
     const time = now()
     const compared = await compareAll(tx, registrations, time)
@@ -226,8 +222,7 @@ export const applyClients = async (
     }
     for (const { client_id: clientId, action } of others)
       if (action === 'remove') await setClientDisabled(tx, { clientId, disabledAt: time, now: time })
-    const changed = compared.filter(isChanged).map(({ difference }) => difference)
-    return { credentials, differences: [...changed, ...others] }
+    return { credentials, differences: [...changesIn(compared), ...others] }
   })
   for (const { client_id, action } of applied.differences)
     if (action === 'remove') await eraseClient({ database, now, installed }, client_id)

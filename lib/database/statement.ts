@@ -106,7 +106,7 @@ export interface Write {
 }
 
 /** A statement that writes: run it with values, or keep it as a {@link Write}. */
-interface Command<Values> {
+export interface Command<Values> {
   (db: Database, values: Values): Promise<number>
   with(values: Values): Write
 }

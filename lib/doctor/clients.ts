@@ -2,7 +2,7 @@ import { type Check, error, type Found, note, type StoredSubject, warning } from
 import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { type Client, isPublic } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
-import { listFirstClients } from '../repositories/clients.ts'
+import { listClients } from '../repositories/clients.ts'
 
 /** Domains of tunnels, and names that resolve to any address. Anyone could own such a host tomorrow. */
 const borrowed =
@@ -53,7 +53,7 @@ const scopeFindings = ({ clientId, metadata }: Client, { options }: StoredSubjec
 const ofEachClient =
   (findingsOf: (client: Client, subject: StoredSubject) => Found): Check<StoredSubject>['run'] =>
   async (subject) => {
-    const clients = await listFirstClients(subject.database, { now: subject.now() })
+    const clients = await listClients(subject.database, { limit: 1000, now: subject.now() })
     return clients
       .filter(({ disabledAt }) => disabledAt === null)
       .flatMap((client) => findingsOf(client, subject))

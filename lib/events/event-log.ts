@@ -13,9 +13,9 @@ const batchSize = 100
 
 /** Stores events in the background. */
 export interface EventLog {
-  /** Takes an event; never throws and never waits. */
+  /** Adds an event. It never throws and never waits. */
   add(event: AuthEvent): void
-  /** Waits until every event that was taken is stored, or given up. */
+  /** Waits until every event that was added is stored or dropped. */
   settled(): Promise<void>
 }
 
@@ -24,10 +24,10 @@ export interface EventLogContext {
   readonly logger: Pick<Logger, 'error'>
   /** Seconds that an event is kept. */
   readonly lifetime: number
-  runInBackground(work: Promise<void>): void
+  runInBackground(work: Promise<unknown>): void
 }
 
-/** An erased user leaves no row. */
+/** No row keeps the id of a user who was erased. */
 const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
   const { type, time, requestId, ...details } = event
   if (type !== 'user.erased') return details

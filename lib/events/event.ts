@@ -81,7 +81,7 @@ export interface EventDetails {
     readonly subject?: string
     /** Undefined when the client acts for itself. */
     readonly authorizationId?: string
-    /** After a token exchange: the `sub` of who acts for the user. */
+    /** After a token exchange: the `sub` of the actor. */
     readonly actor?: string
   }
   /**

@@ -68,12 +68,11 @@ export const redeem = async (
   const target = targetOf(server, request, authorization, allowed)
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
-  const bound = refreshTokenBinding(client, binding)
-  const keeps = bound.binding && { details: { ...details, ...bound } }
+  const kept = { ...details, ...refreshTokenBinding(client, binding) }
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeAuthorizationCode({ id, now: server.now(), ...keeps })]],
+    [['used', consumeAuthorizationCode({ id, now: server.now(), details: kept })]],
     storeTokens(tokens),
   )
   // Another request redeemed it meanwhile, which is a replay too.

@@ -5,7 +5,7 @@ import { definedResources, definedScopes } from '../protocol/clients/defined-gra
 import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
-import { parseScope, standardScopes } from '../protocol/scope.ts'
+import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
@@ -60,7 +60,7 @@ const checkedDecision = (name: string, decision: unknown): GrantDecision | undef
 /** Without a user there is no scope of OpenID Connect. */
 const allowedFor = (client: Client, { subject }: GrantDecision): readonly string[] =>
   subject === undefined
-    ? allowedScopes(client).filter((scope) => !standardScopes.some((standard) => standard === scope))
+    ? allowedScopes(client).filter((scope) => !isStandardScope(scope))
     : allowedScopes(client)
 
 /** A grant of the host: its function decides, and the rest is as with every grant. */

@@ -30,7 +30,7 @@ const refuse = (reason: string, explanation?: Explanation): never => {
   throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
 }
 
-/** A workload's token service writes `JWT` or nothing. */
+/** The token service of a workload writes `JWT`, or no type. */
 const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType('jwt')(typ)
 
 interface Assertion {

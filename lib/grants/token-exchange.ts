@@ -8,7 +8,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
 import { formatFor, parseResources, scopesWithin } from '../protocol/requests/resource.ts'
-import { parseScope, standardScopes } from '../protocol/scope.ts'
+import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import { isSameBinding } from '../protocol/tokens/token-binding.ts'
 import type { ActClaim } from '../protocol/tokens/token-context.ts'
 import {
@@ -199,7 +199,5 @@ const allowedAt = (
   resources: readonly string[],
 ): readonly string[] => {
   const within = scopesWithin(allowedScopes(client), resources, server.resources)
-  return resources.length === 0
-    ? within
-    : within.filter((scope) => !standardScopes.some((standard) => standard === scope))
+  return resources.length === 0 ? within : within.filter((scope) => !isStandardScope(scope))
 }

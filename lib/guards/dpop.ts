@@ -26,12 +26,6 @@ export interface RemoteDpopOptions {
   isFirstUse?: (hash: string, expiresAt: number) => boolean | Promise<boolean>
 }
 
-/** Checked options. */
-export interface RemoteDpop {
-  readonly baseUrls: readonly string[]
-  readonly checks: ProofChecks
-}
-
 /**
  * Checks the option `dpop` of `resourceServer()`.
  *
@@ -44,7 +38,7 @@ export const checkedRemoteDpop = (
   dpop: boolean | RemoteDpopOptions = false,
   audience: string | undefined,
   now: () => number,
-): RemoteDpop | undefined => {
+) => {
   if (dpop === false) return undefined
   const options = dpop === true ? {} : dpop
   assertRecord('dpop', options)
@@ -55,19 +49,16 @@ export const checkedRemoteDpop = (
   const urls = baseUrls === undefined ? origin : checkedBaseUrls('dpop.baseUrls', baseUrls)
   if (urls.length === 0)
     refuse('dpop.baseUrls is required without audience: the URLs below which this API is called')
-  const inMemory = createUsedProofs(now)
-  return {
-    baseUrls: urls,
-    checks: {
-      // An empty list is an environment variable that is not set.
-      nonces: Object.hasOwn(options, 'nonceSecrets')
-        ? createNonces(checkedSecrets(nonceSecrets, 'dpop.nonceSecrets'), now)
-        : undefined,
-      isFirstUse: isFirstUse
-        ? async (hash, expiresAt) =>
-            (await callHost('dpop.isFirstUse', () => isFirstUse(hash, expiresAt))) === true
-        : inMemory,
-      now,
-    },
+  const checks: ProofChecks = {
+    // An empty list is an environment variable that is not set.
+    nonces: Object.hasOwn(options, 'nonceSecrets')
+      ? createNonces(checkedSecrets(nonceSecrets, 'dpop.nonceSecrets'), now)
+      : undefined,
+    isFirstUse: isFirstUse
+      ? async (hash, expiresAt) =>
+          (await callHost('dpop.isFirstUse', () => isFirstUse(hash, expiresAt))) === true
+      : createUsedProofs(now),
+    now,
   }
+  return { baseUrls: urls, checks }
 }

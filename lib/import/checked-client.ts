@@ -79,7 +79,7 @@ const allowedUris = (name: string, uris: unknown): { readonly value: unknown; re
 /**
  * Applies the rules of registration to a client of another server.
  *
- * @returns the registration, or why it is refused or of no use
+ * @returns the registration, or why it is refused or not worth importing
  */
 export const checkedImport = (
   client: ImportedClient,

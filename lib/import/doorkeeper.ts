@@ -4,7 +4,7 @@ import { allRows, flagIn, knownColumns, listIn, type SourceRow, textIn, timeIn }
 const applications = 'oauth_applications'
 const tokens = 'oauth_access_tokens'
 
-/** What an application on a device without a browser of its own registered: the page shows the code (removed in OAuth 2.1). */
+/** Registered by applications on devices without a browser: the page shows the code (removed in OAuth 2.1). */
 const outOfBand = /^urn:ietf:wg:oauth:2\.0:oob/
 
 /**

@@ -17,7 +17,7 @@ export interface ClientImport {
   readonly clients: ReadonlyMap<string, ClientMetadata>
   /** Clients that cannot be imported, each with the reason. */
   readonly refused: readonly Remark[]
-  /** Clients of no use, such as revoked ones. */
+  /** Clients that are not worth importing, such as revoked ones. */
   readonly ignored: readonly Remark[]
   /** What imported clients could do there and cannot do here. */
   readonly notes: readonly Remark[]

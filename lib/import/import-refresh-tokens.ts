@@ -89,6 +89,7 @@ const store = async (
 ): Promise<void> => {
   const { clientId, subject, scopes, createdAt = now, authTime = 0 } = token
   const id = randomId()
+  const details = { authTime, amr: [] }
   const authorization = createAuthorization({
     id,
     sid: randomId(),
@@ -101,11 +102,11 @@ const store = async (
     codeExpiresAt: createdAt,
     now: createdAt,
     expiresAt: familyEnd,
-    details: { authTime, amr: [] },
+    details,
   })
   await writeAll(tx, [
     authorization,
-    consumeAuthorizationCode({ id, now: createdAt }),
+    consumeAuthorizationCode({ id, now: createdAt, details }),
     createRefreshToken({ hash, authorizationId: id, now: createdAt, expiresAt }),
   ])
 }

@@ -16,7 +16,7 @@ export interface ImportedClient {
   readonly notes?: readonly string[]
   /** Why it cannot be imported. */
   readonly refusal?: string
-  /** Why it is of no use, such as that it is revoked. */
+  /** Why it is not worth importing, such as that it is revoked. */
   readonly ignored?: string
 }
 

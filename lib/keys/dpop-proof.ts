@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { OAuthError } from '../protocol/errors.ts'
-import { parseJsonObject } from '../protocol/json.ts'
+import { parseJwtPart } from '../protocol/json.ts'
 import {
   assertProofClaims,
   type ProofAlgorithm,
@@ -11,7 +11,7 @@ import {
   splitProof,
   thumbprintInput,
 } from '../protocol/tokens/dpop-proof.ts'
-import { verifySignature } from './jwt-verifier.ts'
+import { verifications } from './jwt-verifier.ts'
 
 /** A valid proof: who made it, and what makes it usable once. */
 export interface VerifiedProof extends ProofUse {
@@ -19,8 +19,6 @@ export interface VerifiedProof extends ProofUse {
   readonly thumbprint: string
   readonly algorithm: ProofAlgorithm
 }
-
-const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
 
 const importKey = ({ jwk }: ProofKey): KeyObject => {
   try {
@@ -38,12 +36,12 @@ const importKey = ({ jwk }: ProofKey): KeyObject => {
  */
 export const openProof = (field: string | undefined, context: ProofContext): VerifiedProof => {
   const { header, payload, signature } = splitProof(field)
-  const key = parseProofHeader(parseJsonObject(decode(header)))
+  const key = parseProofHeader(parseJwtPart(header))
   const data = Buffer.from(`${header}.${payload}`)
-  if (!verifySignature(key.algorithm, data, importKey(key), Buffer.from(signature, 'base64url'))) {
+  if (!verifications[key.algorithm](data, importKey(key), Buffer.from(signature, 'base64url'))) {
     throw new OAuthError('invalid_dpop_proof', 'the DPoP proof is not signed with the key in its jwk')
   }
-  const use = assertProofClaims(parseJsonObject(decode(payload)), context)
+  const use = assertProofClaims(parseJwtPart(payload), context)
   const thumbprint = createHash('sha256').update(thumbprintInput(key.jwk)).digest('base64url')
   return { ...use, thumbprint, algorithm: key.algorithm }
 }

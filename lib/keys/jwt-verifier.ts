@@ -1,7 +1,7 @@
 import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import type { PublicJwk } from '../protocol/clients/jwks.ts'
-import { parseJsonObject } from '../protocol/json.ts'
+import { parseJwtPart } from '../protocol/json.ts'
 import type { ProofAlgorithm } from '../protocol/tokens/dpop-proof.ts'
 import { hashSecret } from './secrets.ts'
 
@@ -23,7 +23,7 @@ export interface JwtVerifier {
  * RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. These use node:crypto, as signatures do: for RS256 it took 39 µs of processor time
  * where WebCrypto took 184 µs, and every request with a JWT waits for it.
  */
-const verifications: Readonly<
+export const verifications: Readonly<
   Record<SigningAlgorithm | ProofAlgorithm, (data: Buffer, key: KeyObject, signature: Buffer) => boolean>
 > = {
   // PKCS #1 v1.5 is the padding of a key without one. Naming it costs a third more.
@@ -37,14 +37,6 @@ const verifications: Readonly<
   EdDSA: (data, key, signature) => verify(null, data, key, signature),
   Ed25519: (data, key, signature) => verify(null, data, key, signature),
 }
-
-/** Verifies a signature with a key of the type that the algorithm needs (RFC 7515 §5.2). */
-export const verifySignature = (
-  algorithm: SigningAlgorithm | ProofAlgorithm,
-  data: Buffer,
-  key: KeyObject,
-  signature: Buffer,
-): boolean => verifications[algorithm](data, key, signature)
 
 /** A key with the only algorithm that it verifies (RFC 8725 §3.1). */
 interface VerificationKey {
@@ -63,8 +55,6 @@ const keyOf = (jwk: JsonWebKey | PublicJwk): VerificationKey | undefined => {
     return undefined
   }
 }
-
-const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
 
 /** A JWT whose signature was valid. */
 interface Opened {
@@ -104,21 +94,21 @@ export const createJwtVerifier = (jwks: {
     const signature = Buffer.from(encodedSignature, 'base64url')
     // Node ignores characters outside the alphabet and surplus bits (RFC 7515 §2).
     if (more.length > 0 || signature.toString('base64url') !== encodedSignature) return undefined
-    const { alg, kid, typ, crit } = parseJsonObject(decode(header)) ?? {}
+    const { alg, kid, typ, crit } = parseJwtPart(header) ?? {}
     const key = typeof kid === 'string' ? keys.get(kid) : undefined
     // RFC 7515 §4.1.11: an extension that must be understood is not.
     if (key === undefined || alg !== key.algorithm || typeof typ !== 'string' || crit !== undefined)
       return undefined
     const data = Buffer.from(`${header}.${payload}`)
     if (!verifications[key.algorithm](data, key.publicKey, signature)) return undefined
-    return { typ, payload: decode(payload) }
+    return { typ, payload }
   })
   return {
     has: (kid) => keys.has(kid),
     open: (jwt, typ) => {
       const found = opened(jwt)
       // Parsed for each caller, because the host may change what it gets.
-      return found?.typ === typ ? parseJsonObject(found.payload) : undefined
+      return found?.typ === typ ? parseJwtPart(found.payload) : undefined
     },
   }
 }

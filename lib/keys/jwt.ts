@@ -1,6 +1,6 @@
 import { constants, type KeyObject, sign } from 'node:crypto'
-import { decodeProtectedHeader } from 'jose/decode/protected_header'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
+import { parseJwtPart } from '../protocol/json.ts'
 
 /** A private key with its id and algorithm. */
 export interface SigningKey {
@@ -55,9 +55,6 @@ export const signJwt = async (
 
 /** The `kid` of a JWT (RFC 7515 §4.1.4); undefined if it has none or is not a JWT. */
 export const keyIdOf = (jwt: string): string | undefined => {
-  try {
-    return decodeProtectedHeader(jwt).kid
-  } catch {
-    return undefined
-  }
+  const { kid } = parseJwtPart(jwt.split('.')[0] ?? '') ?? {}
+  return typeof kid === 'string' ? kid : undefined
 }

@@ -119,7 +119,7 @@ export const openKeyRing = async (db: Database, options: KeyOptions, now: () => 
       if (!isFresh()) await read()
     },
     readAgain: async () => {
-      // One that has begun may have read the earlier state.
+      // A read that is in progress may have seen the earlier state.
       await reading
       await read()
     },

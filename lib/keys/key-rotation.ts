@@ -60,7 +60,7 @@ const retire = async (
   const [newestSecret] = options.secrets
   const retiredAt = now + (await maxTokenLength(db, options, now))
   for (const record of due) {
-    const sealedKey = await sealJwk(newestSecret, publicPart(await openKey(db, options, record)))
+    const sealedKey = sealJwk(newestSecret, publicPart(await openKey(db, options, record)))
     await retireSigningKey(db, { kid: record.kid, sealedKey, retiredAt })
   }
 }

@@ -18,19 +18,19 @@ export const openPairwiseSalt = async (
   secrets: readonly [string, ...string[]],
 ): Promise<KeyObject> => {
   const sealed = (await findSalt(db, { purpose })) ?? (await createFirstSalt(db, secrets[0]))
-  const opened = await openJwk(secrets, sealed)
+  const opened = openJwk(secrets, sealed)
   if (typeof opened?.jwk.k !== 'string') {
     throw new Error(
       'latchkey: none of the option secrets decrypts the pairwise salt; add the secret it was encrypted with to the end of the list',
     )
   }
-  if (opened.stale) await resealSalt(db, { purpose, from: sealed, to: await sealJwk(secrets[0], opened.jwk) })
+  if (opened.stale) await resealSalt(db, { purpose, from: sealed, to: sealJwk(secrets[0], opened.jwk) })
   // With a Buffer, createHmac throws and catches an exception each time, which takes longer than the hash.
   return createSecretKey(opened.jwk.k, 'base64url')
 }
 
 const createFirstSalt = async (db: Database, secret: string): Promise<string> => {
-  const sealed = await sealJwk(secret, { kty: 'oct', k: randomBytes(32).toString('base64url') })
+  const sealed = sealJwk(secret, { kty: 'oct', k: randomBytes(32).toString('base64url') })
   try {
     await createSalt(db, { purpose, sealed })
     return sealed

@@ -1,10 +1,7 @@
 import type { JsonWebKey } from 'node:crypto'
-// Each start decrypts keys. The whole of jose would take three times as long to load.
-import { compactDecrypt } from 'jose/jwe/compact/decrypt'
-import { CompactEncrypt } from 'jose/jwe/compact/encrypt'
-import { deriveKey } from './secrets.ts'
+import { openUnder, sealUnder } from './secrets.ts'
 
-const sealingKey = (secret: string): Buffer => deriveKey(secret, 'signing keys')
+const purpose = 'signing keys'
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
@@ -12,34 +9,30 @@ const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 export const publicPart = (jwk: JsonWebKey): JsonWebKey =>
   Object.fromEntries(Object.entries(jwk).filter(([name]) => !privateMembers.includes(name)))
 
-/** Encrypts a JWK as a compact JWE under one of the host's secrets (RFC 7516). */
-export const sealJwk = (secret: string, jwk: JsonWebKey): Promise<string> =>
-  new CompactEncrypt(new TextEncoder().encode(JSON.stringify(jwk)))
-    .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
-    .encrypt(sealingKey(secret))
+/** Encrypts a JWK under one of the host's secrets. */
+export const sealJwk = (secret: string, jwk: JsonWebKey): string =>
+  sealUnder(secret, JSON.stringify(jwk), purpose)
 
-const openWith = async (secret: string, sealed: string): Promise<JsonWebKey | undefined> => {
+const openWith = (secret: string, sealed: string): JsonWebKey | undefined => {
   try {
-    const { plaintext } = await compactDecrypt(sealed, sealingKey(secret), {
-      keyManagementAlgorithms: ['dir'],
-      contentEncryptionAlgorithms: ['A256GCM'],
-    })
-    return JSON.parse(new TextDecoder().decode(plaintext))
+    return JSON.parse(openUnder(secret, sealed, purpose))
   } catch {
     return undefined
   }
 }
 
-export interface OpenedJwk {
-  readonly jwk: JsonWebKey
-  /** Whether an older secret decrypted it, so that it should be encrypted under the newest. */
-  readonly stale: boolean
-}
-
-/** Tries the secrets, newest first; undefined if none of them decrypts it. */
-export const openJwk = async (secrets: readonly string[], sealed: string): Promise<OpenedJwk | undefined> => {
+/**
+ * Tries the secrets, newest first.
+ *
+ * @returns the key, and whether an older secret decrypted it, so that it should be encrypted under the newest. Undefined
+ *   if none of them decrypts it
+ */
+export const openJwk = (
+  secrets: readonly string[],
+  sealed: string,
+): { jwk: JsonWebKey; stale: boolean } | undefined => {
   for (const [index, secret] of secrets.entries()) {
-    const jwk = await openWith(secret, sealed)
+    const jwk = openWith(secret, sealed)
     if (jwk) return { jwk, stale: index > 0 }
   }
   return undefined

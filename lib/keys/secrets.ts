@@ -108,10 +108,14 @@ export const pairwiseSid = (salt: KeyObject, clientId: string, sid: string): str
 const ivLength = 12
 const tagLength = 16
 
-/** Encrypts a value under a key derived from a token (AES-256-GCM), so that only the holder of the token can read it. */
-export const sealUnder = (token: string, value: string): string => {
+/**
+ * Encrypts a value under a key derived from a secret or token (AES-256-GCM), so that only its holder can read it.
+ *
+ * @param purpose what is encrypted: a value of one purpose cannot be opened for another
+ */
+export const sealUnder = (secret: string, value: string, purpose = 'successor'): string => {
   const iv = randomBytes(ivLength)
-  const cipher = createCipheriv('aes-256-gcm', deriveKey(token, 'successor'), iv)
+  const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, purpose), iv)
   const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()])
   return Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')
 }
@@ -119,11 +123,11 @@ export const sealUnder = (token: string, value: string): string => {
 /**
  * Decrypts a value of {@link sealUnder}.
  *
- * @throws Error if the token is a different one, or the value was changed
+ * @throws Error if the secret or the purpose is a different one, or the value was changed
  */
-export const openUnder = (token: string, value: string): string => {
+export const openUnder = (secret: string, value: string, purpose = 'successor'): string => {
   const bytes = Buffer.from(value, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', deriveKey(token, 'successor'), bytes.subarray(0, ivLength))
+  const decipher = createDecipheriv('aes-256-gcm', deriveKey(secret, purpose), bytes.subarray(0, ivLength))
   decipher.setAuthTag(bytes.subarray(ivLength, ivLength + tagLength))
   return decipher.update(bytes.subarray(ivLength + tagLength), undefined, 'utf8') + decipher.final('utf8')
 }

@@ -21,14 +21,14 @@ export const openKey = async (
   { secrets }: KeyOptions,
   { kid, sealedKey }: SigningKeyRecord,
 ): Promise<JsonWebKey> => {
-  const opened = await openJwk(secrets, sealedKey)
+  const opened = openJwk(secrets, sealedKey)
   if (opened === undefined) {
     throw new Error(
       `latchkey: none of the option secrets decrypts the signing key ${kid}; add the secret it was encrypted with to the end of the list`,
     )
   }
   if (opened.stale) {
-    await resealSigningKey(db, { kid, from: sealedKey, to: await sealJwk(secrets[0], opened.jwk) })
+    await resealSigningKey(db, { kid, from: sealedKey, to: sealJwk(secrets[0], opened.jwk) })
   }
   return opened.jwk
 }
@@ -43,5 +43,5 @@ export const newKey = async (
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true })
   const jwk = await exportJWK(privateKey)
   const kid = await calculateJwkThumbprint(jwk)
-  return { kid, algorithm, sealedKey: await sealJwk(secrets[0], { ...jwk, kid, alg: algorithm, use: 'sig' }) }
+  return { kid, algorithm, sealedKey: sealJwk(secrets[0], { ...jwk, kid, alg: algorithm, use: 'sig' }) }
 }

@@ -320,8 +320,8 @@ export interface Limits {
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */
 export interface RedisClient {
-  /** Starts a transaction, as `redis` and `ioredis` do. */
-  multi(...parameters: never[]): unknown
+  /** Runs a script, as `redis` and `ioredis` do. */
+  eval(...parameters: never[]): unknown
 }
 
 /** Limits on failures: guesses of passwords and secrets. */

@@ -42,7 +42,7 @@ export const defaultQuotas: Quotas = {
 }
 
 const isRedis = (store: unknown): store is RedisClient =>
-  typeof store === 'object' && store !== null && 'multi' in store && typeof store.multi === 'function'
+  typeof store === 'object' && store !== null && 'eval' in store && typeof store.eval === 'function'
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 1
 

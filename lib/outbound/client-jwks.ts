@@ -68,14 +68,14 @@ export const createClientJwks = ({
   }
 }
 
-/** The public keys of who signed a JWT: themselves, or where they are published. */
+/** The public keys of the signer of a JWT, or where they are published. */
 export interface KeySource {
   readonly jwks?: PublicJwks
   readonly jwksUri?: string
 }
 
 /**
- * Opens a JWT with the keys of who signed it. If none of the cached keys fits, they may have been rotated: they are
+ * Opens a JWT with the keys of its signer. If none of the cached keys fits, they may have been rotated: they are
  * fetched again (OIDC Core §10.1.1).
  *
  * @param open returns undefined if none of these keys signed the JWT

@@ -1,29 +1,24 @@
 import { lookup } from 'node:dns'
-import type { IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { LookupFunction } from 'node:net'
 import { checkedLookup, OutboundError, parseTarget, type Target } from './target.ts'
 
 export { OutboundError } from './target.ts'
 
 export interface OutboundRequest {
-  /** @default 'GET', or 'POST' with a form */
-  readonly method?: 'GET' | 'POST'
-  /** Sent as `application/x-www-form-urlencoded`. */
+  /** Sent by POST as `application/x-www-form-urlencoded`. @default a GET request */
   readonly form?: Readonly<Record<string, string>>
   /** The value of the header `Authorization`. @default none */
   readonly authorization?: string
   /** Accepted media types. @default 'application/json' */
   readonly accept?: string
-  /** Timeout in milliseconds, including name resolution and body. @default 5000, which is also the maximum */
-  readonly timeout?: number
   /** The most bytes of the response's body. @default 65536 */
   readonly maxBytes?: number
 }
 
 export interface OutboundResponse {
   readonly status: number
-  /** A header, by name in any letter case; undefined if absent. */
-  readonly headers: { get(name: string): string | undefined }
+  readonly headers: IncomingHttpHeaders
   readonly body: string
   /** The same as it was sent. */
   readonly bytes: Buffer
@@ -51,9 +46,10 @@ export interface OutboundOptions {
   readonly allow: readonly string[]
   /** Resolves a host name. @default the system's resolver */
   readonly lookup?: LookupFunction
+  /** Milliseconds for one request, with name resolution and body. @default 5000 */
+  readonly timeout?: number
 }
 
-const maxWait = 5000
 const largestBody = 64 * 1024
 
 const readBody = async (response: IncomingMessage, origin: string, maxBytes: number): Promise<Buffer> => {
@@ -73,17 +69,15 @@ const readBody = async (response: IncomingMessage, origin: string, maxBytes: num
 
 const exchange = async (
   { url, allowed }: Target,
-  resolve: LookupFunction,
-  init: OutboundRequest,
+  { lookup: resolve = lookup, timeout = 5000 }: OutboundOptions,
+  { form, authorization, accept = 'application/json', maxBytes = largestBody }: OutboundRequest,
 ): Promise<OutboundResponse> => {
-  const { form, authorization, accept = 'application/json' } = init
-  const { method = form ? 'POST' : 'GET', timeout = maxWait, maxBytes = largestBody } = init
   // An `import` would load Node's WebSocket and fetch as well: 13 MB.
   const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
   const content = form === undefined ? undefined : new URLSearchParams(form).toString()
-  const signal = AbortSignal.timeout(Math.min(timeout, maxWait))
+  const signal = AbortSignal.timeout(timeout)
   const sent = request(url, {
-    method,
+    method: form === undefined ? 'GET' : 'POST',
     headers: {
       Accept: accept,
       'User-Agent': 'latchkey',
@@ -104,13 +98,8 @@ const exchange = async (
       sent.on('response', resolved).on('error', rejected).end(content)
     })
     const bytes = await readBody(response, url.origin, maxBytes)
-    const headers = new Map(Object.entries(response.headers))
-    return {
-      status: response.statusCode ?? 0,
-      headers: { get: (name) => headers.get(name.toLowerCase())?.toString() },
-      body: bytes.toString('utf8'),
-      bytes,
-    }
+    const { statusCode: status = 0, headers } = response
+    return { status, headers, body: bytes.toString('utf8'), bytes }
   } catch (cause) {
     if (cause instanceof OutboundError) throw cause
     throw new OutboundError(`${url.origin}: ${signal.aborted ? 'timeout' : 'no response'}`, { cause })
@@ -125,16 +114,16 @@ const exchange = async (
  *
  * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
  */
-export const createOutbound = ({ allow, lookup: resolve = lookup }: OutboundOptions): Outbound => {
+export const createOutbound = (options: OutboundOptions): Outbound => {
+  const { allow } = options
   const underway = new Map<string, Promise<OutboundResponse>>()
   return {
     assertAllowed: (text) => void parseTarget(text, allow),
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
-      if (init.form !== undefined || init.method === 'POST') return exchange(target, resolve, init)
-      const { accept, timeout, authorization, maxBytes } = init
-      const key = JSON.stringify([target.url.href, accept, timeout, authorization, maxBytes])
-      const answer = underway.get(key) ?? exchange(target, resolve, init).finally(() => underway.delete(key))
+      if (init.form !== undefined) return exchange(target, options, init)
+      const key = JSON.stringify([target.url.href, init])
+      const answer = underway.get(key) ?? exchange(target, options, init).finally(() => underway.delete(key))
       underway.set(key, answer)
       return answer
     },

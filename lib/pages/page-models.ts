@@ -159,7 +159,7 @@ export interface PageModels {
     organizations?: ConsentOrganizations
     /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
-    /** Absent without any. */
+    /** Absent if there are none. */
     details?: readonly ConsentDetail[]
     /** The host that both answers redirect to; absent for an app on the user's device. */
     redirectTo?: string

@@ -3,14 +3,9 @@ const minBits = 80
 
 /** The part that a string repeats from its beginning to its end; the whole string if it repeats nothing. */
 const repeatedPart = (text: string): string => {
-  // The failure function of Knuth, Morris and Pratt: the longest proper prefix that is also a suffix.
-  const lengths: number[] = [0]
-  for (let end = 1; end < text.length; end += 1) {
-    let length = lengths[end - 1] ?? 0
-    while (length > 0 && text[end] !== text[length]) length = lengths[length - 1] ?? 0
-    lengths.push(text[end] === text[length] ? length + 1 : 0)
-  }
-  return text.slice(0, text.length - (lengths.at(-1) ?? 0))
+  let length = 1
+  while (!text.startsWith(text.slice(length))) length += 1
+  return text.slice(0, length)
 }
 
 /** Shannon's estimate: how often each character occurs, times the length. */

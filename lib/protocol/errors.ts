@@ -34,7 +34,6 @@ export const errorStatuses = {
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,
-  account_selection_required: 400,
   // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.
   unmet_authentication_requirements: 400,
   request_not_supported: 400,
@@ -42,7 +41,6 @@ export const errorStatuses = {
   // RFC 9101 §7.
   invalid_request_object: 400,
   invalid_request_uri: 400,
-  registration_not_supported: 400,
   invalid_redirect_uri: 400,
   invalid_client_metadata: 400,
   server_error: 500,

@@ -15,3 +15,13 @@ export const parseJsonObject = (json: string): Readonly<Record<string, unknown>>
     return undefined
   }
 }
+
+/** A part of a JWT: a JSON object in base64url; undefined if it is anything else. */
+export const parseJwtPart = (part: string): Readonly<Record<string, unknown>> | undefined =>
+  parseJsonObject(Buffer.from(part, 'base64url').toString('utf8'))
+
+/** The claims of a JWT whose signature is not verified yet; undefined if it is not a JWT. */
+export const claimsOfJwt = (jwt: string): Readonly<Record<string, unknown>> | undefined => {
+  const [, payload = '', signature, more] = jwt.split('.')
+  return signature === undefined || more !== undefined ? undefined : parseJwtPart(payload)
+}

@@ -18,19 +18,12 @@ export const parseUiLocales = (value: string | undefined): string[] =>
     .filter((tag) => range.test(tag))
     .slice(0, maxRanges)
 
-/** The languages of an `Accept-Language` header (RFC 9110 §12.5.4). */
-export interface AcceptedLanguages {
-  /** Preferred first. */
-  readonly wanted: readonly string[]
-  /** With `q=0`. */
-  readonly refused: readonly string[]
-}
-
 /**
- * Parses an `Accept-Language` header. Malformed members are ignored, and `*`, which asks for no particular language. So
- * is what follows the first 1,024 characters.
+ * Parses an `Accept-Language` header (RFC 9110 §12.5.4): the wanted languages, preferred first, and those with `q=0`.
+ * Malformed members are ignored, and so are `*`, which asks for no particular language, and what follows the first 1,024
+ * characters.
  */
-export const parseAcceptLanguage = (header: string | undefined): AcceptedLanguages => {
+export const parseAcceptLanguage = (header: string | undefined) => {
   const members = (header ?? '')
     .slice(0, maxLength)
     .split(',', maxRanges)

@@ -4,6 +4,10 @@ import { listed } from './explanation.ts'
 /** Scopes that OpenID Connect defines (OIDC Core §5.4, §11). */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'] as const
 
+/** Whether OpenID Connect defines a scope: then it is about the user and the client, not about an API. */
+export const isStandardScope = (scope: string): boolean =>
+  standardScopes.some((standard) => standard === scope)
+
 // RFC 6749 §3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E )
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
@@ -65,7 +69,7 @@ export const clientCredentialsScopes = (
   requested: readonly string[],
   allowed: readonly string[],
 ): string[] => {
-  const withoutUser = allowed.filter((scope) => !standardScopes.some((standard) => standard === scope))
+  const withoutUser = allowed.filter((scope) => !isStandardScope(scope))
   if (!isWithinScopes(requested, withoutUser)) {
     throw invalidScope(
       'scope includes a scope that this client may not have for itself',

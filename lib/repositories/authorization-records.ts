@@ -5,6 +5,7 @@ import type { Authorization } from '../protocol/requests/authorization.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
+import { type FullName, findAll, type Table } from './statements.ts'
 
 /** An authorization, for the user and for the host's records. */
 export interface AuthorizationRecord extends Authorization {
@@ -23,11 +24,7 @@ const greatestOf = (tokens: Knex.QueryBuilder, expression: Knex.Raw): Knex.Query
   tokens.max(expression).whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
 /** Authorizations with their login, and what is known of their tokens. */
-const records = (
-  table: (name: string) => Knex.QueryBuilder,
-  name: (table: string) => string,
-  raw: Knex.RawBuilder,
-): Knex.QueryBuilder =>
+const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select([
@@ -59,36 +56,32 @@ const recordOf = (row: Row): AuthorizationRecord => ({
 /** The most authorizations of one client that the user's list reads and counts. */
 const maxOfClient = 200
 
-const ofClient = query<{ subject: string; clientId: string }>((table, v, name, raw) =>
-  records(table, name, raw)
-    .where({ 'authorizations.subject': v.subject, 'authorizations.client_id': v.clientId })
-    .whereNull('authorizations.revoked_at')
-    .orderBy('authorizations.created_at', 'desc')
-    .limit(maxOfClient, { skipBinding: true }),
-)
-
 /** What a user granted to one client and did not end, newest first; the newest 200. */
-export const listAuthorizationsOfClient = async (
-  db: Database,
-  values: { subject: string; clientId: string },
-): Promise<AuthorizationRecord[]> => (await ofClient(db, values)).map(recordOf)
+export const listAuthorizationsOfClient = findAll(
+  query<{ subject: string; clientId: string }>((table, v, name, raw) =>
+    records(table, name, raw)
+      .where({ 'authorizations.subject': v.subject, 'authorizations.client_id': v.clientId })
+      .whereNull('authorizations.revoked_at')
+      .orderBy('authorizations.created_at', 'desc')
+      .limit(maxOfClient, { skipBinding: true }),
+  ),
+  recordOf,
+)
 
 /** The most authorizations and logins of a user that administrators see. */
 export const maxNewest = 50
 
-const newestOfSubject = query<{ subject: string }>((table, v, name, raw) =>
-  records(table, name, raw)
-    .where({ 'authorizations.subject': v.subject })
-    .whereNull('authorizations.revoked_at')
-    .orderBy('authorizations.created_at', 'desc')
-    .limit(maxNewest, { skipBinding: true }),
-)
-
 /** What a user granted and did not end, newest first; the newest 50. */
-export const listNewestAuthorizations = async (
-  db: Database,
-  values: { subject: string },
-): Promise<AuthorizationRecord[]> => (await newestOfSubject(db, values)).map(recordOf)
+export const listNewestAuthorizations = findAll(
+  query<{ subject: string }>((table, v, name, raw) =>
+    records(table, name, raw)
+      .where({ 'authorizations.subject': v.subject })
+      .whereNull('authorizations.revoked_at')
+      .orderBy('authorizations.created_at', 'desc')
+      .limit(maxNewest, { skipBinding: true }),
+  ),
+  recordOf,
+)
 
 const idsOfSubject = query<{ subject: string }>((table, v) =>
   table('authorizations').select('id').where({ subject: v.subject }).orderBy(['created_at', 'id']),

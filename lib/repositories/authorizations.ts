@@ -17,6 +17,15 @@ import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
+import {
+  type FullName,
+  findAll,
+  findOne,
+  insertInto,
+  type Places,
+  type Table,
+  touches,
+} from './statements.ts'
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
@@ -68,21 +77,35 @@ export const authorizationOf = (row: Row): Authorization => ({
   ...familyOf(row),
 })
 
-const byCode = query<{ codeHash: string }>((table, v, name) =>
+/** Authorizations with their login. */
+const withLogin = (table: Table, name: FullName): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select(authorizationColumns)
-    .where('authorizations.code_hash', v.codeHash),
+
+/** An authorization by its id. */
+export const findAuthorization = findOne(
+  query<{ id: string }>((table, v, name) => withLogin(table, name).where('authorizations.id', v.id)),
+  authorizationOf,
 )
 
 /** The authorization of a code, redeemed or not. */
-export const findAuthorizationByCode = async (
-  db: Database,
-  values: { codeHash: string },
-): Promise<Authorization | undefined> => {
-  const [row] = await byCode(db, values)
-  return row && authorizationOf(row)
-}
+export const findAuthorizationByCode = findOne(
+  query<{ codeHash: string }>((table, v, name) =>
+    withLogin(table, name).where('authorizations.code_hash', v.codeHash),
+  ),
+  authorizationOf,
+)
+
+/** The authorization of a stored access token; undefined for a client's own token. */
+export const findAuthorizationByAccessToken = findOne(
+  query<{ hash: string }>((table, v, name) =>
+    withLogin(table, name)
+      .join(name('access_tokens as tokens'), 'tokens.authorization_id', 'authorizations.id')
+      .where('tokens.hash', v.hash),
+  ),
+  authorizationOf,
+)
 
 const byClientAndCode = query<{ clientId: string; codeHash: string }>((table, v, name) =>
   table('clients as clients')
@@ -105,66 +128,19 @@ export const findClientAndCode = async (
   return { client: clientOf(row, now), authorization: isKnown ? authorizationOf(row) : undefined }
 }
 
-const byAccessToken = query<{ hash: string }>((table, v, name) =>
-  table('access_tokens as tokens')
-    .join(name('authorizations as authorizations'), 'authorizations.id', 'tokens.authorization_id')
-    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .select(authorizationColumns)
-    .where('tokens.hash', v.hash),
-)
-
-/** The authorization of a stored access token; undefined for a client's own token. */
-export const findAuthorizationByAccessToken = async (
-  db: Database,
-  values: { hash: string },
-): Promise<Authorization | undefined> => {
-  const [row] = await byAccessToken(db, values)
-  return row && authorizationOf(row)
-}
-
-const byId = query<{ id: string }>((table, v, name) =>
-  table('authorizations as authorizations')
-    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
-    .select(authorizationColumns)
-    .where('authorizations.id', v.id),
-)
-
-/** An authorization by its id. */
-export const findAuthorization = async (
-  db: Database,
-  values: { id: string },
-): Promise<Authorization | undefined> => {
-  const [row] = await byId(db, values)
-  return row && authorizationOf(row)
-}
-
-const insert = command<{
-  id: string
-  clientId: string
-  subject: string
-  sid: string
-  scopes: string
-  offline: number
-  codeHash: string
-  codeExpiresAt: number
-  now: number
-  expiresAt: number
-  request: string
-}>((table, v) =>
-  table('authorizations').insert({
-    id: v.id,
-    client_id: v.clientId,
-    subject: v.subject,
-    sid: v.sid,
-    scopes: v.scopes,
-    offline: v.offline,
-    code_hash: v.codeHash,
-    code_expires_at: v.codeExpiresAt,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-    request: v.request,
-  }),
-)
+const insert = insertInto('authorizations', [
+  'id',
+  'client_id',
+  'subject',
+  'sid',
+  'scopes',
+  'offline',
+  'code_hash',
+  'code_expires_at',
+  'created_at',
+  'expires_at',
+  'request',
+])
 
 export type NewAuthorization = Pick<
   Authorization,
@@ -172,25 +148,22 @@ export type NewAuthorization = Pick<
 > & { codeHash: string; now: number }
 
 /** Stores an authorization. */
-export const createAuthorization = (authorization: NewAuthorization): Write => {
-  const { details, scopes: granted, offline, ...rest } = authorization
-  return insert.with({
-    ...rest,
-    scopes: granted.join(' '),
-    offline: offline ? 1 : 0,
-    request: JSON.stringify(details),
+export const createAuthorization = (authorization: NewAuthorization): Write =>
+  insert.with({
+    id: authorization.id,
+    client_id: authorization.clientId,
+    subject: authorization.subject,
+    sid: authorization.sid,
+    scopes: authorization.scopes.join(' '),
+    offline: authorization.offline ? 1 : 0,
+    code_hash: authorization.codeHash,
+    code_expires_at: authorization.codeExpiresAt,
+    created_at: authorization.now,
+    expires_at: authorization.expiresAt,
+    request: JSON.stringify(authorization.details),
   })
-}
 
-const consume = command<{ id: string; now: number }>((table, v) =>
-  table('authorizations')
-    .where({ id: v.id })
-    .whereNull('consumed_at')
-    .whereNull('revoked_at')
-    .update({ consumed_at: v.now }),
-)
-
-const consumeAndBind = command<{ id: string; now: number; request: string }>((table, v) =>
+const consume = command<{ id: string; now: number; request: string }>((table, v) =>
   table('authorizations')
     .where({ id: v.id })
     .whereNull('consumed_at')
@@ -201,7 +174,7 @@ const consumeAndBind = command<{ id: string; now: number; request: string }>((ta
 /**
  * Redeems a code, once.
  *
- * @param values.details what the authorization keeps from now on, if that changes
+ * @param values.details what the authorization keeps from now on
  */
 export const consumeAuthorizationCode = ({
   details,
@@ -209,36 +182,25 @@ export const consumeAuthorizationCode = ({
 }: {
   id: string
   now: number
-  details?: AuthorizationDetails
-}): Write =>
-  details ? consumeAndBind.with({ ...values, request: JSON.stringify(details) }) : consume.with(values)
-
-const revoke = command<{ id: string; now: number }>((table, v) =>
-  table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),
-)
+  details: AuthorizationDetails
+}): Write => consume.with({ ...values, request: JSON.stringify(details) })
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
-export const revokeAuthorization = async (
-  db: Database,
-  values: { id: string; now: number },
-): Promise<boolean> => (await revoke(db, values)) === 1
-
-const revokeOfClient = command<{ subject: string; clientId: string; now: number }>((table, v) =>
-  table('authorizations')
-    .where({ subject: v.subject, client_id: v.clientId })
-    .whereNull('revoked_at')
-    .update({ revoked_at: v.now }),
+export const revokeAuthorization = touches(
+  command<{ id: string; now: number }>((table, v) =>
+    table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),
+  ),
 )
 
-/**
- * Ends everything that a user granted to one client.
- *
- * @returns whether anything was active
- */
-export const revokeAuthorizationsOfClient = async (
-  db: Database,
-  values: { subject: string; clientId: string; now: number },
-): Promise<boolean> => (await revokeOfClient(db, values)) > 0
+/** Ends everything that a user granted to one client. */
+export const revokeAuthorizationsOfClient = touches(
+  command<{ subject: string; clientId: string; now: number }>((table, v) =>
+    table('authorizations')
+      .where({ subject: v.subject, client_id: v.clientId })
+      .whereNull('revoked_at')
+      .update({ revoked_at: v.now }),
+  ),
+)
 
 const activeOfClient = query<{ subject: string; clientId: string }>((table, v) =>
   table('authorizations')
@@ -284,7 +246,7 @@ interface Live {
   recently: number
 }
 
-const live = (rows: Knex.QueryBuilder, v: { readonly [Name in keyof Live]: Knex.Value }): Knex.QueryBuilder =>
+const live = (rows: Knex.QueryBuilder, v: Places<keyof Live>): Knex.QueryBuilder =>
   rows
     .where({ subject: v.subject, client_id: v.clientId, offline: v.offline })
     .whereNull('revoked_at')
@@ -323,23 +285,9 @@ export const revokeSurplusAuthorizations = async (
   return ids
 }
 
-const revokeOfSubject = command<{ subject: string; now: number }>((table, v) =>
-  table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
-)
-
 /** Ends everything that a user granted to any client. */
-export const revokeAuthorizationsOfSubject = async (
-  db: Database,
-  values: { subject: string; now: number },
-): Promise<void> => {
-  await revokeOfSubject(db, values)
-}
-
-const clientsOfLogin = query<{ sid: string }>((table, v) =>
-  table('clients')
-    .select(['client_id', 'metadata'])
-    .whereIn('client_id', table('authorizations').select('client_id').where({ sid: v.sid }))
-    .whereNull('disabled_at'),
+export const revokeAuthorizationsOfSubject = command<{ subject: string; now: number }>((table, v) =>
+  table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
 )
 
 /** A client with an authorization under a login. */
@@ -349,13 +297,12 @@ export interface LoggedInClient {
 }
 
 /** The clients of one login, each once. */
-export const findClientsOfLogin = async (
-  db: Database,
-  values: { sid: string },
-): Promise<LoggedInClient[]> => {
-  const rows = await clientsOfLogin(db, values)
-  return rows.map((row) => ({
-    clientId: text(row, 'client_id'),
-    metadata: json<ClientMetadata>(row, 'metadata'),
-  }))
-}
+export const findClientsOfLogin = findAll(
+  query<{ sid: string }>((table, v) =>
+    table('clients')
+      .select(['client_id', 'metadata'])
+      .whereIn('client_id', table('authorizations').select('client_id').where({ sid: v.sid }))
+      .whereNull('disabled_at'),
+  ),
+  (row): LoggedInClient => ({ clientId: text(row, 'client_id'), metadata: json(row, 'metadata') }),
+)

@@ -2,6 +2,7 @@ import { command, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import type { ClientLogo } from '../protocol/clients/client.ts'
+import { findOne, insertInto } from './statements.ts'
 
 /** An image that a client has as its logo. */
 export interface LogoImage {
@@ -12,15 +13,20 @@ export interface LogoImage {
   readonly body: Buffer
 }
 
-const byHash = query<{ hash: string }>((table, v) =>
-  table('client_logos').select(['type', 'body']).where({ hash: v.hash }).limit(1, { skipBinding: true }),
-)
-
 /** The image with this hash, whichever client has it. */
-export const findLogo = async (db: Database, { hash }: { hash: string }): Promise<LogoImage | undefined> => {
-  const [row] = await byHash(db, { hash })
-  return row && { hash, type: text(row, 'type'), body: Buffer.from(text(row, 'body'), 'base64') }
-}
+export const findLogo = findOne(
+  query<{ hash: string }>((table, v) =>
+    table('client_logos')
+      .select(['hash', 'type', 'body'])
+      .where({ hash: v.hash })
+      .limit(1, { skipBinding: true }),
+  ),
+  (row): LogoImage => ({
+    hash: text(row, 'hash'),
+    type: text(row, 'type'),
+    body: Buffer.from(text(row, 'body'), 'base64'),
+  }),
+)
 
 interface Change {
   clientId: string
@@ -38,21 +44,16 @@ const replace = command<Change>((table, v) =>
 const set = command<{ clientId: string; logo: string | null }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).update({ logo: v.logo }),
 )
-const insert = command<{ clientId: string; hash: string; type: string; body: string }>((table, v) =>
-  table('client_logos').insert({ client_id: v.clientId, hash: v.hash, type: v.type, body: v.body }),
-)
-const remove = command<{ clientId: string }>((table, v) =>
+const insert = insertInto('client_logos', ['client_id', 'hash', 'type', 'body'])
+
+/** Removes the image of a client. */
+export const deleteLogo = command<{ clientId: string }>((table, v) =>
   table('client_logos').where({ client_id: v.clientId }).delete(),
 )
 
-/** Removes the image of a client. */
-export const deleteLogo = async (db: Database, values: { clientId: string }): Promise<void> => {
-  await remove(db, values)
-}
-
 const storeImage = async (db: Database, clientId: string, { hash, type, body }: LogoImage): Promise<void> => {
-  await remove(db, { clientId })
-  await insert(db, { clientId, hash, type, body: body.toString('base64') })
+  await deleteLogo(db, { clientId })
+  await insert(db, { client_id: clientId, hash, type, body: body.toString('base64') })
 }
 
 /**
@@ -81,5 +82,5 @@ export const setLogo = async (
 ): Promise<void> => {
   await set(tx, { clientId, logo: logo ? JSON.stringify(logo) : null })
   if (image) await storeImage(tx, clientId, image)
-  else await remove(tx, { clientId })
+  else await deleteLogo(tx, { clientId })
 }

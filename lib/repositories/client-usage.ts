@@ -9,19 +9,11 @@ const authorizations = query<{ clientId: string }>((table, v) =>
   table('authorizations').count('id as count').where({ client_id: v.clientId }).whereNull('revoked_at'),
 )
 
-/** What ends with a client. */
-export interface ClientUsage {
-  /** Users who allow it something. */
-  readonly users: number
-  /** Authorizations that were not ended; some may have expired. */
-  readonly authorizations: number
-}
-
-/** Counts what ends with a client. It reads each table once, as deleting the client does. */
-export const countUsageOfClient = async (
-  db: Database,
-  values: { clientId: string },
-): Promise<ClientUsage> => {
+/**
+ * Counts what ends with a client: the users who allow it something, and the authorizations that were not ended, some of
+ * which may have expired. It reads each table once, as deleting the client does.
+ */
+export const countUsageOfClient = async (db: Database, values: { clientId: string }) => {
   const [[user], [authorization]] = [await users(db, values), await authorizations(db, values)]
   return {
     users: user ? number(user, 'count') : 0,

@@ -13,6 +13,7 @@ import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
+import { insertInto, touches } from './statements.ts'
 
 /** A client as its administrators see it. */
 export interface ClientRecord extends Client {
@@ -30,9 +31,6 @@ export const clientColumns = [
   'disabled_at',
 ]
 
-/** Also the logo, which only pages need. */
-export const shownClientColumns = [...clientColumns, 'logo']
-
 export const clientOf = (row: Row, now: number): Client => {
   const current = textOrNull(row, 'secret_hash')
   const previous = textOrNull(row, 'previous_secret_hash')
@@ -45,13 +43,13 @@ export const clientOf = (row: Row, now: number): Client => {
   }
 }
 
-/** Reads {@link shownClientColumns}. */
+/** Reads {@link clientColumns} and the logo, which only pages need. */
 export const shownClientOf = (row: Row, now: number): Client => {
   const logo = jsonOrUndefined<ClientLogo>(row, 'logo')
   return { ...clientOf(row, now), ...(logo && { logo }) }
 }
 
-const recordColumns = [...shownClientColumns, 'created_at']
+const recordColumns = [...clientColumns, 'logo', 'created_at']
 
 const recordOf = (row: Row, now: number): ClientRecord => ({
   ...shownClientOf(row, now),
@@ -61,17 +59,6 @@ const recordOf = (row: Row, now: number): ClientRecord => ({
 const byId = query<{ clientId: string }>((table, v) =>
   table('clients').select(clientColumns).where({ client_id: v.clientId }),
 )
-const recordById = query<{ clientId: string }>((table, v) =>
-  table('clients').select(recordColumns).where({ client_id: v.clientId }),
-)
-const all = query<Record<never, never>>((table) =>
-  table('clients').select(recordColumns).orderBy('client_id'),
-)
-
-const first = query<Record<never, never>>((table) =>
-  table('clients').select(recordColumns).orderBy('client_id').limit(1000, { skipBinding: true }),
-)
-
 /** Which client, and the time that decides which of its secrets are valid. */
 export interface ClientLookup {
   clientId: string
@@ -92,39 +79,17 @@ export const findClient = async (
 export const findClientRecord = async (
   db: Database,
   { clientId, now }: ClientLookup,
-): Promise<ClientRecord | undefined> => {
-  const [row] = await recordById(db, { clientId })
-  return row && recordOf(row, now)
-}
+): Promise<ClientRecord | undefined> => (await findClientRecords(db, { clientIds: [clientId], now }))[0]
 
 const byIds = query<BatchParams>((table, v) =>
-  table('clients').select(shownClientColumns).whereIn('client_id', keysIn(v)),
-)
-
-/** The clients with these ids, at most 100, in no order; those that are gone are missing. */
-export const findClients = async (
-  db: Database,
-  { clientIds, now }: { clientIds: readonly string[]; now: number },
-): Promise<Client[]> => (await byIds(db, batchParams(clientIds))).map((row) => shownClientOf(row, now))
-
-const recordsByIds = query<BatchParams>((table, v) =>
   table('clients').select(recordColumns).whereIn('client_id', keysIn(v)),
 )
 
-/** The same clients as their administrators see them, also at most 100. */
+/** The clients with these ids, at most 100, in no order; those that are gone are missing. */
 export const findClientRecords = async (
   db: Database,
   { clientIds, now }: { clientIds: readonly string[]; now: number },
-): Promise<ClientRecord[]> =>
-  (await recordsByIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
-
-/** Every client, in the order of their ids. */
-export const listClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
-  (await all(db, {})).map((row) => recordOf(row, now))
-
-/** The first thousand of them: with open registration there may be any number. */
-export const listFirstClients = async (db: Database, { now }: { now: number }): Promise<ClientRecord[]> =>
-  (await first(db, {})).map((row) => recordOf(row, now))
+): Promise<ClientRecord[]> => (await byIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
 
 /** The registered name in the metadata, which is JSON. */
 const nameIn: Readonly<Record<Dialect, string>> = {
@@ -156,32 +121,23 @@ const pageOf = (dialect: Dialect) =>
 
 const pages = { sqlite: pageOf('sqlite'), postgresql: pageOf('postgresql'), mysql: pageOf('mysql') }
 
-const nextPage = query<{ after: string }>((table, v) =>
-  table('clients')
-    .select(recordColumns)
-    .where('client_id', '>', v.after)
-    .orderBy('client_id')
-    .limit(batchSize, { skipBinding: true }),
-)
-
 /**
- * Some clients in the order of their ids, a hundred with each statement.
+ * Clients in the order of their ids, a hundred with each statement.
  *
- * @param values.after the id before the first one; '' begins with the first client
- * @param values.search only clients whose id or `client_name` contains this, in any case
+ * @param values.after the id before the first one. @default the first client
+ * @param values.limit how many at most. @default all
+ * @param values.search only clients whose id or `client_name` contains this, in any case. @default all
  */
-export const listSomeClients = async (
+export const listClients = async (
   db: Database,
-  values: { after: string; limit: number; search: string | undefined; now: number },
+  values: { after?: string; limit?: number; search?: string; now: number },
 ): Promise<ClientRecord[]> => {
-  const { limit, search, now } = values
-  const pattern = search === undefined ? undefined : `%${search.replace(/[!%_]/g, '!$&')}%`
+  const { limit = Number.POSITIVE_INFINITY, search = '', now } = values
+  const pattern = `%${search.replace(/[!%_]/g, '!$&')}%`
   const found: Row[] = []
-  let { after } = values
+  let { after = '' } = values
   while (found.length < limit) {
-    const rows = await (pattern === undefined
-      ? nextPage(db, { after })
-      : pages[db.driver.dialect](db, { after, pattern }))
+    const rows = await pages[db.driver.dialect](db, { after, pattern })
     found.push(...rows)
     const last = rows.at(-1)
     if (last === undefined || isLast(rows)) break
@@ -204,15 +160,7 @@ interface ClientValues {
   now: number
 }
 
-const insert = command<ClientValues>((table, v) =>
-  table('clients').insert({
-    client_id: v.clientId,
-    secret_hash: v.secretHash,
-    metadata: v.metadata,
-    created_at: v.now,
-    updated_at: v.now,
-  }),
-)
+const insert = insertInto('clients', ['client_id', 'secret_hash', 'metadata', 'created_at', 'updated_at'])
 
 const update = command<Omit<ClientValues, 'secretHash'>>((table, v) =>
   table('clients').where({ client_id: v.clientId }).update({ metadata: v.metadata, updated_at: v.now }),
@@ -235,9 +183,14 @@ const updateWithSecret = command<ClientValues>((table, v) =>
 )
 
 /** @throws OAuthError whose cause is a unique violation when the id is taken */
-export const createClient = async (db: Database, client: ClientRow): Promise<void> => {
-  await insert(db, { ...client, metadata: JSON.stringify(client.metadata) })
-}
+export const createClient = (db: Database, client: ClientRow): Promise<number> =>
+  insert(db, {
+    client_id: client.clientId,
+    secret_hash: client.secretHash,
+    metadata: JSON.stringify(client.metadata),
+    created_at: client.now,
+    updated_at: client.now,
+  })
 
 /**
  * Replaces the metadata of an existing client.
@@ -277,25 +230,20 @@ export interface SecretRotation {
   now: number
 }
 
-const rotate = command<SecretRotation>((table, v) =>
-  table('clients').where({ client_id: v.clientId, secret_hash: v.current }).update({
-    secret_hash: v.next,
-    previous_secret_hash: v.current,
-    previous_secret_expires_at: v.currentExpiresAt,
-    updated_at: v.now,
-  }),
-)
-
 /**
  * Gives a client a new secret; the old one stays valid for a while.
  *
  * @returns false if another process has changed the secret meanwhile
  */
-export const rotateClientSecret = async (db: Database, rotation: SecretRotation): Promise<boolean> =>
-  (await rotate(db, rotation)) === 1
-
-const setDisabled = command<{ clientId: string; disabledAt: number | null; now: number }>((table, v) =>
-  table('clients').where({ client_id: v.clientId }).update({ disabled_at: v.disabledAt, updated_at: v.now }),
+export const rotateClientSecret = touches(
+  command<SecretRotation>((table, v) =>
+    table('clients').where({ client_id: v.clientId, secret_hash: v.current }).update({
+      secret_hash: v.next,
+      previous_secret_hash: v.current,
+      previous_secret_expires_at: v.currentExpiresAt,
+      updated_at: v.now,
+    }),
+  ),
 )
 
 /**
@@ -303,10 +251,13 @@ const setDisabled = command<{ clientId: string; disabledAt: number | null; now: 
  *
  * @returns false if no client has this id
  */
-export const setClientDisabled = async (
-  db: Database,
-  values: { clientId: string; disabledAt: number | null; now: number },
-): Promise<boolean> => (await setDisabled(db, values)) === 1
+export const setClientDisabled = touches(
+  command<{ clientId: string; disabledAt: number | null; now: number }>((table, v) =>
+    table('clients')
+      .where({ client_id: v.clientId })
+      .update({ disabled_at: v.disabledAt, updated_at: v.now }),
+  ),
+)
 
 const remove = command<{ clientId: string }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).delete(),

@@ -3,24 +3,16 @@ import type { Database } from '../database/types.ts'
 import type { ConsentReceipt } from '../protocol/requests/consent.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
+import { insertInto } from './statements.ts'
 
-const insert = command<{
-  id: string
-  subject: string
-  clientId: string
-  authorizationId: string
-  receipt: string
-  now: number
-}>((table, v) =>
-  table('consent_receipts').insert({
-    id: v.id,
-    subject: v.subject,
-    client_id: v.clientId,
-    authorization_id: v.authorizationId,
-    receipt: v.receipt,
-    created_at: v.now,
-  }),
-)
+const insert = insertInto('consent_receipts', [
+  'id',
+  'subject',
+  'client_id',
+  'authorization_id',
+  'receipt',
+  'created_at',
+])
 
 export interface NewConsentReceipt {
   readonly id: string
@@ -34,7 +26,14 @@ export interface NewConsentReceipt {
 
 /** Stores what a user was shown when they allowed a client. A receipt never changes, and stays when the consent is removed. */
 export const createConsentReceipt = (values: NewConsentReceipt): Write =>
-  insert.with({ ...values, receipt: JSON.stringify(values.receipt) })
+  insert.with({
+    id: values.id,
+    subject: values.subject,
+    client_id: values.clientId,
+    authorization_id: values.authorizationId,
+    receipt: JSON.stringify(values.receipt),
+    created_at: values.now,
+  })
 
 /** A stored receipt. */
 export interface ConsentReceiptRecord extends ConsentReceipt {
@@ -69,11 +68,7 @@ export const listConsentReceipts = async (
   }))
 }
 
-const removeOfSubject = command<{ subject: string }>((table, v) =>
+/** Removes the receipts of a user. */
+export const removeConsentReceipts = command<{ subject: string }>((table, v) =>
   table('consent_receipts').where({ subject: v.subject }).delete(),
 )
-
-/** Removes the receipts of a user. */
-export const removeConsentReceipts = async (db: Database, values: { subject: string }): Promise<void> => {
-  await removeOfSubject(db, values)
-}

@@ -2,10 +2,11 @@ import type { Knex } from 'knex'
 import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/clients/client.ts'
-import { agreedEntries, type ConsentTerms } from '../protocol/requests/consent.ts'
+import type { ConsentTerms } from '../protocol/requests/consent.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
+import type { FullName, Places } from './statements.ts'
 
 interface Pair {
   subject: string
@@ -19,12 +20,6 @@ export const noOrganization = ''
 interface Key extends Pair {
   organization: string
 }
-
-const byPair = query<Pair>((table, v) =>
-  table('consents')
-    .select(['subject', 'organization', 'terms', 'updated_at as consent_updated_at'])
-    .where({ subject: v.subject, client_id: v.clientId }),
-)
 
 /** What a user allows a client in one organization. */
 export interface KeptConsent {
@@ -44,6 +39,12 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
       updatedAt: number(row, 'consent_updated_at'),
     }))
     .sort((one, other) => other.updatedAt - one.updatedAt)
+
+const byPair = query<Pair>((table, v) =>
+  table('consents')
+    .select(['organization', 'terms', 'updated_at as consent_updated_at'])
+    .where({ subject: v.subject, client_id: v.clientId }),
+)
 
 /** What a user allows a client, in every organization, the last used first. */
 export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
@@ -99,55 +100,44 @@ export const listConsents = async (
   }))
 }
 
-const touch = command<Key & { now: number }>((table, v) =>
+/**
+ * Locks a consent until the end of the transaction. Use it first in the transaction that issues a code: a removal at
+ * the same moment happens either before, and no code is issued, or after, and finds the code to revoke.
+ */
+export const lockConsent = command<Key & { now: number }>((table, v) =>
   table('consents')
     .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
     .update({ updated_at: v.now }),
-)
+).with
 
-/**
- * Locks a consent until the end of the transaction. Call it first in the transaction that issues a code: a removal at the
- * same moment happens either before, and no code is issued, or after, and finds the code to revoke.
- */
-export const lockConsent = (values: Key & { now: number }): Write => touch.with(values)
+/** Stores a consent; of one that is there it replaces these columns. */
+const storing = (columns: readonly string[]) =>
+  command<Key & { scopes: string; terms: string; now: number }>((table, v) =>
+    table('consents')
+      .insert({
+        subject: v.subject,
+        client_id: v.clientId,
+        organization: v.organization,
+        scopes: v.scopes,
+        terms: v.terms,
+        created_at: v.now,
+        updated_at: v.now,
+      })
+      .onConflict(['subject', 'client_id', 'organization'])
+      .merge(columns),
+  )
 
-interface Values extends Key {
-  scopes: string
-  terms: string
-  now: number
-}
-
-const rowOf = (v: { readonly [Name in keyof Values]: Knex.Value }): Record<string, Knex.Value> => ({
-  subject: v.subject,
-  client_id: v.clientId,
-  organization: v.organization,
-  scopes: v.scopes,
-  terms: v.terms,
-  created_at: v.now,
-  updated_at: v.now,
-})
-
-const save = command<Values>((table, v) =>
-  table('consents')
-    .insert(rowOf(v))
-    .onConflict(['subject', 'client_id', 'organization'])
-    .merge(['scopes', 'terms', 'updated_at']),
-)
-
-const keep = command<Values>((table, v) =>
-  table('consents')
-    .insert(rowOf(v))
-    .onConflict(['subject', 'client_id', 'organization'])
-    .merge(['updated_at']),
-)
+const save = storing(['scopes', 'terms', 'updated_at'])
+const keep = storing(['updated_at'])
+const nothing: ConsentTerms = { place: '', entries: {} }
 
 /** Keeps the consent of a user to a client as it is, or creates one that allows nothing: both remember the organization. */
-export const keepConsent = (values: Key & { now: number }): Write =>
-  keep.with({ ...values, scopes: '', terms: '{}' })
+export const keepConsent = (key: Key & { now: number }): Write =>
+  keep.with({ ...key, scopes: '', terms: JSON.stringify(nothing) })
 
 /** Creates or replaces the consent of a user to a client. */
 export const saveConsent = ({ terms, ...key }: Key & { terms: ConsentTerms; now: number }): Write =>
-  save.with({ ...key, scopes: agreedEntries(terms).join(' '), terms: JSON.stringify(terms) })
+  save.with({ ...key, scopes: Object.keys(terms.entries).join(' '), terms: JSON.stringify(terms) })
 
 const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),
@@ -174,14 +164,10 @@ export const removeConsent = async (
     ? await remove(db, pair)
     : await removeOfOrganization(db, { ...pair, organization })) > 0
 
-const removeOfSubject = command<{ subject: string }>((table, v) =>
+/** Removes all consents of a user. */
+export const removeConsentsOfSubject = command<{ subject: string }>((table, v) =>
   table('consents').where({ subject: v.subject }).delete(),
 )
-
-/** Removes all consents of a user. */
-export const removeConsentsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
-  await removeOfSubject(db, values)
-}
 
 /** The login of a session, and what its user allows the client. */
 export interface KnownLogin {
@@ -209,8 +195,8 @@ export const lookupColumns = [
 /** Joins the valid login of a session, and what its user allows the client, to rows that hold `clients`. */
 export const joinLoginAndConsents = (
   rows: Knex.QueryBuilder,
-  name: (table: string) => string,
-  v: { readonly sessionHash: Knex.Value; readonly now: Knex.Value },
+  name: FullName,
+  v: Places<'sessionHash' | 'now'>,
 ): Knex.QueryBuilder =>
   rows
     .leftJoin(name('logins as logins'), (on) =>

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
+import { findAll, insertInto, type Places } from './statements.ts'
 
 /** An event as it is stored. */
 export interface EventRecord {
@@ -26,54 +27,38 @@ const recordOf = (row: Row): EventRecord => {
   }
 }
 
-const insert = command<{
-  id: string
-  type: string
-  requestId: string
-  subject: string | null
-  time: number
-  details: string
-  expiresAt: number
-}>((table, v) =>
-  table('events').insert({
-    id: v.id,
-    type: v.type,
-    request_id: v.requestId,
-    subject: v.subject,
-    time: v.time,
-    details: v.details,
-    expires_at: v.expiresAt,
-  }),
-)
+const insert = insertInto('events', ['id', 'type', 'request_id', 'subject', 'time', 'details', 'expires_at'])
 
 /** Stores an event. */
-export const createEvent = async (
+export const createEvent = (
   db: Database,
-  { id, expiresAt, ...event }: EventRecord & { readonly id: string; readonly expiresAt: number },
-): Promise<void> => {
-  const { type, requestId, time, subject = null } = event
-  await insert(db, { id, type, requestId, subject, time, details: JSON.stringify(event.details), expiresAt })
-}
-
-const ofRequest = query<{ requestId: string }>((table, v) =>
-  table('events').select(columns).where({ request_id: v.requestId }).orderBy('time'),
-)
+  event: EventRecord & { readonly id: string; readonly expiresAt: number },
+): Promise<number> =>
+  insert(db, {
+    id: event.id,
+    type: event.type,
+    request_id: event.requestId,
+    subject: event.subject ?? null,
+    time: event.time,
+    details: JSON.stringify(event.details),
+    expires_at: event.expiresAt,
+  })
 
 /** The events of one request. */
-export const listEventsOfRequest = async (
-  db: Database,
-  values: { requestId: string },
-): Promise<EventRecord[]> => (await ofRequest(db, values)).map(recordOf)
-
-const ofSubject = query<{ subject: string }>((table, v) =>
-  table('events').select(columns).where({ subject: v.subject }).orderBy('time'),
+export const listEventsOfRequest = findAll(
+  query<{ requestId: string }>((table, v) =>
+    table('events').select(columns).where({ request_id: v.requestId }).orderBy('time'),
+  ),
+  recordOf,
 )
 
 /** The events about a user, oldest first. */
-export const listEventsOfSubject = async (
-  db: Database,
-  values: { subject: string },
-): Promise<EventRecord[]> => (await ofSubject(db, values)).map(recordOf)
+export const listEventsOfSubject = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('events').select(columns).where({ subject: v.subject }).orderBy('time'),
+  ),
+  recordOf,
+)
 
 /** An event with its place among all others. */
 export interface PlacedEvent extends EventRecord {
@@ -90,10 +75,7 @@ export interface EventPlace {
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
-const beforePlace = (
-  rows: Knex.QueryBuilder,
-  v: { readonly expiresAt: Knex.Value; readonly id: Knex.Value },
-): Knex.QueryBuilder =>
+const beforePlace = (rows: Knex.QueryBuilder, v: Places<'expiresAt' | 'id'>): Knex.QueryBuilder =>
   rows
     .select([...columns, 'id', 'expires_at'])
     .where('expires_at', '<=', v.expiresAt)
@@ -133,11 +115,7 @@ export const listNewestEvents = async (
   }))
 }
 
-const removeOfSubject = command<{ subject: string }>((table, v) =>
+/** Removes the events about a user. */
+export const removeEventsOfSubject = command<{ subject: string }>((table, v) =>
   table('events').where({ subject: v.subject }).delete(),
 )
-
-/** Removes the events about a user. */
-export const removeEventsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
-  await removeOfSubject(db, values)
-}

@@ -1,41 +1,27 @@
 import { command, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
-
-const byClient = query<{ clientId: string }>((table, v) =>
-  table('imported_secrets').select(['client_id', 'hash']).where({ client_id: v.clientId }),
-)
+import { findOne } from './statements.ts'
 
 /** The hash that another server made of the secret of a client. */
-export const findImportedSecret = async (
-  db: Database,
-  { clientId }: { clientId: string },
-): Promise<string | undefined> => {
-  const [row] = await byClient(db, { clientId })
-  return row && text(row, 'hash')
-}
+export const findImportedSecret = findOne(
+  query<{ clientId: string }>((table, v) =>
+    table('imported_secrets').select('hash').where({ client_id: v.clientId }),
+  ),
+  (row) => text(row, 'hash'),
+)
 
-const save = command<{ clientId: string; hash: string }>((table, v) =>
+/** Stores the hash of a client's secret. It replaces the previous one. */
+export const saveImportedSecret = command<{ clientId: string; hash: string }>((table, v) =>
   table('imported_secrets')
     .insert({ client_id: v.clientId, hash: v.hash })
     .onConflict(['client_id'])
     .merge(['hash']),
 )
 
-/** Stores the hash of a client's secret. It replaces the previous one. */
-export const saveImportedSecret = async (
-  db: Database,
-  values: { clientId: string; hash: string },
-): Promise<void> => {
-  await save(db, values)
-}
-
-const remove = command<{ clientId: string }>((table, v) =>
+/** Removes the hash of a client's secret. */
+export const removeImportedSecret = command<{ clientId: string }>((table, v) =>
   table('imported_secrets').where({ client_id: v.clientId }).delete(),
 )
-
-export const removeImportedSecret = async (db: Database, values: { clientId: string }): Promise<void> => {
-  await remove(db, values)
-}
 
 interface Upgrade {
   clientId: string
@@ -58,5 +44,5 @@ const upgradePrevious = command<Upgrade>((table, v) =>
 /** Puts our own hash in the place of an imported one, unless the client has got another secret meanwhile. */
 export const upgradeImportedSecret = async (db: Database, upgrade: Upgrade): Promise<void> => {
   if ((await upgradeCurrent(db, upgrade)) === 0) await upgradePrevious(db, upgrade)
-  await remove(db, upgrade)
+  await removeImportedSecret(db, upgrade)
 }

@@ -1,17 +1,9 @@
-import { isUniqueViolation, temporarilyUnavailable } from '../database/errors.ts'
-import {
-  command,
-  json,
-  number,
-  numberOrNull,
-  query,
-  text,
-  textOrNull,
-  type Write,
-} from '../database/statement.ts'
+import { temporarilyUnavailable } from '../database/errors.ts'
+import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/requests/login.ts'
 import { maxNewest } from './authorization-records.ts'
+import { findAll, findOne, insertInto, isInserted, touches } from './statements.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -46,89 +38,53 @@ export const loginOf = (row: Row): LoginRecord => ({
   idleEndsAt: numberOrNull(row, 'idle_ends_at') ?? undefined,
 })
 
-const activeBySid = query<{ sid: string; now: number }>((table, v) =>
-  table('logins')
-    .select(loginColumns)
-    .where({ sid: v.sid })
-    .whereNull('ended_at')
-    .where('expires_at', '>', v.now),
-)
-
 /** The login with this sid, unless it has ended or expired. */
-export const findLogin = async (
-  db: Database,
-  values: { sid: string; now: number },
-): Promise<LoginRecord | undefined> => {
-  const [row] = await activeBySid(db, values)
-  return row && loginOf(row)
-}
-
-const activeOfSession = query<{ sessionHash: string; now: number }>((table, v) =>
-  table('logins')
-    .select(loginColumns)
-    .where({ session_hash: v.sessionHash })
-    .whereNull('ended_at')
-    .where('expires_at', '>', v.now)
-    .where('idle_ends_at', '>', v.now),
+export const findLogin = findOne(
+  query<{ sid: string; now: number }>((table, v) =>
+    table('logins')
+      .select(loginColumns)
+      .where({ sid: v.sid })
+      .whereNull('ended_at')
+      .where('expires_at', '>', v.now),
+  ),
+  loginOf,
 )
 
 /** The login of a session, unless the login has ended or expired, or the session was idle for too long. */
-export const findSessionLogin = async (
-  db: Database,
-  values: { sessionHash: string; now: number },
-): Promise<LoginRecord | undefined> => {
-  const [row] = await activeOfSession(db, values)
-  return row && loginOf(row)
-}
-
-const postpone = command<{ sid: string; idleEndsAt: number }>((table, v) =>
-  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ idle_ends_at: v.idleEndsAt }),
+export const findSessionLogin = findOne(
+  query<{ sessionHash: string; now: number }>((table, v) =>
+    table('logins')
+      .select(loginColumns)
+      .where({ session_hash: v.sessionHash })
+      .whereNull('ended_at')
+      .where('expires_at', '>', v.now)
+      .where('idle_ends_at', '>', v.now),
+  ),
+  loginOf,
 )
 
 /** Postpones the idle end of the session of a login. */
-export const postponeIdleEnd = async (
-  db: Database,
-  values: { sid: string; idleEndsAt: number },
-): Promise<void> => {
-  await postpone(db, values)
-}
-
-const release = command<{ sid: string }>((table, v) =>
-  table('logins').where({ sid: v.sid }).update({ session_hash: null }),
+export const postponeIdleEnd = command<{ sid: string; idleEndsAt: number }>((table, v) =>
+  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ idle_ends_at: v.idleEndsAt }),
 )
 
 /** Takes a login out of its session, which a newer login takes over. The old secret is worthless from then on. */
-export const releaseSession = async (db: Database, values: { sid: string }): Promise<void> => {
-  await release(db, values)
-}
-
-interface LoginValues {
-  sid: string
-  subject: string
-  authTime: number
-  amr: string
-  acr: string | null
-  expiresAt: number
-  browserHash: string | null
-  hostLoginHash: string | null
-  sessionHash: string | null
-  idleEndsAt: number | null
-}
-
-const insert = command<LoginValues>((table, v) =>
-  table('logins').insert({
-    sid: v.sid,
-    subject: v.subject,
-    auth_time: v.authTime,
-    amr: v.amr,
-    acr: v.acr,
-    expires_at: v.expiresAt,
-    browser_hash: v.browserHash,
-    host_login_hash: v.hostLoginHash,
-    session_hash: v.sessionHash,
-    idle_ends_at: v.idleEndsAt,
-  }),
+export const releaseSession = command<{ sid: string }>((table, v) =>
+  table('logins').where({ sid: v.sid }).update({ session_hash: null }),
 )
+
+const insert = insertInto('logins', [
+  'sid',
+  'subject',
+  'auth_time',
+  'amr',
+  'acr',
+  'expires_at',
+  'browser_hash',
+  'host_login_hash',
+  'session_hash',
+  'idle_ends_at',
+])
 
 /** A login that is about to be stored. */
 export interface NewLogin extends LoginRecord {
@@ -137,23 +93,22 @@ export interface NewLogin extends LoginRecord {
 }
 
 /** Stores a login. */
-export const createLogin = async (
+export const createLogin = (
   db: Database,
   login: NewLogin & { readonly hostLoginHash?: string },
-): Promise<void> => {
-  await insert(db, {
+): Promise<number> =>
+  insert(db, {
     sid: login.sid,
     subject: login.subject,
-    authTime: login.authTime,
+    auth_time: login.authTime,
     amr: JSON.stringify(login.amr),
     acr: login.acr ?? null,
-    expiresAt: login.expiresAt,
-    browserHash: login.browserHash ?? null,
-    hostLoginHash: login.hostLoginHash ?? null,
-    sessionHash: login.sessionHash ?? null,
-    idleEndsAt: login.idleEndsAt ?? null,
+    expires_at: login.expiresAt,
+    browser_hash: login.browserHash ?? null,
+    host_login_hash: login.hostLoginHash ?? null,
+    session_hash: login.sessionHash ?? null,
+    idle_ends_at: login.idleEndsAt ?? null,
   })
-}
 
 const ofHost = query<{ hostLoginHash: string; now: number }>((table, v) =>
   table('logins')
@@ -169,17 +124,6 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
     .update({ host_login_hash: null }),
 )
 
-/** Stores a login of the host. @returns false if one with this hash is stored already */
-const storeOnce = async (db: Database, login: NewLogin, hostLoginHash: string): Promise<boolean> => {
-  try {
-    await createLogin(db, { ...login, hostLoginHash })
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error)) return false
-    throw error
-  }
-}
-
 /**
  * Stores a login that the host reports, unless a parallel request has just stored it.
  *
@@ -191,7 +135,7 @@ export const createHostLogin = async (
   { login, hostLoginHash, now }: { login: NewLogin; hostLoginHash: string; now: number },
 ): Promise<LoginRecord> => {
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    if (await storeOnce(db, login, hostLoginHash)) return { ...login, fromHost: true }
+    if (await isInserted(createLogin(db, { ...login, hostLoginHash }))) return { ...login, fromHost: true }
     const [row] = await ofHost(db, { hostLoginHash, now })
     if (row) return loginOf(row)
     // The stored one has expired, and the host's login has outlived it; or it has just ended.
@@ -200,32 +144,27 @@ export const createHostLogin = async (
   throw temporarilyUnavailable(new Error('latchkey: the login of the host could not be stored'))
 }
 
-const end = command<{ sid: string; now: number }>((table, v) =>
-  table('logins')
-    .where({ sid: v.sid })
-    .whereNull('ended_at')
-    .update({ ended_at: v.now, host_login_hash: null, session_hash: null }),
-)
-
-/**
- * Ends one login, and with it everything that was granted without `offline_access`.
- *
- * @returns whether this call ended it
- */
-export const endLogin = async (db: Database, values: { sid: string; now: number }): Promise<boolean> =>
-  (await end(db, values)) === 1
-
-const ofSubject = query<{ subject: string; now: number }>((table, v) =>
-  table('logins')
-    .select('sid')
-    .where({ subject: v.subject })
-    .whereNull('ended_at')
-    .where('expires_at', '>', v.now),
+/** Ends one login, and with it everything that was granted without `offline_access`. */
+export const endLogin = touches(
+  command<{ sid: string; now: number }>((table, v) =>
+    table('logins')
+      .where({ sid: v.sid })
+      .whereNull('ended_at')
+      .update({ ended_at: v.now, host_login_hash: null, session_hash: null }),
+  ),
 )
 
 /** The sids of a user's active logins. */
-export const listLogins = async (db: Database, values: { subject: string; now: number }): Promise<string[]> =>
-  (await ofSubject(db, values)).map((row) => text(row, 'sid'))
+export const listLogins = findAll(
+  query<{ subject: string; now: number }>((table, v) =>
+    table('logins')
+      .select('sid')
+      .where({ subject: v.subject })
+      .whereNull('ended_at')
+      .where('expires_at', '>', v.now),
+  ),
+  (row) => text(row, 'sid'),
+)
 
 const ofBrowsers = query<{ one: string; other: string; now: number }>((table, v) =>
   table('logins')
@@ -246,75 +185,58 @@ export const listLoginsOfBrowser = async (
   { hashes: [one, other = one], now }: { hashes: readonly [string, string?]; now: number },
 ): Promise<LoginRecord[]> => (await ofBrowsers(db, { one, other, now })).map(loginOf)
 
-const move = command<{ from: string; to: string; subject: string }>((table, v) =>
+/** Moves a user's logins to the new cookie of their browser. */
+export const moveLogins = command<{ from: string; to: string; subject: string }>((table, v) =>
   table('logins')
     .where({ browser_hash: v.from, subject: v.subject })
     .whereNull('ended_at')
     .update({ browser_hash: v.to }),
 )
 
-/** Moves a user's logins to the new cookie of their browser. */
-export const moveLogins = async (
-  db: Database,
-  values: { from: string; to: string; subject: string },
-): Promise<void> => {
-  await move(db, values)
-}
-
 /** A login, active or not. */
 export interface LoginHistory extends LoginRecord {
   readonly endedAt: number | null
 }
 
-const everyOfSubject = query<{ subject: string }>((table, v) =>
-  table('logins')
-    .select([...loginColumns, 'ended_at'])
-    .where({ subject: v.subject })
-    .orderBy('auth_time'),
-)
-
-const historyOf = (rows: readonly Row[], of: string): LoginHistory[] =>
-  rows
-    .map((row) => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') }))
-    // MySQL before 8.0.17 ignores trailing spaces when it compares.
-    .filter(({ subject }) => subject === of)
+const historyOf = (row: Row): LoginHistory => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') })
 
 /** Every login of a user that is not pruned yet, oldest first. */
-export const listLoginHistory = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
-  historyOf(await everyOfSubject(db, values), values.subject)
-
-const newestOfSubject = query<{ subject: string }>((table, v) =>
-  table('logins')
-    .select([...loginColumns, 'ended_at'])
-    .where({ subject: v.subject })
-    .orderBy('auth_time', 'desc')
-    .limit(maxNewest, { skipBinding: true }),
+export const listLoginHistory = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('logins')
+      .select([...loginColumns, 'ended_at'])
+      .where({ subject: v.subject })
+      .orderBy('auth_time'),
+  ),
+  historyOf,
 )
 
 /** The newest 50 logins of a user, the last one first. */
-export const listNewestLogins = async (db: Database, values: { subject: string }): Promise<LoginHistory[]> =>
-  historyOf(await newestOfSubject(db, values), values.subject)
-
-const removeOfSubject = command<{ subject: string }>((table, v) =>
-  table('logins').where({ subject: v.subject }).delete(),
+export const listNewestLogins = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('logins')
+      .select([...loginColumns, 'ended_at'])
+      .where({ subject: v.subject })
+      .orderBy('auth_time', 'desc')
+      .limit(maxNewest, { skipBinding: true }),
+  ),
+  historyOf,
 )
 
 /** Removes every login of a user, which ends everything granted under it without `offline_access`. */
-export const removeLoginsOfSubject = async (db: Database, values: { subject: string }): Promise<void> => {
-  await removeOfSubject(db, values)
-}
+export const removeLoginsOfSubject = command<{ subject: string }>((table, v) =>
+  table('logins').where({ subject: v.subject }).delete(),
+)
 
-const lock = command<{ sid: string; now: number }>((table, v) =>
+/**
+ * Locks a login until the end of the transaction. Use it in a transaction that grants something that outlives the
+ * login: if all logins of the user are ended at the same moment, that happens either before, and nothing is granted, or
+ * after, and finds what was granted.
+ */
+export const lockLogin = command<{ sid: string; now: number }>((table, v) =>
   table('logins')
     .where({ sid: v.sid })
     .whereNull('ended_at')
     .where('expires_at', '>', v.now)
     .update({ ended_at: null }),
-)
-
-/**
- * Locks a login until the end of the transaction. Call it in a transaction that grants something that outlives the
- * login: if all logins of the user are ended at the same moment, that happens either before, and nothing is granted, or
- * after, and finds what was granted.
- */
-export const lockLogin = (values: { sid: string; now: number }): Write => lock.with(values)
+).with

@@ -7,13 +7,13 @@ import {
   query,
   text,
   textOrNull,
-  type Write,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
 import type { Decision } from '../protocol/requests/next-step.ts'
 import { shownClientOf } from './clients.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
+import { insertInto } from './statements.ts'
 
 /** A validated request that waits for the user's login or consent. */
 export interface PendingRequestRecord {
@@ -92,37 +92,34 @@ export const findPendingRequest = async (
   return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), known }
 }
 
-const insert = command<{
-  id: string
-  kind: string
-  clientId: string
-  browserHash: string
-  sid: string | null
-  request: string
-  now: number
-  expiresAt: number
-}>((table, v) =>
-  table('pending_requests').insert({
-    id: v.id,
-    kind: v.kind,
-    client_id: v.clientId,
-    browser_hash: v.browserHash,
-    sid: v.sid,
-    request: v.request,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
-)
+const insert = insertInto('pending_requests', [
+  'id',
+  'kind',
+  'client_id',
+  'browser_hash',
+  'sid',
+  'request',
+  'created_at',
+  'expires_at',
+])
 
-export const createPendingRequest = async (
+/** Stores a request that waits. */
+export const createPendingRequest = (
   db: Database,
   pending: Pick<PendingRequestRecord, 'id' | 'kind' | 'browserHash' | 'sid' | 'request' | 'expiresAt'> & {
     now: number
   },
-): Promise<void> => {
-  const { sid = null, request, ...values } = pending
-  await insert(db, { ...values, clientId: request.clientId, sid, request: JSON.stringify(request) })
-}
+): Promise<number> =>
+  insert(db, {
+    id: pending.id,
+    kind: pending.kind,
+    client_id: pending.request.clientId,
+    browser_hash: pending.browserHash,
+    sid: pending.sid ?? null,
+    request: JSON.stringify(pending.request),
+    created_at: pending.now,
+    expires_at: pending.expiresAt,
+  })
 
 const ofBrowser = query<{ browserHash: string }>((table, v) =>
   table('pending_requests')
@@ -156,18 +153,12 @@ export const decidePendingRequest = async (
   await decide(db, { id, decision: JSON.stringify(decision) })
 }
 
-const select = command<{ id: string; sid: string }>((table, v) =>
+/** Records which login the user chose to continue with. */
+export const selectLogin = command<{ id: string; sid: string }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ selected_sid: v.sid }),
 )
 
-/** Records which login the user chose to continue with. */
-export const selectLogin = async (db: Database, values: { id: string; sid: string }): Promise<void> => {
-  await select(db, values)
-}
-
-const consume = command<{ id: string; now: number }>((table, v) =>
-  table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),
-)
-
 /** Answers a request, once. */
-export const consumePendingRequest = (values: { id: string; now: number }): Write => consume.with(values)
+export const consumePendingRequest = command<{ id: string; now: number }>((table, v) =>
+  table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),
+).with

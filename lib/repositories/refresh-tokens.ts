@@ -6,6 +6,7 @@ import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
+import type { FullName, Table } from './statements.ts'
 
 const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
   hash,
@@ -31,12 +32,13 @@ const byHash = query<{ hash: string }>((table, v, name) =>
     .where('tokens.hash', v.hash),
 )
 
+/** A refresh token by its hash. */
 export const findRefreshToken = async (
   db: Database,
-  values: { hash: string },
+  { hash }: { hash: string },
 ): Promise<RefreshToken | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && refreshTokenOf(row, values.hash)
+  const [row] = await byHash(db, { hash })
+  return row && refreshTokenOf(row, hash)
 }
 
 const byClientAndHash = query<{ clientId: string; hash: string }>((table, v, name) =>
@@ -72,31 +74,23 @@ export const findExistingRefreshTokens = async (
     hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => text(row, 'hash')),
   )
 
-interface NewRefreshToken {
+/** Stores a refresh token. */
+export const createRefreshToken = command<{
   hash: string
   authorizationId: string
   now: number
   expiresAt: number
-}
-
-const insert = command<NewRefreshToken>((table, v) =>
+}>((table, v) =>
   table('refresh_tokens').insert({
     hash: v.hash,
     authorization_id: v.authorizationId,
     created_at: v.now,
     expires_at: v.expiresAt,
   }),
-)
-
-/** Stores a refresh token. */
-export const createRefreshToken = (token: NewRefreshToken): Write => insert.with(token)
+).with
 
 /** An unused token whose authorization still stands. */
-const unused = (
-  table: (name: string) => Knex.QueryBuilder,
-  hash: Knex.Value,
-  name: (table: string) => string,
-): Knex.QueryBuilder =>
+const unused = (table: Table, hash: Knex.Value, name: FullName): Knex.QueryBuilder =>
   table('refresh_tokens')
     .where({ hash })
     .whereNull('consumed_at')
@@ -142,18 +136,10 @@ export const findFirstAddress = async (
   return (row && textOrNull(row, 'consumed_from')) ?? undefined
 }
 
-interface RefreshTokenExtension {
-  hash: string
-  now: number
-  expiresAt: number
-}
-
-const extend = command<RefreshTokenExtension>((table, v, name) =>
-  unused(table, v.hash, name).update({ last_used_at: v.now, expires_at: v.expiresAt }),
-)
-
 /** Uses a token without rotation: its idle lifetime starts again. */
-export const extendRefreshToken = (values: RefreshTokenExtension): Write => extend.with(values)
+export const extendRefreshToken = command<{ hash: string; now: number; expiresAt: number }>(
+  (table, v, name) => unused(table, v.hash, name).update({ last_used_at: v.now, expires_at: v.expiresAt }),
+).with
 
 /** Seconds to look back; earlier runs have handled the tokens that were used before. */
 const maxAge = 86_400

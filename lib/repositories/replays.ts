@@ -1,10 +1,7 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import { command } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
+import { insertInto, isInserted } from './statements.ts'
 
-const insert = command<{ hash: string; expiresAt: number }>((table, v) =>
-  table('replays').insert({ hash: v.hash, expires_at: v.expiresAt }),
-)
+const insert = insertInto('replays', ['hash', 'expires_at'])
 
 /**
  * Records that something was used, for all processes.
@@ -13,15 +10,7 @@ const insert = command<{ hash: string; expiresAt: number }>((table, v) =>
  * @param expiresAt epoch seconds; after that, it is refused because of its age anyway
  * @returns false if it was used before; of any number of calls at the same time, one returns true
  */
-export const createReplay = async (
+export const createReplay = (
   db: Database,
-  values: { hash: string; expiresAt: number },
-): Promise<boolean> => {
-  try {
-    await insert(db, values)
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error)) return false
-    throw error
-  }
-}
+  { hash, expiresAt }: { hash: string; expiresAt: number },
+): Promise<boolean> => isInserted(insert(db, { hash, expires_at: expiresAt }))

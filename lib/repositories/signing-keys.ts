@@ -1,6 +1,7 @@
 import { command, number, numberOrNull, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
+import { insertInto, touches } from './statements.ts'
 
 /** A stored signing key: its encrypted JWK, and the times that decide its use, in epoch seconds. */
 export interface SigningKeyRecord {
@@ -40,29 +41,25 @@ export const listSigningKeys = async (db: Database): Promise<SigningKeyRecord[]>
 /** A key that may sign. */
 export type NewSigningKey = Omit<SigningKeyRecord, 'retiredAt'>
 
-const insert = command<{
-  kid: string
-  algorithm: string
-  generation: number
-  sealedKey: string
-  createdAt: number
-  activeAt: number
-}>((table, v) =>
-  table('signing_keys').insert({
-    kid: v.kid,
-    algorithm: v.algorithm,
-    generation: v.generation,
-    private_key: v.sealedKey,
-    created_at: v.createdAt,
-    active_at: v.activeAt,
-  }),
-)
+const insert = insertInto('signing_keys', [
+  'kid',
+  'algorithm',
+  'generation',
+  'private_key',
+  'created_at',
+  'active_at',
+])
 
 /** @throws OAuthError with a unique violation as its cause if another process has created this generation */
-export const createSigningKey = async (db: Database, key: NewSigningKey): Promise<void> => {
-  const { kid, algorithm, generation, sealedKey, createdAt, activeAt } = key
-  await insert(db, { kid, algorithm, generation, sealedKey, createdAt, activeAt })
-}
+export const createSigningKey = (db: Database, key: NewSigningKey): Promise<number> =>
+  insert(db, {
+    kid: key.kid,
+    algorithm: key.algorithm,
+    generation: key.generation,
+    private_key: key.sealedKey,
+    created_at: key.createdAt,
+    active_at: key.activeAt,
+  })
 
 const removeBefore = command<{ algorithm: string; generation: number }>((table, v) =>
   table('signing_keys').where({ algorithm: v.algorithm }).where('generation', '<', v.generation).delete(),
@@ -82,43 +79,27 @@ export const replaceSigningKeys = (db: Database, key: Omit<NewSigningKey, 'gener
     await removeBefore(tx, { algorithm, generation })
   })
 
-const reseal = command<{ kid: string; from: string; to: string }>((table, v) =>
+/** Replaces the encryption of a key, unless it has changed meanwhile: a private half that was removed stays removed. */
+export const resealSigningKey = command<{ kid: string; from: string; to: string }>((table, v) =>
   table('signing_keys').where({ kid: v.kid, private_key: v.from }).update({ private_key: v.to }),
 )
 
-/** Replaces the encryption of a key, unless it has changed meanwhile: a private half that was removed stays removed. */
-export const resealSigningKey = async (
-  db: Database,
-  values: { kid: string; from: string; to: string },
-): Promise<void> => {
-  await reseal(db, values)
-}
-
-const retire = command<{ kid: string; sealedKey: string; retiredAt: number }>((table, v) =>
+/** Replaces a key by its public half, which stays published until `retiredAt`. */
+export const retireSigningKey = command<{ kid: string; sealedKey: string; retiredAt: number }>((table, v) =>
   table('signing_keys')
     .where({ kid: v.kid })
     .whereNull('retired_at')
     .update({ private_key: v.sealedKey, retired_at: v.retiredAt }),
 )
 
-/** Replaces a key by its public half, which stays published until `retiredAt`. */
-export const retireSigningKey = async (
-  db: Database,
-  values: { kid: string; sealedKey: string; retiredAt: number },
-): Promise<void> => {
-  await retire(db, values)
-}
-
 const activate = command<{ kid: string; now: number }>((table, v) =>
   table('signing_keys').where({ kid: v.kid }).where('active_at', '>', v.now).update({ active_at: v.now }),
 )
 
-const remove = command<{ kid: string }>((table, v) => table('signing_keys').where({ kid: v.kid }).delete())
-
 /** Removes a key. */
-export const removeSigningKey = async (db: Database, { kid }: { kid: string }): Promise<void> => {
-  await remove(db, { kid })
-}
+export const removeSigningKey = touches(
+  command<{ kid: string }>((table, v) => table('signing_keys').where({ kid: v.kid }).delete()),
+)
 
 /**
  * Removes a key in favour of another one, in one transaction.
@@ -134,7 +115,7 @@ export const removeKeyFor = (
 ): Promise<boolean> =>
   transaction(db, async (tx) => {
     const { kid, now, activate: next, create } = values
-    if ((await remove(tx, { kid })) !== 1) return false
+    if (!(await removeSigningKey(tx, { kid }))) return false
     if (next !== undefined) await activate(tx, { kid: next, now })
     if (create) await createSigningKey(tx, create)
     return true

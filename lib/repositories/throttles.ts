@@ -2,8 +2,10 @@ import type { Knex } from 'knex'
 import { isSyntaxError } from '../database/errors.ts'
 import { command, commandReturning, number, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
-import type { Database, Row } from '../database/types.ts'
+import type { Database, Row, Value } from '../database/types.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { keyPlaces } from './pruning/batch.ts'
+import type { FullName, Places, Table } from './statements.ts'
 
 /** Failures that are counted under one key. */
 export interface Throttle {
@@ -18,29 +20,17 @@ export type NewThrottle = Omit<Throttle, 'points'>
 
 /** The most keys of one statement. */
 const maxKeys = 6
-const places = Array.from({ length: maxKeys }, (_, place) => place)
+const { keysIn, keyParams } = keyPlaces(maxKeys)
 
-type Values = Readonly<Record<string, string | number>>
-
-/** Repeats the last key in the places that are left, so that the statement is the same for any number of keys. */
-const keyValues = (keys: readonly string[]): Values =>
-  Object.fromEntries(places.map((place) => [`key${place}`, keys[place] ?? keys.at(-1) ?? '']))
-
-const keysIn = (v: Readonly<Record<string, Knex.Value>>): Knex.Value[] =>
-  places.map((place) => v[`key${place}`] ?? null)
+type Values = Readonly<Record<string, Value>>
 
 const columns = ['key', 'points', 'expires_at']
 
 /** Adds one to so many counters, in the order in which they are given; a count that has expired begins again. */
 const increment = (
   count: number,
-  { isMysql }: { isMysql: boolean },
-  ...[table, v, name, raw]: [
-    table: (name: string) => Knex.QueryBuilder,
-    values: Readonly<Record<string, Knex.Value>>,
-    name: (table: string) => string,
-    raw: Knex.RawBuilder,
-  ]
+  isMysql: boolean,
+  ...[table, v, name, raw]: [table: Table, values: Places, name: FullName, raw: Knex.RawBuilder]
 ): Knex.QueryBuilder => {
   const points = `${name('throttles')}.points`
   const expiresAt = `${name('throttles')}.expires_at`
@@ -48,9 +38,11 @@ const increment = (
   return (
     table('throttles')
       .insert(
-        places
-          .slice(0, count)
-          .map((place) => ({ key: v[`key${place}`], points: 1, expires_at: v[`expiresAt${place}`] })),
+        Array.from({ length: count }, (_, place) => ({
+          key: v[`key${place}`],
+          points: 1,
+          expires_at: v[`expiresAt${place}`],
+        })),
       )
       .onConflict('key')
       // MySQL assigns from left to right: points first, because they depend on the old expiry.
@@ -63,17 +55,15 @@ const increment = (
 
 const counts = [1, 2, 3, 4, 5]
 const incrementReturning = counts.map((count) =>
-  commandReturning<Values>((...parameters) =>
-    increment(count, { isMysql: false }, ...parameters).returning(columns),
-  ),
+  commandReturning<Values>((...parameters) => increment(count, false, ...parameters).returning(columns)),
 )
 const incrementOnMariadb = counts.map((count) =>
   commandReturning<Values>((...[table, v, name, raw]) =>
-    raw('? returning ??, ??, ??', [increment(count, { isMysql: true }, table, v, name, raw), ...columns]),
+    raw('? returning ??, ??, ??', [increment(count, true, table, v, name, raw), ...columns]),
   ),
 )
 const incrementOnMysql = counts.map((count) =>
-  command<Values>((...parameters) => increment(count, { isMysql: true }, ...parameters)),
+  command<Values>((...parameters) => increment(count, true, ...parameters)),
 )
 const byKeys = query<Values>((table, v) => table('throttles').select(columns).whereIn('key', keysIn(v)))
 
@@ -112,7 +102,7 @@ export const incrementThrottles = async (
   if (given.length === 0) return []
   const sorted = [...given].sort((one, other) => (one.key < other.key ? -1 : 1))
   const expiries = Object.fromEntries(sorted.map(({ expiresAt }, place) => [`expiresAt${place}`, expiresAt]))
-  const values = { ...keyValues(sorted.map(({ key }) => key)), ...expiries, now }
+  const values = { ...keyParams(sorted.map(({ key }) => key)), ...expiries, now }
   const rows = await incrementAll(db, given.length, values)
   return given.map(({ key }) => {
     const row = rows.find((one) => text(one, 'key') === key)
@@ -121,11 +111,7 @@ export const incrementThrottles = async (
   })
 }
 
-const decrement = (
-  v: Readonly<Record<string, Knex.Value>>,
-  rows: Knex.QueryBuilder,
-  raw: Knex.RawBuilder,
-): Knex.QueryBuilder =>
+const decrement = (v: Places, rows: Knex.QueryBuilder, raw: Knex.RawBuilder): Knex.QueryBuilder =>
   rows.update({
     points: raw('case when ?? in (?, ?) then 0 when points > 0 then points - 1 else 0 end', [
       'key',
@@ -159,7 +145,7 @@ export const readThrottles = async (
   { now }: { now: number },
 ): Promise<Throttle[]> => {
   if (keys.length === 0) return []
-  const rows = await byKeys(db, keyValues(keys))
+  const rows = await byKeys(db, keyParams(keys))
   return keys.map((key) => {
     const row = rows.find((one) => text(one, 'key') === key)
     const expiresAt = row === undefined ? now : number(row, 'expires_at')
@@ -176,18 +162,13 @@ export const decrementThrottles = async (
   if (keys.length === 0) return
   const [reset0 = '', reset1 = reset0] = reset
   const run = db.driver.dialect === 'postgresql' ? decrementLockedKeys : decrementKeys
-  await run(db, { ...keyValues(keys), reset0, reset1 })
+  await run(db, { ...keyParams(keys), reset0, reset1 })
 }
 
-const put = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
+/** Sets the count under a key. */
+export const setThrottle = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
   table('throttles')
     .insert({ key: v.key, points: v.points, expires_at: v.expiresAt })
     .onConflict('key')
     .merge(['points', 'expires_at']),
 )
-
-/** Sets the count under a key. */
-export const setThrottle = async (db: Database, throttle: Throttle): Promise<void> => {
-  const { key, points, expiresAt } = throttle
-  await put(db, { key, points, expiresAt })
-}

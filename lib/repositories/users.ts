@@ -1,5 +1,6 @@
 import { command, flag, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
+import { findOne, touches } from './statements.ts'
 
 /** One of Latchkey's own accounts. */
 export interface UserAccount {
@@ -42,24 +43,17 @@ const accountOf = (row: Row): UserAccount => ({
   updatedAt: number(row, 'updated_at'),
 })
 
-const byId = query<{ id: string }>((table, v) => table('users').select(columns).where({ id: v.id }))
-const byUsername = query<{ username: string }>((table, v) =>
-  table('users').select(columns).where({ username: v.username }),
+/** The account with this id. */
+export const findUser = findOne(
+  query<{ id: string }>((table, v) => table('users').select(columns).where({ id: v.id })),
+  accountOf,
 )
 
-export const findUser = async (db: Database, values: { id: string }): Promise<UserAccount | undefined> => {
-  const [row] = await byId(db, values)
-  return row && accountOf(row)
-}
-
 /** The account with exactly this login name. */
-export const findUserByUsername = async (
-  db: Database,
-  values: { username: string },
-): Promise<UserAccount | undefined> => {
-  const [row] = await byUsername(db, values)
-  return row && accountOf(row)
-}
+export const findUserByUsername = findOne(
+  query<{ username: string }>((table, v) => table('users').select(columns).where({ username: v.username })),
+  accountOf,
+)
 
 const withPassword = query<Record<never, never>>((table) =>
   table('users').whereNotNull('password_hash').select('password_hash').limit(100, { skipBinding: true }),
@@ -114,37 +108,19 @@ const valuesOf = (account: NewAccount): AccountValues => ({
 })
 
 /** @throws OAuthError with a unique violation as its cause if the login name is taken */
-export const createUser = async (db: Database, account: NewAccount): Promise<void> => {
-  await insert(db, valuesOf(account))
-}
+export const createUser = (db: Database, account: NewAccount): Promise<number> =>
+  insert(db, valuesOf(account))
 
 /** Replaces everything except the login name. */
-export const updateUser = async (db: Database, account: NewAccount): Promise<void> => {
-  await update(db, valuesOf(account))
-}
-
-const remove = command<{ id: string }>((table, v) => table('users').where({ id: v.id }).delete())
+export const updateUser = (db: Database, account: NewAccount): Promise<number> =>
+  update(db, valuesOf(account))
 
 /** Removes one of Latchkey's own accounts. */
-export const removeUser = async (db: Database, values: { id: string }): Promise<void> => {
-  await remove(db, values)
-}
+export const removeUser = command<{ id: string }>((table, v) => table('users').where({ id: v.id }).delete())
 
-const setDisabledAt = command<{ username: string; disabledAt: number | null; now: number }>((table, v) =>
-  table('users').where({ username: v.username }).update({ disabled_at: v.disabledAt, updated_at: v.now }),
+/** Disables the account with this login name, or enables it with null. False if there is none. */
+export const setUserDisabled = touches(
+  command<{ username: string; disabledAt: number | null; now: number }>((table, v) =>
+    table('users').where({ username: v.username }).update({ disabled_at: v.disabledAt, updated_at: v.now }),
+  ),
 )
-
-/**
- * Disables or enables the account with this login name.
- *
- * @returns whether it exists
- */
-export const setUserDisabled = async (
-  db: Database,
-  { username, isDisabled, now }: { username: string; isDisabled: boolean; now: number },
-): Promise<boolean> => {
-  const account = await findUserByUsername(db, { username })
-  if (account === undefined) return false
-  await setDisabledAt(db, { username: account.username, disabledAt: isDisabled ? now : null, now })
-  return true
-}

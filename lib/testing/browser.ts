@@ -1,8 +1,8 @@
 import { CookieJar, type SetCookie } from './cookies.ts'
 import { formWith, refreshOf } from './html.ts'
-import { type Answer, exchange } from './wire.ts'
+import { type Answer, exchange, withoutUndefined } from './wire.ts'
 
-/** What goes into a request beside its address. */
+/** What a request contains, apart from its address. */
 export interface Sent {
   readonly body?: string
   /** By lower-case name; `undefined` takes one away that would have been sent. */
@@ -12,7 +12,7 @@ export interface Sent {
 /** The fields of a form by name. */
 export type Fields = Readonly<Record<string, string>>
 
-/** Where the app is, in its own eyes and on this machine. */
+/** The address of the app: the one it knows, and the one on this machine. */
 export interface Place {
   /** Where it listens. */
   readonly base: URL
@@ -51,11 +51,10 @@ export class Browser {
       cookie: this.#jar.header(url),
       ...headers,
     }
-    const present = Object.entries(sent).filter((pair): pair is [string, string] => pair[1] !== undefined)
     const answer = await exchange(this.#place.base, url, {
       method,
       path,
-      headers: Object.fromEntries(present),
+      headers: withoutUndefined(sent),
       body,
       timeoutMs: this.#place.timeoutMs,
     })
@@ -79,7 +78,7 @@ export class Browser {
     return this.send('POST', location, { body, headers: { ...own, ...headers } })
   }
 
-  /** Goes on until there is a page that stays, or a redirect that leaves the app's origin. */
+  /** Follows redirects until a page stays, or a redirect leaves the app's origin. */
   async follow(answer: Answer, hops = maxHops): Promise<Answer> {
     const refresh = answer.location ? undefined : refreshOf(answer.body)
     const next = answer.location ?? (refresh === undefined ? undefined : new URL(refresh, answer.url))
@@ -113,7 +112,7 @@ export class Browser {
     return this.follow(await this.post(action, { ...form.fields, ...fields }))
   }
 
-  /** Another browser with the same cookies, but for those named: a thief of them. */
+  /** The browser of someone who stole these cookies, except those named. */
   copy(without: readonly string[] = []): Browser {
     return new Browser(this.#place, this.#jar.copy(without))
   }
@@ -123,7 +122,7 @@ export class Browser {
     return this.#jar.names()
   }
 
-  /** How each cookie was set last in this browser. */
+  /** How each cookie was last set in this browser. */
   receivedCookies(): SetCookie[] {
     return this.#jar.received()
   }

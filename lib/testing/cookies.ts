@@ -34,7 +34,7 @@ interface Kept {
   readonly path: string
 }
 
-/** The cookies of one origin (RFC 6265 §5.3), and everything that was ever set. */
+/** The cookies of one origin (RFC 6265 §5.3), and every cookie that was ever set. */
 export class CookieJar {
   readonly #kept = new Map<string, Kept>()
   readonly #received: SetCookie[] = []
@@ -73,13 +73,13 @@ export class CookieJar {
     for (const [key, { cookie }] of this.#kept) if (cookie.name === name) this.#kept.delete(key)
   }
 
-  /** How each name was set last, cookies that are over left out. */
+  /** How each name was last set, without cookies that have expired. */
   received(): SetCookie[] {
     const live = this.#received.filter((cookie) => !isOver(cookie))
     return [...new Map(live.map((cookie) => [cookie.name, cookie])).values()]
   }
 
-  /** Another jar with the same cookies, but for those named. */
+  /** Another jar with the same cookies, except those named. */
   copy(without: readonly string[] = []): CookieJar {
     const other = new CookieJar()
     for (const [key, kept] of this.#kept) if (!without.includes(kept.cookie.name)) other.#kept.set(key, kept)

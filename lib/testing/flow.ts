@@ -3,7 +3,7 @@ import type { Browser } from './browser.ts'
 import { asksForPassword, formWith } from './html.ts'
 import { described, textField } from './outcome.ts'
 import type { Target } from './target.ts'
-import type { Answer } from './wire.ts'
+import { type Answer, isAnswer, withoutUndefined } from './wire.ts'
 
 /** An authorization request of an honest client, with the values that the client keeps. */
 export interface SentRequest {
@@ -33,8 +33,7 @@ export const newRequest = (
     code_challenge_method: 'S256',
     ...changes,
   }
-  const present = Object.entries(parameters).filter((pair): pair is [string, string] => pair[1] !== undefined)
-  const url = `${target.path('/authorize')}?${new URLSearchParams(present)}`
+  const url = `${target.path('/authorize')}?${new URLSearchParams(withoutUndefined(parameters))}`
   return { url, verifier, redirectUri: redirect_uri }
 }
 
@@ -72,9 +71,6 @@ export const signIn = async (
   const answer = isAnswer(after) ? await browser.follow(after) : undefined
   return answer && (isAtClient(target, answer) || isConsentPage(answer)) ? answer : browser.open(request.url)
 }
-
-const isAnswer = (value: unknown): value is Answer =>
-  typeof value === 'object' && value !== null && 'status' in value && 'headers' in value && 'url' in value
 
 /** Signs in and allows where necessary, and returns the last response. */
 export const grant = async (

@@ -77,7 +77,7 @@ export const refreshOf = (html: string): string | undefined => {
   return meta && /^\s*[0-9]+\s*;\s*url=(.+)$/i.exec(attributeOf(meta, 'content') ?? '')?.[1]
 }
 
-/** What a person would read. */
+/** The text that a person would read. */
 export const textIn = (html: string): string =>
   decoded(html.replace(/<(style|script|head)\b[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')

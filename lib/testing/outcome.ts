@@ -1,3 +1,4 @@
+import { parseJsonObject } from '../protocol/json.ts'
 import { textIn } from './html.ts'
 import type { Answer } from './wire.ts'
 
@@ -21,15 +22,29 @@ export const described = (answer: Answer): string => {
   return `${answer.status} ${what.replace(/\s+/g, ' ').trim().slice(0, 250)}`.trim()
 }
 
-/** The body as a JSON object; empty if it is none. */
-export const jsonOf = ({ body }: Answer): Readonly<Record<string, unknown>> => {
-  try {
-    const value: unknown = JSON.parse(body)
-    return typeof value === 'object' && value !== null ? { ...value } : {}
-  } catch {
-    return {}
-  }
+/** A line for each answer that is not as it should be. */
+export const wrongAnswers = (
+  answers: Readonly<Record<string, Answer>>,
+  isRight: (answer: Answer) => boolean,
+): string[] =>
+  Object.entries(answers).flatMap(([what, answer]) =>
+    isRight(answer) ? [] : [`${what}: ${described(answer)}`],
+  )
+
+/** The same for requests that are sent one after another. */
+export const wrongWhenSent = async <Sent>(
+  requests: Readonly<Record<string, Sent>>,
+  send: (request: Sent) => Promise<Answer>,
+  isRight: (answer: Answer) => boolean,
+): Promise<string[]> => {
+  const wrong: string[] = []
+  for (const [what, request] of Object.entries(requests))
+    wrong.push(...wrongAnswers({ [what]: await send(request) }, isRight))
+  return wrong
 }
+
+/** The body as a JSON object; empty if it is none. */
+export const jsonOf = ({ body }: Answer): Readonly<Record<string, unknown>> => parseJsonObject(body) ?? {}
 
 /** A string field of a JSON response. */
 export const textField = (answer: Answer, name: string): string | undefined => {

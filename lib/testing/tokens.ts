@@ -1,16 +1,15 @@
+import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import type { Browser } from './browser.ts'
 import { codeIn, grant, newRequest, type SentRequest } from './flow.ts'
 import { described, textField } from './outcome.ts'
 import type { Credentials, Target } from './target.ts'
-import type { Answer } from './wire.ts'
+import { type Answer, withoutUndefined } from './wire.ts'
 
 type Fields = Readonly<Record<string, string>>
 
-const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
-
 /** RFC 6749 §2.3.1 and appendix B. */
 export const basicHeader = ({ client_id, client_secret = '' }: Credentials): string =>
-  `Basic ${Buffer.from(`${formEncoded(client_id)}:${formEncoded(client_secret)}`).toString('base64')}`
+  formatBasicCredentials(client_id, client_secret)
 
 /** The credentials that a client adds to its requests. */
 export const proof = (
@@ -63,18 +62,14 @@ export const newCode = async (
 export const redemption = (
   { code, request }: GrantedCode,
   changes: Readonly<Record<string, string | undefined>> = {},
-): Fields => {
-  const fields = {
+): Fields =>
+  withoutUndefined({
     grant_type: 'authorization_code',
     code,
     redirect_uri: request.redirectUri,
     code_verifier: request.verifier,
     ...changes,
-  }
-  return Object.fromEntries(
-    Object.entries(fields).filter((pair): pair is [string, string] => pair[1] !== undefined),
-  )
-}
+  })
 
 /** The tokens of a successful token response. */
 export interface Tokens {

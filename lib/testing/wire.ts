@@ -17,6 +17,16 @@ export interface Answer {
   readonly location: URL | undefined
 }
 
+/** Whether what a function of the host returned is a response. */
+export const isAnswer = (value: unknown): value is Answer =>
+  typeof value === 'object' && value !== null && 'status' in value && 'headers' in value && 'url' in value
+
+/** Without the values that are undefined. */
+export const withoutUndefined = (
+  values: Readonly<Record<string, string | undefined>>,
+): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).filter((pair): pair is [string, string] => pair[1] !== undefined))
+
 /** A request whose bytes are sent unchanged. */
 export interface RawRequest {
   readonly method: string

@@ -1,8 +1,5 @@
-import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
-import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
-import RateLimiterRedis from 'rate-limiter-flexible/lib/RateLimiterRedis.js'
 import type { Database } from '../database/types.ts'
-import type { Limit } from '../options/options.ts'
+import type { Limit, RedisClient } from '../options/options.ts'
 import type { Throttling } from '../options/throttle.ts'
 import {
   decrementThrottles,
@@ -35,7 +32,7 @@ export interface Counters {
   /** Counts one less in each counter, and resets others to zero. */
   decrement(counters: readonly Counter[], reset?: readonly Counter[]): Promise<void>
   /** Locks a counter for so many seconds. Decrements do not open it. */
-  lock(counter: Counter, seconds: number): Promise<void>
+  lock(counter: Counter, seconds: number): Promise<unknown>
 }
 
 export interface CountersContext {
@@ -75,82 +72,123 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
     setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
 })
 
-/** In the memory of this process. */
-export const memoryLimiter = (name: string, { failures, seconds }: Limit): RateLimiterAbstract =>
-  new RateLimiterMemory({ keyPrefix: name, points: failures, duration: seconds })
+/** A store that changes one count at a time. */
+interface Store {
+  /** Adds a number to the count of a counter, which begins at zero and is never below. */
+  add(counter: Counter, failures: number): Promise<Count>
+  set(counter: Counter, failures: number, seconds: number): Promise<unknown>
+}
 
-type CreateLimiter = (name: string, limit: Limit) => RateLimiterAbstract
+const countersOf = (store: Store): Counters => ({
+  read: (counters) => Promise.all(counters.map((counter) => store.add(counter, 0))),
+  increment: async (counters) => {
+    const counts: Count[] = []
+    for (const counter of counters) counts.push(await store.add(counter, 1))
+    return counts
+  },
+  decrement: async (counters, reset = []) => {
+    for (const counter of counters) await store.add(counter, -1)
+    for (const counter of reset) await store.set(counter, 0, 1)
+  },
+  lock: (counter, seconds) => store.set(counter, locked, seconds),
+})
 
-const noFailures: Count = { failures: 0, seconds: 1 }
+type ExpiringCounts = Map<string, { failures: number; expiresAt: number }>
 
-const countIn = (state: RateLimiterRes | null): Count =>
-  state === null
-    ? noFailures
-    : { failures: state.consumedPoints, seconds: Math.max(1, Math.ceil(state.msBeforeNext / 1000)) }
-
-/** Counters of rate-limiter-flexible, which counts in one at a time. */
-const limiterCounters = (createLimiter: CreateLimiter): Counters => {
-  const limiters = new Map<string, RateLimiterAbstract>()
-  const limiterOf = ({ name, limit }: Counter): RateLimiterAbstract => {
-    const limiter = limiters.get(name) ?? createLimiter(name, limit)
-    limiters.set(name, limiter)
-    return limiter
+/** Counts in the memory of this process, those of each limit in the order in which they began. */
+const memoryStore = (now: () => number): Store => {
+  const limits = new Map<string, ExpiringCounts>()
+  /** Forgets the oldest counts of a limit that have expired, so that they cannot fill the memory. */
+  const countsFor = (name: string): ExpiringCounts => {
+    const counts: ExpiringCounts = limits.get(name) ?? new Map()
+    limits.set(name, counts)
+    for (const [key, { expiresAt }] of counts) {
+      if (expiresAt > now()) break
+      counts.delete(key)
+    }
+    return counts
+  }
+  const set = async ({ name, key }: Counter, failures: number, seconds: number): Promise<Count> => {
+    const counts = countsFor(name)
+    counts.delete(key)
+    counts.set(key, { failures, expiresAt: now() + seconds })
+    return { failures, seconds }
   }
   return {
-    read: (counters) =>
-      Promise.all(counters.map(async (counter) => countIn(await limiterOf(counter).get(counter.key)))),
-    increment: async (counters) => {
-      const counts: Count[] = []
-      for (const counter of counters) counts.push(countIn(await limiterOf(counter).penalty(counter.key)))
-      return counts
+    set,
+    add: async (counter, failures) => {
+      const known = countsFor(counter.name).get(counter.key)
+      if (known === undefined || known.expiresAt <= now()) {
+        const { seconds } = counter.limit
+        return failures > 0 ? set(counter, failures, seconds) : { failures: 0, seconds: 1 }
+      }
+      known.failures = Math.max(0, known.failures + failures)
+      return { failures: known.failures, seconds: known.expiresAt - now() }
     },
-    decrement: async (counters, reset = []) => {
-      for (const counter of counters) await limiterOf(counter).reward(counter.key)
-      for (const counter of reset) await limiterOf(counter).delete(counter.key)
-    },
-    lock: async (counter, seconds) => {
-      await limiterOf(counter).set(counter.key, locked, seconds)
-    },
+  }
+}
+
+/** Counters in the memory of this process. */
+export const memoryCounters = (now: () => number): Counters => countersOf(memoryStore(now))
+
+/** Adds to a count that expires, and returns it with the seconds until then. */
+const addInRedis = `
+local count = tonumber(redis.call('get', KEYS[1]) or '0')
+local seconds = redis.call('ttl', KEYS[1])
+local sum = math.max(0, count + tonumber(ARGV[1]))
+if sum ~= count then redis.call('incrby', KEYS[1], sum - count) end
+if sum ~= count and seconds < 0 then
+  redis.call('expire', KEYS[1], ARGV[2])
+  seconds = tonumber(ARGV[2])
+end
+return { sum, seconds }`
+
+const setInRedis = `redis.call('set', KEYS[1], ARGV[1], 'EX', ARGV[2]) return { tonumber(ARGV[1]), tonumber(ARGV[2]) }`
+
+type Reply = readonly [failures: number, seconds: number]
+
+/** The functions of ioredis, and of redis, that are called. */
+type Client =
+  | { readonly status: string; eval(script: string, keys: number, ...given: string[]): Promise<Reply> }
+  | {
+      readonly isReady?: boolean
+      eval(script: string, given: { keys: string[]; arguments: string[] }): Promise<Reply>
+    }
+
+/** Counts in Redis. If it is unavailable, each process counts by itself. */
+const redisStore = (store: RedisClient, { database, now }: CountersContext): Store => {
+  const client = store as unknown as Client
+  const memory = memoryStore(now)
+  const evaluate = (script: string, counter: Counter, numbers: readonly number[]): Promise<Reply> => {
+    const key = `latchkey:${database.prefix}${keyOf(counter)}`
+    const given = numbers.map(String)
+    if ('status' in client ? client.status !== 'ready' : client.isReady === false)
+      return Promise.reject(new Error('not connected'))
+    return 'status' in client
+      ? client.eval(script, 1, key, ...given)
+      : client.eval(script, { keys: [key], arguments: given })
+  }
+  const countIn = ([failures, seconds]: Reply): Count => ({ failures, seconds: Math.max(1, seconds) })
+  return {
+    add: (counter, failures) =>
+      evaluate(addInRedis, counter, [failures, counter.limit.seconds]).then(countIn, () =>
+        memory.add(counter, failures),
+      ),
+    set: (counter, failures, seconds) =>
+      evaluate(setInRedis, counter, [failures, seconds]).catch(() => memory.set(counter, failures, seconds)),
   }
 }
 
 /** Counters in the store that the host chose. */
 export const countersIn = (store: Throttling['store'], context: CountersContext): Counters => {
-  if (store === 'memory') return limiterCounters(memoryLimiter)
-  if (store === 'database') return databaseCounters(context)
-  return limiterCounters(
-    (name, limit) =>
-      new RateLimiterRedis({
-        storeClient: store,
-        // node-redis and ioredis have different APIs; only ioredis has `status`.
-        useRedisPackage: !('status' in store),
-        keyPrefix: `latchkey:${context.database.prefix}${name}`,
-        points: limit.failures,
-        duration: limit.seconds,
-        // If Redis is unavailable, each process counts by itself.
-        insuranceLimiter: memoryLimiter(name, limit),
-        rejectIfRedisNotReady: true,
-      }),
-  )
+  if (store === 'memory') return memoryCounters(context.now)
+  return store === 'database' ? databaseCounters(context) : countersOf(redisStore(store, context))
 }
 
 /** Counters that allow an attempt if none of them has reached its limit. */
 export type Group = readonly Counter[]
 
 export type Counts = ReadonlyMap<Counter, Count>
-
-/** One failure that is counted before it has happened. */
-export interface Reservation {
-  /** The groups that allow the attempt. */
-  readonly open: readonly Group[]
-  readonly counts: Counts
-  /** Every counter in which the failure is counted. */
-  readonly reserved: readonly Counter[]
-  /** Those among them that do not allow the attempt; undo them unless it succeeds. */
-  readonly beyond: readonly Counter[]
-  /** Seconds; 0 if a group is open. */
-  readonly retryAfter: number
-}
 
 const countsOf = (counters: readonly Counter[], counts: readonly Count[]): Counts =>
   new Map(counters.flatMap((counter, place) => (counts[place] ? [[counter, counts[place]]] : [])))
@@ -173,7 +211,7 @@ const waitFor = (group: Group, counts: Counts, more = 0): number =>
  */
 export const createReserve = (counters: Counters, now: () => number) => {
   let readFirstUntil = 0
-  return async (groups: readonly Group[]): Promise<Reservation> => {
+  return async (groups: readonly Group[]) => {
     const all = groups.flat()
     const read = countsOf(all, now() < readFirstUntil ? await counters.read(all) : [])
     const tried = groups.filter((group) => waitFor(group, read, 1) === 0)
@@ -183,6 +221,16 @@ export const createReserve = (counters: Counters, now: () => number) => {
     const waits = groups.map((group) => waitFor(group, read, 1) || waitFor(group, counts))
     readFirstUntil = Math.max(readFirstUntil, now() + Math.max(...waits))
     const beyond = reserved.filter((counter) => !open.flat().includes(counter))
-    return { open, counts, reserved, beyond, retryAfter: Math.min(...waits) }
+    return {
+      /** The groups that allow the attempt. */
+      open,
+      counts,
+      /** Every counter in which the failure is counted. */
+      reserved,
+      /** Those among them that do not allow the attempt; undo them unless it succeeds. */
+      beyond,
+      /** Seconds; 0 if a group is open. */
+      retryAfter: Math.min(...waits),
+    }
   }
 }

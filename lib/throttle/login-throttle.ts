@@ -49,7 +49,7 @@ const maxLock = 3600
 /** Counters that lock when they reach their limit; the others only fill up. */
 const locking = ['loginAccountAddress', 'loginDevice']
 
-/** How often a counter was locked during a day; no limit. */
+/** Counts how often a counter was locked during a day; it limits nothing. */
 const locksOf = ({ key }: Counter): Counter => ({
   name: 'loginLocks',
   limit: { failures: Number.MAX_SAFE_INTEGER, seconds: day },

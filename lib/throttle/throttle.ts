@@ -1,9 +1,8 @@
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { assertNames } from '../options/check.ts'
 import type { Limit } from '../options/options.ts'
 import { defaultLoginLimits, defaultQuotas, type LoginLimits, type Throttling } from '../options/throttle.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { type CountersContext, countersIn, memoryLimiter } from './counters.ts'
+import { type Counter, type Counters, type CountersContext, countersIn, memoryCounters } from './counters.ts'
 import { createGuessThrottle, type GuessThrottle } from './guess.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
 import { networkOf } from './network.ts'
@@ -62,18 +61,12 @@ export const createThrottle = (
   const chosen = new Map<string, Limit | false>(Object.entries(limits))
   const limitOf = (name: string): Limit | false =>
     throttling !== undefined && (chosen.get(name) ?? defaults.get(name) ?? false)
-  const throttles = new Map(
-    limited.map((endpoint) => {
-      const name = nameOf(endpoint)
-      return [endpoint.path, createFailureThrottle(name, limitOf(name))]
-    }),
-  )
+  const memory = memoryCounters(context.now)
   const counters = countersIn(throttling?.store ?? 'memory', context)
-  const unlimited = createFailureThrottle('', false)
   return {
     login: createLoginThrottle(limits, counters, context.now),
     guess: createGuessThrottle(limitOf, counters, context.now),
-    of: ({ path }) => throttles.get(path) ?? unlimited,
+    of: (endpoint) => createFailureThrottle(nameOf(endpoint), limitOf(nameOf(endpoint)), memory),
     takeQuota: createTakeQuota(limitOf, counters),
   }
 }
@@ -96,42 +89,39 @@ interface FailureThrottle {
   failed(failing: Failing): Promise<OAuthError | undefined>
 }
 
-const tooMany = (milliseconds: number): OAuthError =>
+const tooMany = (seconds: number): OAuthError =>
   new OAuthError('temporarily_unavailable', 'too many requests have failed, try again later', {
     status: 429,
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil(milliseconds / 1000))) },
+    headers: { 'Retry-After': String(seconds) },
   })
 
 /** How many times more often an address may fail under all names together; this also bounds the memory used. */
 const names = 10
 
 /** @param limit for one name at one address, or for the address if the endpoint has no names */
-const createFailureThrottle = (name: string, limit: Limit | false): FailureThrottle => {
+const createFailureThrottle = (name: string, limit: Limit | false, memory: Counters): FailureThrottle => {
   if (!limit) return { assertOpen: async () => {}, failed: async () => undefined }
-  const byName = memoryLimiter(name, limit)
-  const byAddress = memoryLimiter(`${name}:address`, { ...limit, failures: limit.failures * names })
-
-  const countersOf = ({ address, name: inName }: Failing): [RateLimiterAbstract, string][] => {
-    const network = networkOf(address)
+  const ofAddress = { ...limit, failures: limit.failures * names }
+  const countersOf = ({ address, name: inName }: Failing): Counter[] => {
+    const key = networkOf(address)
     return inName === undefined
-      ? [[byName, network]]
+      ? [{ name, limit, key }]
       : [
-          [byAddress, network],
-          [byName, `${network} ${inName}`],
+          { name: `${name}:address`, limit: ofAddress, key },
+          { name, limit, key: `${key} ${inName}` },
         ]
   }
-
   return {
     assertOpen: async (failing) => {
-      for (const [limiter, key] of countersOf(failing)) {
-        const state = await limiter.get(key)
-        if (state && state.consumedPoints >= limiter.points) throw tooMany(state.msBeforeNext)
-      }
+      const counters = countersOf(failing)
+      const counts = await memory.read(counters)
+      const full = counts.find(({ failures }, place) => failures >= (counters[place]?.limit.failures ?? 0))
+      if (full) throw tooMany(full.seconds)
     },
     failed: async (failing) => {
-      for (const [limiter, key] of countersOf(failing)) {
-        const state = await limiter.penalty(key)
-        if (state.consumedPoints > limiter.points) return tooMany(state.msBeforeNext)
+      for (const counter of countersOf(failing)) {
+        const [count] = await memory.increment([counter])
+        if (count && count.failures > counter.limit.failures) return tooMany(count.seconds)
       }
       return undefined
     },

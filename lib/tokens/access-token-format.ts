@@ -32,7 +32,7 @@ export interface IssuedAccessToken {
   readonly binding: TokenBinding
   /** Lifetime in seconds. */
   readonly expiresIn: number
-  /** What it allows in detail (RFC 9396 §7); empty for nothing. */
+  /** What it allows in detail (RFC 9396 §7); empty if it allows nothing. */
   readonly authorizationDetails: readonly AuthorizationDetail[]
   readonly row?: NewAccessToken
 }

@@ -61,25 +61,16 @@ export const issueAccessToken = (
 export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
 
 /** The content of a valid access token. */
-export interface VerifiedToken {
-  /** The user's identifier; undefined if the client acts for itself. */
-  readonly subject: string | undefined
-  readonly clientId: string
-  readonly scopes: readonly string[]
-  /** Its audience: identifiers of resources; empty for a token for no resource. */
-  readonly resources: readonly string[]
+export interface VerifiedToken
+  extends Pick<AccessToken, 'clientId' | 'subject' | 'scopes' | 'resources' | 'issuedAt' | 'expiresAt'> {
   /** The organization it is for, if the option `organizations` returned any for the user. */
   readonly organization?: string
   /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
   /** Further claims of a kind of its own. */
   readonly claims?: Readonly<Record<string, unknown>>
-  /** What it allows in detail (RFC 9396); absent for nothing. */
+  /** What it allows in detail (RFC 9396); absent if it allows nothing. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
-  /** Epoch seconds. */
-  readonly issuedAt: number
-  /** Epoch seconds. */
-  readonly expiresAt: number
 }
 
 /** A valid access token together with its client, and its user as the host has them now. */
@@ -94,9 +85,6 @@ export interface TokenWithUser {
 
 const invalidToken = (): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
-
-const actorOf = ({ context }: AccessToken): Pick<VerifiedToken, 'act'> =>
-  context?.act ? { act: context.act } : {}
 
 const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
   resource === 'any' || (resource === undefined ? resources.length === 0 : resources.includes(resource))
@@ -138,31 +126,25 @@ export const verifyAccessToken = async (
   if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
     throw invalidToken()
   }
-  const { clientId, resources, binding, createdAt: issuedAt, expiresAt, client, family } = found
+  const { clientId, resources, binding, issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
-  const token = {
-    subject: found.subject,
-    clientId,
-    scopes,
-    resources,
-    issuedAt,
-    expiresAt,
-    ...actorOf(found),
-  }
-  if (found.subject === undefined) {
+  const { subject, context } = found
+  const act = context?.act
+  const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, ...(act && { act }) }
+  if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
   if (family === undefined || !isLive(family, now)) throw invalidToken()
   const { details } = family
   const { organization } = details
-  const user = await server.users.find(found.subject)
+  const user = await server.users.find(subject)
   if (
     user === undefined ||
     !(await belongsToOrganization(server.options.organizations, user, organization))
   ) {
     throw invalidToken()
   }
-  const authorizationDetails = tokenDetails(server, { client, resources, details, context: found.context })
+  const authorizationDetails = tokenDetails(server, { client, resources, details, context })
   return {
     token: {
       ...token,

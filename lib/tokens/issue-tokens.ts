@@ -5,31 +5,27 @@ import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { type Authorization, refreshTokenExpiry } from '../protocol/requests/authorization.ts'
 import { formatScope } from '../protocol/scope.ts'
-import { type TokenBinding, tokenType } from '../protocol/tokens/token-binding.ts'
-import type { TokenContext } from '../protocol/tokens/token-context.ts'
+import { tokenType } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
 import type { User } from '../users/users.ts'
-import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from './access-token.ts'
+import {
+  type AccessTokenGrant,
+  type IssuedAccessToken,
+  issueAccessToken,
+  storeAccessToken,
+} from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 
-/** To whom tokens are issued, and for what. */
-export interface TokenGrant {
-  readonly client: Client
+/** To which user tokens are issued, and for what. */
+export interface TokenGrant extends Omit<AccessTokenGrant, 'ownerId' | 'notAfter'> {
   readonly user: User
   readonly authorization: Authorization
-  readonly scopes: readonly string[]
-  /** The audience of the access token. */
-  readonly resources: readonly string[]
-  /** What the client must prove to use the access token. */
-  readonly binding: TokenBinding
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string
   /** False: the grant has no refresh token. By default it has one if the client may refresh. */
   readonly refreshes?: boolean
   readonly nonce?: string
-  /** What the access token says beyond the authorization. */
-  readonly context?: TokenContext
 }
 
 /** The tokens of one response, created and signed before the transaction that stores them. */
@@ -42,20 +38,13 @@ export interface IssuedTokens {
 
 /** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
 export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
-  const { client, user, authorization, scopes, nonce } = grant
+  const { client, authorization, scopes } = grant
   const accessToken = await issueAccessToken(server, grant)
   const refreshToken = issuesRefreshToken(grant)
     ? issueRefreshToken(server, client, authorization)
     : undefined
   const idToken = scopes.includes('openid')
-    ? await issueIdToken(server, {
-        client,
-        user,
-        authorization,
-        scopes,
-        accessToken: accessToken.value,
-        nonce,
-      })
+    ? await issueIdToken(server, { ...grant, accessToken: accessToken.value })
     : undefined
   const response = tokenResponse({
     accessToken,
@@ -79,7 +68,7 @@ export const storeTokens = ({
 ]
 
 interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
-  /** The `sub` of who acts for the user. */
+  /** The `sub` of the actor. */
   readonly actor?: string
 }
 
@@ -106,12 +95,7 @@ export const announceTokens = (
 /** A new refresh token, with the row that stores it. */
 interface IssuedRefreshToken {
   readonly value: string
-  readonly row: {
-    readonly hash: string
-    readonly authorizationId: string
-    readonly now: number
-    readonly expiresAt: number
-  }
+  readonly row: Parameters<typeof createRefreshToken>[0]
 }
 
 /** When a refresh token of this authorization expires if it is issued or used now, in epoch seconds. */

@@ -15,7 +15,7 @@ import {
   parseJwtAccessToken,
 } from '../protocol/tokens/jwt-access-token.ts'
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
-import { findGrantOfExchangedToken, findGrantOfToken } from '../repositories/index.ts'
+import { findGrantOfToken } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
 import { subjectFor } from './user-claims.ts'
@@ -88,14 +88,6 @@ export const readJwtAccessToken = async (
   return claims && parseJwtAccessToken(claims, server.issuer, server.now())
 }
 
-const findGrant = (
-  { database }: AuthorizationServer,
-  { clientId, authorizationId, ownerId }: JwtAccessToken,
-): ReturnType<typeof findGrantOfToken> =>
-  ownerId === undefined || authorizationId === undefined
-    ? findGrantOfToken(database, { clientId, authorizationId: authorizationId ?? null })
-    : findGrantOfExchangedToken(database, { clientId, authorizationId, ownerId })
-
 /** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
 export const jwtAccessToken: AccessTokenFormat = {
   async issue(server, grant, { now, expiresAt, authorizationDetails }) {
@@ -126,11 +118,10 @@ export const jwtAccessToken: AccessTokenFormat = {
   async verify(server, value) {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
-    const { clientId, authorizationId = null, scopes, resources, binding, issuedAt, expiresAt } = token
-    const found = await findGrant(server, token)
+    const { clientId, authorizationId = null, ownerId = clientId } = token
+    const found = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
-    const stored = { clientId, scopes, resources, binding, createdAt: issuedAt, expiresAt, revokedAt: null }
-    return { ...found, ...stored, context: token.context }
+    return { ...token, ...found, revokedAt: null }
   },
 }

@@ -1,20 +1,16 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
-import { revokeSurplusAuthorizations } from '../repositories/index.ts'
-
-/** A new authorization. */
-export interface NewlyIssued {
-  readonly subject: string
-  readonly clientId: string
-  /** With `offline_access`. */
-  readonly offline: boolean
-}
+import { type NewAuthorization, revokeSurplusAuthorizations } from '../repositories/index.ts'
 
 /**
  * Ends the oldest authorizations of this user for this client, beyond the option `maxAuthorizationsPerClient`, in the
  * background. Call it when `server.isSurplusCheckDue()`: most authorizations then need no further statement.
  */
-export const endSurplus = (server: AuthorizationServer, issued: NewlyIssued, info: RequestInfo): void => {
+export const endSurplus = (
+  server: AuthorizationServer,
+  issued: Pick<NewAuthorization, 'subject' | 'clientId' | 'offline'>,
+  info: RequestInfo,
+): void => {
   const { maxAuthorizationsPerClient: max } = server.options
   if (max === false) return
   const { subject, clientId } = issued

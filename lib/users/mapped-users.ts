@@ -139,17 +139,6 @@ const onlyActive = async (
   return undefined
 }
 
-/** Queries on the host's user table, with the host's Knex instance: rows and names are as the host's code sees them. */
-export interface HostTable {
-  /** @throws Error that names the option, if the table or a column of it does not exist */
-  assertExists(): Promise<void>
-  byId(id: string): Promise<UserRow | undefined>
-  /** Rows with exactly this username, or else those that differ only in case. Always one query. */
-  byUsername(username: string): Promise<readonly UserRow[]>
-  /** Password hashes of a hundred users, from which the kinds of hashes in this table are learnt. */
-  somePasswords(): Promise<readonly string[]>
-}
-
 // PostgreSQL compares by the type of the column and reports an error for a string that is not a number or UUID, or out of
 // range. No user has such an id. Casting the column would avoid the error, but also the index.
 const invalidValueCodes = new Set<unknown>(['22P02', '22003'])
@@ -216,8 +205,12 @@ const mappingError = async (
   return error
 }
 
-/** @param database the host's tables */
-export const hostTable = (mapping: UserMapping, database: Database): HostTable => {
+/**
+ * Queries on the host's user table, with the host's Knex instance: rows and names are as the host's code sees them.
+ *
+ * @param database the host's tables
+ */
+export const hostTable = (mapping: UserMapping, database: Database) => {
   const { table, columns } = mapping
   // With a bound limit SQLite would plan the statement again each time.
   const firstById = query<{ id: string }>((from, v) =>
@@ -235,7 +228,8 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
   const postProcess = <T>(response: T): T => mapResponse(database.knex, response)
   const usernameOf = (row: UserRow): unknown => columnOf(mapping, row, 'username')
   return {
-    async assertExists() {
+    /** @throws Error that names the option, if the table or a column of it does not exist */
+    async assertExists(): Promise<void> {
       try {
         await assertReadable(table, Object.values(columns), database)
       } catch (error) {
@@ -243,12 +237,13 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
       }
     },
 
-    async byId(id) {
+    async byId(id: string): Promise<UserRow | undefined> {
       const [row] = await read(firstById(database, { id }))
       return row && postProcess(row)
     },
 
-    async byUsername(username) {
+    /** Rows with exactly this username, or else those that differ only in case. Always one query. */
+    async byUsername(username: string): Promise<readonly UserRow[]> {
       if (!isLookup(username)) return []
       const lowered = username.toLowerCase()
       const rows = postProcess(await read(namedAs(database, { one: username, other: lowered })))
@@ -258,7 +253,8 @@ export const hostTable = (mapping: UserMapping, database: Database): HostTable =
       return exact.length > 0 ? exact : same
     },
 
-    async somePasswords() {
+    /** Password hashes of a hundred users, from which the kinds of hashes in this table are learnt. */
+    async somePasswords(): Promise<readonly string[]> {
       const rows = postProcess(await read(withPassword(database, {})))
       return rows.map((row) => textOf(row[columns.password]))
     },

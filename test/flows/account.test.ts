@@ -274,7 +274,7 @@ describe('the list', () => {
     let agent: RawBrowser
     beforeEach(async () => {
       agent = (await allowed({ client_id: 'web', scope: 'openid' })).agent
-      const consent = { subject: '1', scopes: 'openid', terms: '{}', created_at: 1000 }
+      const consent = { subject: '1', scopes: 'openid', terms: '{"place":"","entries":{}}', created_at: 1000 }
       await table('consents').insert(
         gone.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at })),
       )

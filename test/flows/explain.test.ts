@@ -76,7 +76,12 @@ const pages: readonly Case[] = [
   ],
   ['no client', () => at('/oauth/authorize?scope=openid'), 'the parameter client_id', 'scope'],
   ['a request that is unknown', () => at('/oauth/login?authorization_request=x'), waiting, 'one .*'],
-  ['a request of another browser', inAnotherBrowser, waiting, 'one without the cookie of its browser'],
+  [
+    'a request of another browser',
+    inAnotherBrowser,
+    waiting,
+    'one that came without the cookie of its browser',
+  ],
   ['a request that has expired', expiredRequest, waiting, 'one that is expired'],
   [
     'a form of another site',

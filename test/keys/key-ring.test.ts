@@ -289,7 +289,7 @@ describe('several processes', () => {
       kid: 'tomorrow',
       algorithm: 'ES384',
       generation: 1,
-      private_key: await sealJwk(first, jwk),
+      private_key: sealJwk(first, jwk),
       created_at: start,
       active_at: start,
     })
@@ -337,11 +337,10 @@ describe('secrets', () => {
     const text = JSON.stringify(await server.knex(`${server.tablePrefix}signing_keys`).select())
     for (const { kid } of ring.jwks.keys) expect(text).toContain(kid)
     for (const record of await listSigningKeys(db)) {
-      const opened = await openJwk([first], record.sealedKey)
+      const opened = openJwk([first], record.sealedKey)
       const { d, n, x } = opened?.jwk ?? {}
       expect(d).toBeDefined()
       for (const member of [d, n, x]) if (member) expect(text).not.toContain(member)
-      expect(record.sealedKey.split('.')).toHaveLength(5)
     }
   })
 

@@ -262,20 +262,20 @@ describe('the request', () => {
 })
 
 describe('the answer', () => {
-  test('has status, headers by any letter case, and text', async () => {
+  test('has status, headers and text', async () => {
     const { origin } = await serve((_req, res) => {
       res.writeHead(400, { 'Cache-Control': 'no-store' }).end('{"error":"é"}')
     })
     const { status, headers, body } = await allowing(origin).request(origin)
     expect({ status, body }).toEqual({ status: 400, body: '{"error":"é"}' })
-    expect(headers.get('CACHE-control')).toBe('no-store')
-    expect(headers.get('Location')).toBeUndefined()
+    expect(headers['cache-control']).toBe('no-store')
+    expect(headers.location).toBeUndefined()
   })
 
   test.each([301, 302, 303, 307, 308])('%i is a status and is not followed', async (code) => {
     const { origin, requests } = await serve((_req, res) => res.writeHead(code, { Location: '/other' }).end())
     const { status, headers } = await allowing(origin).request(`${origin}/keys`)
-    expect({ status, location: headers.get('location') }).toEqual({ status: code, location: '/other' })
+    expect({ status, location: headers.location }).toEqual({ status: code, location: '/other' })
     expect(requests).toHaveLength(1)
   })
 
@@ -315,21 +315,19 @@ describe('the answer', () => {
   test('is not awaited for ever: a server or a resolver that sends nothing, and a body that never ends', async () => {
     for (const answer of [() => {}, (_req: IncomingMessage, res: ServerResponse) => void res.write('{')]) {
       const { origin } = await serve(answer)
-      const error = await failure(allowing(origin).request(origin, { timeout: 50 }))
+      const error = await failure(createOutbound({ allow: [origin], timeout: 50 }).request(origin))
       expect(error).toMatchObject({ refused: false, message: `${origin}: timeout` })
     }
-    const outbound = createOutbound({ allow: [], lookup: () => {} })
-    const error = await failure(outbound.request('https://client.test/', { timeout: 50 }))
+    const outbound = createOutbound({ allow: [], lookup: () => {}, timeout: 50 })
+    const error = await failure(outbound.request('https://client.test/'))
     expect(error.message).toBe('https://client.test: timeout')
   })
 
-  test('is awaited for 5 seconds at most, whatever is asked for', async () => {
+  test('is awaited for 5 seconds at most', async () => {
     const timeout = jest.spyOn(AbortSignal, 'timeout')
     const { origin } = await serve((_req, res) => res.end())
     await allowing(origin).request(origin)
-    await allowing(origin).request(origin, { timeout: 60_000 })
-    await allowing(origin).request(origin, { timeout: 700 })
-    expect(timeout.mock.calls).toEqual([[5000], [5000], [700]])
+    expect(timeout.mock.calls).toEqual([[5000]])
     timeout.mockRestore()
   })
 })

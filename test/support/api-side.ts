@@ -89,7 +89,7 @@ export const signedByServer = async (
 ): Promise<string> => {
   const { knex, tablePrefix } = database
   const row = await knex(`${tablePrefix}signing_keys`).where({ algorithm: 'RS256' }).first()
-  const opened = await openJwk(['a secret of the tests that is long enough'], row.private_key)
+  const opened = openJwk(['a secret of the tests that is long enough'], row.private_key)
   const key = createPrivateKey({ key: opened?.jwk as JsonWebKey, format: 'jwk' })
   const input = `${encoded({ alg: 'RS256', kid: row.kid, ...header })}.${encoded(claims)}`
   return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`

@@ -71,7 +71,10 @@ test('a valid login gets both', async () => {
   })
   expect(await rows()).toHaveLength(1)
   expect(await findConsents(server.database, { subject, clientId })).toMatchObject([
-    { organization: '', terms: { 'client.example.com': { openid: 'm', offline_access: 'm' } } },
+    {
+      organization: '',
+      terms: { place: 'client.example.com', entries: { openid: 'm', offline_access: 'm' } },
+    },
   ])
 })
 
@@ -89,9 +92,10 @@ test('a client that needs no consent leaves what was allowed in an organization,
   await chosen('globex', true)
   const consents = await findConsents(server.database, { subject, clientId })
   expect(consents.find(({ organization }) => organization === 'acme')?.terms).toEqual({
-    'client.example.com': { openid: 'm' },
+    place: 'client.example.com',
+    entries: { openid: 'm' },
   })
-  expect(consents.find(({ organization }) => organization === 'globex')?.terms).toEqual({})
+  expect(consents.find(({ organization }) => organization === 'globex')?.terms.entries).toEqual({})
 })
 
 test('of the request just that is kept which is asked for later: no state, no hint, no language', async () => {

@@ -50,7 +50,6 @@ const inspectOpaque = async (
     ...token,
     type: 'access token',
     state: stateOfAccessToken(token, now()),
-    issuedAt: token.createdAt,
   }
 }
 
@@ -102,8 +101,12 @@ const inspectJwt = async (
   const claims = createJwtVerifier({ keys: keys.map(publicPart) }).open(value, accessTokenType)
   const token = claims && parseJwtAccessToken(claims, options.issuer, 0)
   if (token === undefined) return undefined
-  const { clientId, authorizationId } = token
-  const grant = await findGrantOfToken(database, { clientId, authorizationId: authorizationId ?? null })
+  const { clientId, authorizationId, ownerId = clientId } = token
+  const grant = await findGrantOfToken(database, {
+    clientId,
+    authorizationId: authorizationId ?? null,
+    ownerId,
+  })
   const ofClient = grant?.client ? 'active' : 'its client is disabled or deleted'
   const ofGrant = authorizationId === undefined ? ofClient : stateOf(grant?.family, now())
   const current = ofClient === 'active' ? ofGrant : ofClient

@@ -9,7 +9,12 @@ const setDisabled = async (
   isDisabled: boolean,
 ): Promise<void> => {
   assertOwnUsers(options, isDisabled ? 'disable' : 'enable')
-  const isKnown = await setUserDisabled(database, { username, isDisabled, now: now() })
+  const time = now()
+  const isKnown = await setUserDisabled(database, {
+    username,
+    disabledAt: isDisabled ? time : null,
+    now: time,
+  })
   if (!isKnown) throw new Error(`user ${username} does not exist`)
   note(`user ${username} is ${isDisabled ? 'disabled' : 'enabled'}`)
 }

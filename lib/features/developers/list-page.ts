@@ -4,7 +4,7 @@ import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { type Client, clientName } from '../../protocol/clients/client.ts'
-import { findClients } from '../../repositories/index.ts'
+import { findClientRecords } from '../../repositories/index.ts'
 import type { DeveloperClientState } from './models.ts'
 import type { DeveloperOption } from './option.ts'
 import { clientPath, type DeveloperPageContext, developerPage, listPath } from './page.ts'
@@ -36,7 +36,10 @@ const showList = async (
   const number = Math.min(asked, pages)
   const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
   const clients = new Map(
-    (await findClients(database, { clientIds, now: server.now() })).map((each) => [each.clientId, each]),
+    (await findClientRecords(database, { clientIds, now: server.now() })).map((each) => [
+      each.clientId,
+      each,
+    ]),
   )
   const owners = new Map(
     (await findClientOwners(database, { clientIds })).map((each) => [each.clientId, each]),

@@ -71,15 +71,12 @@ export const deviceKind: PendingRequestKind = {
   async grant(context, asked, { authorization, step }) {
     const { server, info } = context
     const { request, pending } = asked
-    const { login, scopes, claims, organization } = step
+    const { login, scopes, organization } = step
     const device = waitingDevice(request, server.now())
     const issued = await issueAuthorizationResponse(server, {
+      ...step,
       context: authorization,
-      login,
       user: login.user,
-      scopes,
-      claims,
-      organization,
       pendingId: pending?.id,
       given: {
         hash: device.hash,

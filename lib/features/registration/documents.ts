@@ -63,12 +63,12 @@ const fetchDocument = async (
     status = response.status
     const document = parseMetadataDocument(clientId, {
       status,
-      contentType: headers.get('content-type'),
+      contentType: headers['content-type'],
       body,
     })
     const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
     const metadata = await describedClient(server, document, request, policy)
-    return { metadata, lifetime: documentLifetime(headers.get('cache-control'), headers.get('age')) }
+    return { metadata, lifetime: documentLifetime(headers['cache-control'], headers.age) }
   } catch (error) {
     // Anything else is a fault of this server, or of the host's policy.
     if (!(error instanceof OAuthError || error instanceof OutboundError)) throw error

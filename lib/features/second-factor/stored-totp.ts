@@ -42,7 +42,7 @@ interface TotpSecret {
   readonly sid: string | undefined
 }
 
-const seal = (key: string, { secret, sid }: TotpSecret): Promise<string> =>
+const seal = (key: string, { secret, sid }: TotpSecret): string =>
   sealJwk(key, { kty: 'oct', k: secret, ...(sid !== undefined && { kid: sid }) })
 
 /** The TOTP secret; undefined, with a line in the log, if none of the option `secrets` decrypts it. */
@@ -50,7 +50,7 @@ const openSecret = async (
   { options, database }: AuthorizationServer,
   { subject, secret: sealed }: SecondFactorRecord,
 ): Promise<TotpSecret | undefined> => {
-  const opened = await openJwk(options.secrets, sealed)
+  const opened = openJwk(options.secrets, sealed)
   const { k: secret, kid }: Readonly<Record<string, unknown>> = { ...opened?.jwk }
   if (typeof secret !== 'string') {
     options.logger.error(
@@ -60,7 +60,7 @@ const openSecret = async (
   }
   const found = { secret, sid: typeof kid === 'string' ? kid : undefined }
   if (opened?.stale) {
-    await resealSecondFactor(database, { subject, from: sealed, to: await seal(options.secrets[0], found) })
+    await resealSecondFactor(database, { subject, from: sealed, to: seal(options.secrets[0], found) })
   }
   return found
 }

@@ -1,6 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, readable } from '../explanation.ts'
-import { parseJsonObject } from '../json.ts'
+import { claimsOfJwt } from '../json.ts'
 import { assertionTimes } from './assertion-times.ts'
 
 /** RFC 7523 §2.2. */
@@ -23,15 +23,8 @@ export const algorithmsOf = (registered: ClientAssertionAlgorithm | undefined): 
  * @returns undefined if it is not a JWT, or does not name a client
  */
 export const claimedClientId = (jwt: string): string | undefined => {
-  const claims = claimsOf(jwt)
-  if (claims === undefined || claims.iss !== claims.sub) return undefined
-  return typeof claims.sub === 'string' ? claims.sub : undefined
-}
-
-const claimsOf = (jwt: string): Readonly<Record<string, unknown>> | undefined => {
-  const [, payload = '', signature, more] = jwt.split('.')
-  if (signature === undefined || more !== undefined) return undefined
-  return parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'))
+  const { iss, sub } = claimsOfJwt(jwt) ?? {}
+  return typeof sub === 'string' && iss === sub ? sub : undefined
 }
 
 export interface AssertionRules {

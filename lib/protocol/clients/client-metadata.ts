@@ -368,27 +368,22 @@ const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin =
 
 /** Rules that read more than one field. */
 const assertConsistent = (metadata: ClientMetadata): void => {
-  const usesRedirects = metadata.grant_types.includes('authorization_code')
-  if (metadata.grant_types.includes('client_credentials') && metadata.token_endpoint_auth_method === 'none') {
-    refuse('grant_types must not include client_credentials for a public client')
-  }
-  if (
-    metadata.grant_types.includes(tokenExchangeGrantType) &&
-    metadata.token_endpoint_auth_method === 'none'
-  ) {
-    refuse('grant_types must not include token exchange for a public client')
-  }
-  if (metadata.may_introspect && metadata.token_endpoint_auth_method === 'none') {
-    refuse('may_introspect must not be true for a public client')
-  }
-  if (!metadata.refresh_token_rotation && metadata.token_endpoint_auth_method === 'none') {
-    refuse('refresh_token_rotation must not be false for a public client')
+  const { grant_types: grants, jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
+  const usesRedirects = grants.includes('authorization_code')
+  if (method === 'none') {
+    if (grants.includes('client_credentials'))
+      refuse('grant_types must not include client_credentials for a public client')
+    if (grants.includes(tokenExchangeGrantType))
+      refuse('grant_types must not include token exchange for a public client')
+    if (metadata.may_introspect) refuse('may_introspect must not be true for a public client')
+    if (!metadata.refresh_token_rotation)
+      refuse('refresh_token_rotation must not be false for a public client')
   }
   if (metadata.require_signed_request_object && metadata.request_object_signing_alg === 'none') {
     refuse('request_object_signing_alg must not be none with require_signed_request_object')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
-  if (usesFrontChannel && !metadata.grant_types.includes('implicit')) {
+  if (usesFrontChannel && !grants.includes('implicit')) {
     refuse('grant_types must include implicit with response types that return tokens in the front channel')
   }
   if (usesFrontChannel && metadata.response_modes?.every((mode) => mode.startsWith('query'))) {
@@ -407,7 +402,6 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
     refuse('redirect_uris is required with the grant types authorization_code and implicit')
   }
-  const { jwks, jwks_uri, token_endpoint_auth_method: method } = metadata
   if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
   if (jwks === undefined && jwks_uri === undefined) {
     if (method === 'private_key_jwt' || method === 'self_signed_tls_client_auth')
@@ -426,11 +420,8 @@ const assertConsistent = (metadata: ClientMetadata): void => {
     refuse('frontchannel_logout_uri must have the origin of one of the redirect_uris')
   }
   const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
-  if (
-    metadata.subject_type === 'pairwise' &&
-    metadata.sector_identifier_uri === undefined &&
-    hosts.size !== 1
-  ) {
+  const isPairwise = metadata.subject_type === 'pairwise'
+  if (isPairwise && metadata.sector_identifier_uri === undefined && hosts.size !== 1) {
     refuse(
       'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
     )

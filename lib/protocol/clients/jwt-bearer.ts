@@ -1,6 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, readable } from '../explanation.ts'
-import { parseJsonObject } from '../json.ts'
+import { claimsOfJwt } from '../json.ts'
 import { parseScope } from '../scope.ts'
 import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
 
@@ -23,9 +23,7 @@ const refuse = (reason: string, explanation?: Explanation): never => {
  * @returns undefined if it is not a JWT, or names none
  */
 export const claimedIssuer = (jwt: string): string | undefined => {
-  const [, payload = '', signature, more] = jwt.split('.')
-  if (signature === undefined || more !== undefined) return undefined
-  const iss = parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8'))?.iss
+  const { iss } = claimsOfJwt(jwt) ?? {}
   return typeof iss === 'string' ? iss : undefined
 }
 

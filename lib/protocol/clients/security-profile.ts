@@ -29,18 +29,16 @@ interface ProfiledMetadata {
 }
 
 /** What a client of the profile has unless its metadata says otherwise, which {@link assertProfile} then refuses. */
-const defaults = {
-  fapi2: {
-    require_issuer_audience: true,
-    require_pushed_authorization_requests: true,
-    require_pkce: true,
-    refresh_token_rotation: false,
-    id_token_signed_response_alg: 'PS256',
-  },
-} as const
+const fapi2Defaults = {
+  require_issuer_audience: true,
+  require_pushed_authorization_requests: true,
+  require_pkce: true,
+  refresh_token_rotation: false,
+  id_token_signed_response_alg: 'PS256',
+}
 
 /** The defaults of metadata with this profile; nothing without one. */
-export const profileDefaults = (profile: unknown): object => (profile === 'fapi2' ? defaults.fapi2 : {})
+export const profileDefaults = (profile: unknown): object => (profile === 'fapi2' ? fapi2Defaults : {})
 
 /** FAPI 2.0 Security Profile §5.4.1. `Ed25519` is EdDSA with that curve (RFC 9864 §2.2). */
 const fapi2Algorithms: readonly string[] = ['PS256', 'ES256', 'EdDSA', 'Ed25519']

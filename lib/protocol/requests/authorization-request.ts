@@ -217,10 +217,9 @@ export const parseAuthorizationRequest = (
     if (codeChallenge === undefined && requiresPkce(client) && returnsPart(responseType, 'code')) {
       throw new OAuthError('invalid_request', 'code_challenge is required for this client')
     }
-    const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
-    if (returnsPart(responseType, 'token')) formatFor(resources, known)
     const allowed = scopesFor(responseType, allowedScopes(client))
     const asked = askedFor(parameters, client, allowed, known)
+    if (returnsPart(responseType, 'token')) formatFor(Object.keys(asked.resources ?? {}), known)
     const nonce = parameters.optional('nonce')
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(asked.scopes, nonce)
     return withoutUndefined({
@@ -339,12 +338,7 @@ export const stillAuthorizedRequest = (
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
     const known = claims ? claimNames(allowed, scopeClaims) : []
     const claimsLeft = narrowedClaims(claims, (name) => known.includes(name))
-    return withoutUndefined({
-      ...request,
-      scopes,
-      claims: claimsLeft,
-      resources: resourceScopes,
-    })
+    return withoutUndefined({ ...request, scopes, claims: claimsLeft, resources: resourceScopes })
   } catch (error) {
     throw target ? asAuthorizationError(target, error) : error
   }

@@ -59,10 +59,15 @@ export const consentEntries = (asked: Asked): string[] => [
 ]
 
 /**
- * What each entry of a consent (a scope, or a claim beyond the scopes) meant when it was allowed, by the host of the
- * redirect URI. A consent holds for that host only, and as long as the meaning of an entry does not change.
+ * What a user allowed a client: at one host of its redirect URIs, each entry with a hash of what it meant. At another
+ * host nothing of it holds, and an entry whose meaning has changed does not hold either.
  */
-export type ConsentTerms = Readonly<Record<string, Readonly<Record<string, string>>>>
+export interface ConsentTerms {
+  /** The host; a request without a redirect URI has a name of its own. */
+  readonly place: string
+  /** Scopes, claims beyond them, resources and authorization details, by their names. */
+  readonly entries: Readonly<Record<string, string>>
+}
 
 /** One line of a consent page, and whether the user allowed it. */
 export interface ReceiptScope {
@@ -108,7 +113,7 @@ export interface ConsentReceipt {
     readonly tosUri?: string
   }
   readonly scopes: readonly ReceiptScope[]
-  /** Absent without any. */
+  /** Absent if there are none. */
   readonly details?: readonly ReceiptDetail[]
   /** Names of the claims that were shown with their values. */
   readonly claims: readonly string[]
@@ -131,41 +136,27 @@ const placeOf = (redirectUri: string | undefined): string => {
  * The part of a remembered consent that still holds.
  *
  * @param meaningOf returns what an entry means now
- * @returns undefined if the user never allowed the client anything at this host
+ * @returns undefined if it was allowed at another host
  */
 export const standingConsent = (
-  terms: ConsentTerms,
+  { place, entries }: ConsentTerms,
   redirectUri: string | undefined,
   meaningOf: (entry: string) => string,
 ): Consent | undefined => {
-  const place = placeOf(redirectUri)
-  if (!Object.hasOwn(terms, place)) return undefined
-  const agreed = Object.entries(terms[place] ?? {})
-  return { scopes: agreed.filter(([entry, meaning]) => meaningOf(entry) === meaning).map(([entry]) => entry) }
+  if (place !== placeOf(redirectUri)) return undefined
+  const standing = Object.entries(entries).filter(([entry, meaning]) => meaningOf(entry) === meaning)
+  return { scopes: standing.map(([entry]) => entry) }
 }
 
-/**
- * The terms after a decision: allowed entries hold for this host with the meaning that was shown, unticked entries are
- * removed from every host, and all others stay unchanged.
- */
+/** The terms after a decision: what was shown and allowed, and what was allowed at this host before and not shown. */
 export const agreedTerms = (
-  earlier: ConsentTerms,
+  earlier: ConsentTerms | undefined,
   redirectUri: string | undefined,
   shown: readonly Pick<ReceiptScope, 'name' | 'allowed' | 'meaning'>[],
 ): ConsentTerms => {
-  const refused = new Set(shown.filter(({ allowed }) => !allowed).map(({ name }) => name))
-  const places = Object.entries(earlier).map(([place, agreed]) => {
-    const kept = Object.entries(agreed).filter(([entry]) => !refused.has(entry))
-    return [place, Object.fromEntries(kept)] as const
-  })
-  const others = Object.fromEntries(places)
-  const here = placeOf(redirectUri)
+  const place = placeOf(redirectUri)
+  const before = earlier?.place === place ? Object.entries(earlier.entries) : []
+  const kept = before.filter(([entry]) => !shown.some(({ name }) => name === entry))
   const allowed = shown.filter((scope) => scope.allowed).map(({ name, meaning }) => [name, meaning] as const)
-  const kept = Object.hasOwn(others, here) ? Object.entries(others[here] ?? {}) : []
-  return { ...others, [here]: Object.fromEntries([...kept, ...allowed]) }
+  return { place, entries: Object.fromEntries([...kept, ...allowed]) }
 }
-
-/** All entries of a consent, for any host. */
-export const agreedEntries = (terms: ConsentTerms): string[] => [
-  ...new Set(Object.values(terms).flatMap((agreed) => Object.keys(agreed))),
-]

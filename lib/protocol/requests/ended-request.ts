@@ -7,18 +7,11 @@ import { OAuthError } from '../errors.ts'
  */
 export type EndedReason = 'unknown' | 'expired' | 'finished' | 'no-cookie'
 
-const endedDescriptions: Readonly<Record<EndedReason, string>> = {
+const endedStates: Readonly<Record<EndedReason, string>> = {
   unknown: 'is unknown, of another browser or of another client',
   expired: 'is expired',
   finished: 'is already used',
   'no-cookie': 'came without the cookie of its browser',
-}
-
-const endedExplanations: Readonly<Record<EndedReason, string>> = {
-  unknown: 'one that is unknown, or of another browser or client',
-  expired: 'one that is expired',
-  finished: 'one that is already used',
-  'no-cookie': 'one without the cookie of its browser',
 }
 
 /** A pending request cannot continue; the page says why, and where to go on. */
@@ -34,9 +27,12 @@ export class EndedRequestError extends OAuthError {
     client?: Client,
     parameter: 'authorization_request' | 'request_uri' = 'authorization_request',
   ) {
-    super('invalid_request', `${parameter} ${endedDescriptions[reason]}`, {
+    super('invalid_request', `${parameter} ${endedStates[reason]}`, {
       clientId: client?.clientId,
-      explanation: { expected: 'a request that waits in this browser', received: endedExplanations[reason] },
+      explanation: {
+        expected: 'a request that waits in this browser',
+        received: `one that ${endedStates[reason]}`,
+      },
     })
     this.reason = reason
     this.client = client

@@ -5,7 +5,7 @@ import {
 } from '../clients/client-assertion.ts'
 import { profileAlgorithms, type SecurityProfile } from '../clients/security-profile.ts'
 import { OAuthError } from '../errors.ts'
-import { parseJsonObject } from '../json.ts'
+import { parseJwtPart } from '../json.ts'
 import { Parameters } from '../parameters.ts'
 import { normalResponseType } from './response-type.ts'
 
@@ -73,14 +73,6 @@ const acceptedAlgorithms = (metadata: ObjectMetadata): readonly string[] => {
   return profileAlgorithms(metadata, mustSign ? clientAssertionAlgorithms : requestObjectAlgorithms)
 }
 
-const decode = (part: string): string => Buffer.from(part, 'base64url').toString('utf8')
-
-/** A request object before its signature is verified. */
-export interface ParsedRequestObject {
-  readonly algorithm: string
-  readonly claims: RequestObjectClaims
-}
-
 /**
  * Parses a request object and checks its algorithm. An unsigned one must come from a registered `request_uri`, whose content
  * only the client can change.
@@ -91,11 +83,11 @@ export const parseRequestObject = (
   jwt: string,
   source: RequestObjectSource,
   metadata: ObjectMetadata,
-): ParsedRequestObject => {
+): { algorithm: string; claims: RequestObjectClaims } => {
   const [header = '', payload = '', signature = '', ...more] = jwt.split('.')
   if (more.length > 0) refuse('must not be encrypted')
-  const claims = parseJsonObject(decode(payload)) ?? refuse('is not a JWT')
-  const { alg, crit } = parseJsonObject(decode(header)) ?? refuse('is not a JWT')
+  const claims = parseJwtPart(payload) ?? refuse('is not a JWT')
+  const { alg, crit } = parseJwtPart(header) ?? refuse('is not a JWT')
   const accepted = acceptedAlgorithms(metadata)
   const algorithm =
     accepted.find((name) => name === alg) ?? refuse(`must have the alg ${accepted.join(', ')}`)

@@ -1,6 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, listed, readable } from '../explanation.ts'
-import { standardScopes } from '../scope.ts'
+import { isStandardScope } from '../scope.ts'
 
 /** A resource as the rules need it: its identifier, the scopes it knows, and the format of its access tokens. */
 export interface KnownResource {
@@ -63,9 +63,6 @@ export const parseResources = (values: readonly string[], known: readonly KnownR
   return [...new Set(identifiers)]
 }
 
-/** Scopes of OpenID Connect are about UserInfo; all others are about APIs. */
-const isStandard = (scope: string): boolean => standardScopes.some((standard) => standard === scope)
-
 const named = (resources: readonly string[], known: readonly KnownResource[]): KnownResource[] =>
   known.filter(({ identifier }) => resources.includes(identifier))
 
@@ -81,7 +78,7 @@ export const scopesWithin = (
 ): string[] => {
   if (resources.length === 0) return [...scopes]
   const theirs = named(resources, known).flatMap((resource) => resource.scopes)
-  return scopes.filter((scope) => isStandard(scope) || theirs.includes(scope))
+  return scopes.filter((scope) => isStandardScope(scope) || theirs.includes(scope))
 }
 
 /**
@@ -153,7 +150,7 @@ export const tokenScopes = (
   const targets = named(resources, known)
   return scopesWithin(scopes, resources, known).filter(
     (scope) =>
-      isStandard(scope) ||
+      isStandardScope(scope) ||
       targets.every(
         (target) => !target.scopes.includes(scope) || granted?.[target.identifier]?.includes(scope),
       ),

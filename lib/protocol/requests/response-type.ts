@@ -6,7 +6,7 @@ import {
   type ResponseMode,
   responseModes,
 } from '../errors.ts'
-import { parseJsonObject } from '../json.ts'
+import { parseJwtPart } from '../json.ts'
 import { Parameters } from '../parameters.ts'
 import type { SigningAlgorithm } from '../signing-algorithms.ts'
 
@@ -86,7 +86,7 @@ const saidInObject = (parameters: Parameters): Parameters => {
   const request = parameters.first('request')
   if (request === undefined) return Parameters.from([])
   const [, payload = ''] = request.split('.')
-  const object = parseJsonObject(Buffer.from(payload, 'base64url').toString('utf8')) ?? {}
+  const object = parseJwtPart(payload) ?? {}
   return Parameters.from(
     ['state', 'response_mode'].flatMap((name): [string, string][] => {
       const value = Object.hasOwn(object, name) ? object[name] : undefined

@@ -30,20 +30,13 @@ const refuse = (reason: string): never => {
   throw new OAuthError('invalid_dpop_proof', `the DPoP proof ${reason}`)
 }
 
-/** The three parts of the one JWT in the header `DPoP`. */
-export interface ProofParts {
-  readonly header: string
-  readonly payload: string
-  readonly signature: string
-}
-
 /**
  * Splits the header `DPoP` of a request into the parts of its JWT (RFC 9449 §4.3, 1 and 2). Node joins repeated headers with
  * a comma, which no JWT has.
  *
  * @throws OAuthError `invalid_dpop_proof`
  */
-export const splitProof = (field: string | undefined): ProofParts => {
+export const splitProof = (field: string | undefined) => {
   if (field === undefined || field === '') return refuse('is missing: send it in the header DPoP')
   if (field.length > maxLength) return refuse(`must not exceed ${maxLength} characters`)
   if (field.includes(',')) return refuse('must be the only one: send one DPoP header')

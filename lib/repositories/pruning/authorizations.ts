@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
-import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
+import { type BatchParams, batchesOf, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 
 // A family is an authorization with its code and its tokens. It is removed as a whole, and only when no part of it can be
 // used any more: used codes and used refresh tokens are needed to detect a second use.
@@ -14,12 +14,8 @@ const tokensIn = (name: string, { onlyUsed = false } = {}) => {
   })
   const remove = command<BatchParams>((table, v) => table(name).whereIn('hash', keysIn(v)).delete())
   return async function* (db: Database, ids: readonly string[]): Removal {
-    let rows: readonly Row[]
-    do {
-      rows = await find(db, batchParams(ids))
-      if (rows.length === 0) return
+    for await (const rows of batchesOf(() => find(db, batchParams(ids))))
       yield { table: name, count: await remove(db, batchParams(rows.map((row) => text(row, 'hash')))) }
-    } while (!isLast(rows))
   }
 }
 
@@ -53,12 +49,8 @@ const ofLogins = query<BatchParams>((table, v) =>
 
 /** Removes what was granted without `offline_access` under these logins. */
 export const removeFamiliesOfLogins = async function* (db: Database, sids: readonly string[]): Removal {
-  let rows: readonly Row[]
-  do {
-    rows = await ofLogins(db, batchParams(sids))
-    if (rows.length === 0) return
+  for await (const rows of batchesOf(() => ofLogins(db, batchParams(sids))))
     yield* removeFamilies(db, rows.map(idOf))
-  } while (!isLast(rows))
 }
 
 const ofSubject = query<BatchParams>((table, v) =>
@@ -73,12 +65,8 @@ export const removeFamiliesOfSubject = async function* (
   db: Database,
   { subject }: { readonly subject: string },
 ): Removal {
-  let rows: readonly Row[]
-  do {
-    rows = await ofSubject(db, { subject })
-    if (rows.length === 0) return
+  for await (const rows of batchesOf(() => ofSubject(db, { subject })))
     yield* removeFamilies(db, rows.map(idOf))
-  } while (!isLast(rows))
 }
 
 /** Families that ended in a span of time. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import type { Row, Value } from '../../database/types.ts'
+import type { Places } from '../statements.ts'
 
 /** How many rows one statement removed. */
 export interface Removed {
@@ -16,17 +17,32 @@ export const batchSize = 100
 /** Whether no rows are left after this batch. */
 export const isLast = (rows: readonly Row[]): boolean => rows.length < batchSize
 
-const places = Array.from({ length: batchSize }, (_, place) => `key${place}`)
+/** Batches of rows, until there are none left. The statement must not find again what the caller has removed. */
+export const batchesOf = async function* (
+  find: () => Promise<readonly Row[]>,
+): AsyncGenerator<readonly Row[]> {
+  let rows: readonly Row[]
+  do {
+    rows = await find()
+    if (rows.length > 0) yield rows
+  } while (!isLast(rows))
+}
 
 /** Values of a statement that takes a batch of keys, and possibly others by name. */
 export type BatchParams = Readonly<Record<string, Value>>
 
-/** The places of the keys in the statement. */
-export const keysIn = (values: Readonly<Record<string, Knex.Value>>): Knex.Value[] =>
-  places.map((place) => values[place] ?? null)
+/** So many places for keys in a statement, which stays the same for any smaller number of keys. */
+export const keyPlaces = (count: number) => {
+  const places = Array.from({ length: count }, (_, place) => `key${place}`)
+  return {
+    /** The places of the keys in the statement. */
+    keysIn: (values: Places): Knex.Value[] => places.map((place) => values[place] ?? null),
+    /** Repeats the last key in the places that are left. */
+    keyParams: (keys: readonly string[], others: BatchParams = {}): BatchParams => ({
+      ...Object.fromEntries(places.map((place, index) => [place, keys[index] ?? keys.at(-1) ?? null])),
+      ...others,
+    }),
+  }
+}
 
-/** Repeats the last key in the places that are left, so that the statement is the same for any number of keys. */
-export const batchParams = (keys: readonly string[], others: BatchParams = {}): BatchParams => ({
-  ...Object.fromEntries(places.map((place, index) => [place, keys[index] ?? keys.at(-1) ?? null])),
-  ...others,
-})
+export const { keysIn, keyParams: batchParams } = keyPlaces(batchSize)

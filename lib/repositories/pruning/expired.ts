@@ -1,7 +1,7 @@
 import { command, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
-import { type BatchParams, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
+import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
 
 /** Removes rows that expired at `before`, in epoch seconds, or earlier. */
 export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
@@ -39,12 +39,8 @@ export const removeFrom = (name: string, key: string, retention = 0): RemoveExpi
   const expired = expiredIn(name, key)
   return async function* (db, { before: now }) {
     const before = now - retention
-    let rows: readonly Row[]
-    do {
-      rows = await expired.find(db, { before })
-      if (rows.length === 0) return
+    for await (const rows of batchesOf(() => expired.find(db, { before })))
       yield { table: name, count: await expired.remove(db, batchParams(rows.map(expired.keyOf), { before })) }
-    } while (!isLast(rows))
   }
 }
 
@@ -60,14 +56,11 @@ const logins = expiredIn('logins', 'sid')
 
 /** Removes expired logins, and what was granted under them without `offline_access`. */
 export const removeExpiredLogins: RemoveExpired = async function* (db, { before }) {
-  let rows: readonly Row[]
-  do {
-    rows = await logins.find(db, { before })
-    if (rows.length === 0) return
+  for await (const rows of batchesOf(() => logins.find(db, { before }))) {
     const sids = rows.map(logins.keyOf)
     yield* removeFamiliesOfLogins(db, sids)
     yield { table: logins.name, count: await logins.remove(db, batchParams(sids, { before })) }
-  } while (!isLast(rows))
+  }
 }
 
 /** How the expired rows of each table are removed. Signing keys are removed by their rotation. */

@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts'
 import { errorIn } from '../flow.ts'
-import { described } from '../outcome.ts'
+import { described, wrongWhenSent } from '../outcome.ts'
 import { asClient, isAlive, newCode, redemption, tokensIn } from '../tokens.ts'
 
 /** These attempts do not use up the code, so the honest attempt at the end must succeed. */
@@ -21,13 +21,11 @@ const bound: Attack = {
       'redirect_uri with a trailing slash': { redirect_uri: `${redirectUri}/` },
       'another redirect_uri': { redirect_uri: 'https://attacker.example/callback' },
     }
-    const deviations: string[] = []
-    for (const [what, changes] of Object.entries(attempts)) {
-      const answer = await asClient(target, '/token', redemption(granted, changes))
-      if (!['invalid_grant', 'invalid_request'].includes(errorIn(answer))) {
-        deviations.push(`${what}: ${described(answer)}`)
-      }
-    }
+    const deviations = await wrongWhenSent(
+      attempts,
+      (changes) => asClient(target, '/token', redemption(granted, changes)),
+      (answer) => ['invalid_grant', 'invalid_request'].includes(errorIn(answer)),
+    )
     const honest = await asClient(target, '/token', redemption(granted))
     return honest.status === 200 ? deviations : [...deviations, `the honest client: ${described(honest)}`]
   },

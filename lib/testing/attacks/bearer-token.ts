@@ -1,15 +1,10 @@
 import type { Attack, Outcome } from '../attack.ts'
-import { described } from '../outcome.ts'
+import { described, wrongAnswers } from '../outcome.ts'
 import { newCode, newTokens, program, withToken } from '../tokens.ts'
 import type { VisitedTarget } from '../visit.ts'
 import type { Answer } from '../wire.ts'
 
 const isUnauthorized = ({ status }: Answer): boolean => status === 400 || status === 401
-
-const wrong = (attempts: Readonly<Record<string, Answer>>): string[] =>
-  Object.entries(attempts).flatMap(([what, answer]) =>
-    isUnauthorized(answer) ? [] : [`${what}: ${described(answer)}`],
-  )
 
 /** Values that are not access tokens, and access tokens in the wrong place. */
 const misused = async (target: VisitedTarget, path: string): Promise<Record<string, Answer>> => {
@@ -43,10 +38,8 @@ const userinfo: Attack = {
     if (good.status === 403) return { skipped: 'the client does not ask for openid' }
     if (good.status !== 200) return [`the honest client: ${described(good)}`]
     const posted = await program(target, `${path}?access_token=${accessToken}`, {})
-    return wrong({
-      ...(await misused(target, target.path(path))),
-      'the token in the query of a POST': posted,
-    })
+    const answers = await misused(target, target.path(path))
+    return wrongAnswers({ ...answers, 'the token in the query of a POST': posted }, isUnauthorized)
   },
 }
 
@@ -63,7 +56,7 @@ const api: Attack = {
     const good = await withToken(target, path, accessToken)
     const isReached = good.status < 400 || good.status === 403
     const honest = isReached ? [] : [`the honest client: ${described(good)}`]
-    return [...honest, ...wrong(await misused(target, path))]
+    return [...honest, ...wrongAnswers(await misused(target, path), isUnauthorized)]
   },
 }
 

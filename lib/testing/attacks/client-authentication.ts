@@ -1,7 +1,6 @@
 import type { Attack } from '../attack.ts'
 import { errorIn } from '../flow.ts'
-import { described } from '../outcome.ts'
-import type { Target } from '../target.ts'
+import { described, wrongAnswers } from '../outcome.ts'
 import { asClient, basicHeader, program } from '../tokens.ts'
 import type { Answer } from '../wire.ts'
 
@@ -11,10 +10,7 @@ const asked = { grant_type: 'authorization_code', code: 'made-up', redirect_uri:
 const isClientRefused = (answer: Answer): boolean =>
   answer.status < 500 && ['invalid_client', 'invalid_request'].includes(errorIn(answer))
 
-const wrong = (name: string, attempts: Readonly<Record<string, Answer>>): string[] =>
-  Object.entries(attempts).flatMap(([what, answer]) =>
-    isClientRefused(answer) ? [] : [`${name}${what}: ${described(answer)}`],
-  )
+const wrong = (answers: Readonly<Record<string, Answer>>): string[] => wrongAnswers(answers, isClientRefused)
 
 const remedy = 'Do not add, complete or accept client credentials before the router.'
 
@@ -34,7 +30,7 @@ const secrets: Attack = {
     const unknown = { ...wrongSecret, client_id: 'nobody-registered-this' }
     const mistaken = await asClient(target, '/token', asked, wrongSecret)
     const foreign = await asClient(target, '/token', asked, unknown)
-    const deviations = wrong('', {
+    const deviations = wrong({
       'no secret': await program(target, '/token', { ...asked, client_id }),
       'a wrong secret': mistaken,
       'an unknown client': foreign,
@@ -63,7 +59,7 @@ const inQuery: Attack = {
     const { client_id, client_secret = '' } = target.options.client
     const query = new URLSearchParams({ client_id, client_secret })
     const everything = new URLSearchParams({ client_id, client_secret, ...asked })
-    return wrong('', {
+    return wrong({
       'POST with the credentials in the query': await program(target, `/token?${query}`, asked),
       'POST with everything in the query': await program(target, `/token?${everything}`, {}),
       'GET with everything in the query': await target.browser().get(target.path(`/token?${everything}`)),
@@ -71,15 +67,13 @@ const inQuery: Attack = {
   },
 }
 
-const questions = (target: Target, token: string): Promise<Answer> =>
-  program(target, '/introspect', { token })
-
 const introspection: Attack = {
   name: 'introspection without a client',
   source: 'RFC 7662 §2.1 and §4',
   expected: 'invalid_client or invalid_request',
   remedy,
-  run: async (target) => wrong('', { 'without a client': await questions(target, 'made-up') }),
+  run: async (target) =>
+    wrong({ 'without a client': await program(target, '/introspect', { token: 'made-up' }) }),
 }
 
 export const clientAuthenticationAttacks = [secrets, inQuery, introspection]

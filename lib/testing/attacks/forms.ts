@@ -2,7 +2,7 @@ import type { Attack, Outcome } from '../attack.ts'
 import type { Browser, Sent } from '../browser.ts'
 import { isConsentPage, isLoginPage, isSignedIn, newRequest } from '../flow.ts'
 import { type Form, formWith } from '../html.ts'
-import { described, isRefused } from '../outcome.ts'
+import { described, isRefused, wrongWhenSent } from '../outcome.ts'
 import type { Target } from '../target.ts'
 import type { Answer } from '../wire.ts'
 
@@ -51,11 +51,11 @@ const forge = async (
   const [own, foreign, distant] = pages.map(({ body }) => formWith(body, filled))
   if (own === undefined || foreign === undefined || distant === undefined) return ['a page has no form']
   const action = new URL(own.action, pages[0].url).href
-  const deviations: string[] = []
-  for (const [what, { fields, headers }] of Object.entries(forgeriesOf([own, foreign, distant], filled))) {
-    const answer = await browser.post(action, fields, headers)
-    if (!isRefused(answer)) deviations.push(`${what}: ${described(answer)}`)
-  }
+  const deviations = await wrongWhenSent(
+    forgeriesOf([own, foreign, distant], filled),
+    ({ fields, headers }) => browser.post(action, fields, headers),
+    isRefused,
+  )
   const plain = Object.entries({ ...own.fields, ...filled }).map(([name, value]) => `${name}=${value}`)
   const headers = { 'content-type': 'text/plain' }
   const asText = await browser.send('POST', action, { body: plain.join('\r\n'), headers })

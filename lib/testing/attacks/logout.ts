@@ -1,6 +1,6 @@
 import type { Attack } from '../attack.ts'
 import { grant, isSignedIn } from '../flow.ts'
-import { described } from '../outcome.ts'
+import { wrongAnswers } from '../outcome.ts'
 
 /** An image or a form of another site can send these requests. */
 export const logoutFromElsewhere: Attack = {
@@ -20,9 +20,7 @@ export const logoutFromElsewhere: Attack = {
       'POST /logout': await browser.post(path, {}, foreign),
       'POST /logout with a forged token': await browser.post(path, { csrf_token: 'x' }, foreign),
     }
-    const redirected = Object.entries(attempts)
-      .filter(([, { location }]) => location?.hostname === 'attacker.example')
-      .map(([what, answer]) => `${what}: ${described(answer)}`)
+    const redirected = wrongAnswers(attempts, ({ location }) => location?.hostname !== 'attacker.example')
     return (await isSignedIn(target, browser)) ? redirected : [...redirected, 'the user is signed out']
   },
 }

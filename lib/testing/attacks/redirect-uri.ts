@@ -1,22 +1,15 @@
 import type { Attack } from '../attack.ts'
 import { newRequest } from '../flow.ts'
-import { described, isRefused } from '../outcome.ts'
+import { isRefused, wrongWhenSent } from '../outcome.ts'
 import type { VisitedTarget } from '../visit.ts'
 import { forgedRedirectUris } from './redirect-uri-variants.ts'
 
 const remedy =
   'Do not parse, decode, complete or rebuild the query before the router: no middleware, rewrite or gateway rule may change redirect_uri. Latchkey compares it with the registered ones as a string.'
 
-/** Describes a wrong response in one line. */
-const tried = async (
-  { browser }: VisitedTarget,
-  what: string,
-  url: string,
-  method = 'GET',
-): Promise<string[]> => {
-  const answer = await browser().send(method, url)
-  return isRefused(answer) ? [] : [`${what}: ${described(answer)}`]
-}
+/** Each of these URLs must be answered with a page. */
+const tried = ({ browser }: VisitedTarget, urls: Readonly<Record<string, string>>): Promise<string[]> =>
+  wrongWhenSent(urls, (url) => browser().get(url), isRefused)
 
 /** Many addresses that are not the registered one. */
 const forged: Attack = {
@@ -24,13 +17,10 @@ const forged: Attack = {
   source: 'RFC 6749 §3.1.2.3, RFC 9700 §2.1 and §4.1',
   expected: 'a page with status 400 for each, and no redirect',
   remedy,
-  run: async (target) => {
-    const outcomes: string[] = []
-    for (const uri of forgedRedirectUris(target.options.client)) {
-      const { url } = newRequest(target, { redirect_uri: uri })
-      outcomes.push(...(await tried(target, JSON.stringify(uri), url)))
-    }
-    return outcomes
+  run: (target) => {
+    const uris = forgedRedirectUris(target.options.client)
+    const urlOf = (redirect_uri: string): string => newRequest(target, { redirect_uri }).url
+    return tried(target, Object.fromEntries(uris.map((uri) => [JSON.stringify(uri), urlOf(uri)])))
   },
 }
 
@@ -55,11 +45,8 @@ const ambiguous: Attack = {
       'redirect_uri[0]': `redirect_uri[0]=${good}`,
       'encoded twice': `redirect_uri=${encodeURIComponent(good)}`,
     }
-    const outcomes: string[] = []
-    for (const [what, query] of Object.entries(queries)) {
-      outcomes.push(...(await tried(target, what, `${none}&${query}`)))
-    }
-    return outcomes
+    const urls = Object.entries(queries).map(([what, query]) => [what, `${none}&${query}`])
+    return tried(target, Object.fromEntries(urls))
   },
 }
 
@@ -80,11 +67,8 @@ const unverified: Attack = {
       'the client id with a trailing space': { redirect_uri, client_id: `${client_id} `, prompt: 'none' },
       'no client': { redirect_uri, client_id: undefined, prompt: 'none' },
     }
-    const outcomes: string[] = []
-    for (const [what, changes] of Object.entries(requests)) {
-      outcomes.push(...(await tried(target, what, newRequest(target, changes).url)))
-    }
-    return outcomes
+    const urls = Object.entries(requests).map(([what, changes]) => [what, newRequest(target, changes).url])
+    return tried(target, Object.fromEntries(urls))
   },
 }
 

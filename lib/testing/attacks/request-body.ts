@@ -2,7 +2,7 @@ import type { Attack } from '../attack.ts'
 import type { Sent } from '../browser.ts'
 import { isSignedIn, newRequest } from '../flow.ts'
 import { formWith } from '../html.ts'
-import { described, isRefused } from '../outcome.ts'
+import { described, isRefused, wrongAnswers } from '../outcome.ts'
 import { newCode, proof, redemption } from '../tokens.ts'
 import type { Answer } from '../wire.ts'
 
@@ -36,9 +36,7 @@ const bodies: Attack = {
       'with two grant types': await posted(`${form}&grant_type=client_credentials`, formType),
       'with brackets': await posted(form.replace('code=', 'code[]='), formType),
     }
-    return Object.entries(attempts).flatMap(([what, answer]) =>
-      isRefused(answer) ? [] : [`${what}: ${described(answer)}`],
-    )
+    return wrongAnswers(attempts, isRefused)
   },
 }
 

@@ -1,7 +1,7 @@
 import type { Attack } from '../attack.ts'
 import { newRequest } from '../flow.ts'
 import { described } from '../outcome.ts'
-import type { Answer } from '../wire.ts'
+import { isAnswer } from '../wire.ts'
 
 const foreign = [
   'https://attacker.example/',
@@ -9,9 +9,6 @@ const foreign = [
   '/\\attacker.example/',
   'https:attacker.example',
 ]
-
-const isAnswer = (value: unknown): value is Answer =>
-  typeof value === 'object' && value !== null && 'headers' in value && 'location' in value
 
 /** The host's own login page gets the next address in a parameter, which anyone can forge. */
 export const returnTo: Attack = {

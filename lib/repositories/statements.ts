@@ -1,0 +1,52 @@
+import type { Knex } from 'knex'
+import { isUniqueViolation } from '../database/errors.ts'
+import { command } from '../database/statement.ts'
+import type { Database, Row, Value } from '../database/types.ts'
+
+/** Begins a statement on a table, by its name without the prefix. */
+export type Table = (name: string) => Knex.QueryBuilder
+
+/** The full name of a table. */
+export type FullName = (table: string) => string
+
+/** The places of values in a statement. */
+export type Places<Names extends string = string> = Readonly<Record<Names, Knex.Value>>
+
+type Read<Values> = (db: Database, values: Values) => Promise<readonly Row[]>
+
+/** Reads one row; undefined if there is none. */
+export const findOne =
+  <Values, T>(read: Read<Values>, of: (row: Row) => T) =>
+  async (db: Database, values: Values): Promise<T | undefined> => {
+    const [row] = await read(db, values)
+    return row && of(row)
+  }
+
+/** Reads all rows. */
+export const findAll =
+  <Values, T>(read: Read<Values>, of: (row: Row) => T) =>
+  async (db: Database, values: Values): Promise<T[]> =>
+    (await read(db, values)).map(of)
+
+/** Runs a statement that writes, and says whether it touched a row. */
+export const touches =
+  <Values>(write: (db: Database, values: Values) => Promise<number>) =>
+  async (db: Database, values: Values): Promise<boolean> =>
+    (await write(db, values)) > 0
+
+/** A statement that inserts one row with these columns. */
+export const insertInto = <Column extends string>(name: string, columns: readonly Column[]) =>
+  command<Readonly<Record<Column, Value>>>((table, v) =>
+    table(name).insert(Object.fromEntries(columns.map((column) => [column, v[column]]))),
+  )
+
+/** Whether a row is inserted; false if one with the same key is there. */
+export const isInserted = async (insert: Promise<number>): Promise<boolean> => {
+  try {
+    await insert
+    return true
+  } catch (error) {
+    if (isUniqueViolation(error)) return false
+    throw error
+  }
+}
