@@ -64,7 +64,7 @@ export const passkeys: Feature<PasskeyOption> = {
     export: exportPasskeys,
     // A changed password does not say that the passkeys are those of another person.
     revoke: async () => {},
-    erase: async ({ database }, subject) => void (await removePasskeysOfSubject(database, { subject })),
+    erase: ({ database }, subject) => removePasskeysOfSubject(database, { subject }),
   },
   clientData: undefined,
   expired: [],
