@@ -5,6 +5,18 @@ import type { Parameters } from '../protocol/parameters.ts'
 /** A time as pages show it: ISO 8601 of epoch seconds. */
 export const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
+/** Parameters by name, in URLs and forms. */
+export type Fields = Readonly<Record<string, string>>
+
+/** The named parameters, as far as they are set. */
+export const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.optional(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
 /** The page of a list that a request names, from 1 to 999; anything else is the first page. */
 export const pageNumberOf = (parameters: Parameters): number => {
   const page = parameters.optional('page') ?? '1'
@@ -16,7 +28,7 @@ export const pageLinks = (
   server: ServerSetup,
   path: string,
   { number, isLast }: { readonly number: number; readonly isLast: boolean },
-  query: Readonly<Record<string, string>> = {},
+  query: Fields = {},
 ): { previousUrl?: string; nextUrl?: string } => {
   const url = (page: number): string => ownPath(server, path, { ...query, page: String(page) })
   return {

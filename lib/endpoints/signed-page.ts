@@ -10,9 +10,7 @@ import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { showAccountLogin, submitAccountLogin } from './account/account-login.ts'
-
-/** Hidden fields by name. */
-export type Fields = Readonly<Record<string, string>>
+import { type Fields, fieldsIn } from './page-values.ts'
 
 /** The person who uses a signed page: a user who is signed in, or an administrator. */
 export interface Person {
@@ -69,14 +67,6 @@ export interface SignedPage<P extends Person> {
   /** Handles a form without `decision`. @default it is refused */
   signIn?(context: PageContext, fields: Fields): Promise<void>
 }
-
-const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const value = parameters.optional(name)
-      return value === undefined ? [] : [[name, value]]
-    }),
-  )
 
 /** Notices are for one person, on one page about one thing. */
 const noticesOf = (path: string, { id }: Person, fields: Fields): string =>

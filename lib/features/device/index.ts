@@ -21,7 +21,7 @@ export const device: Feature<DeviceAuthorization> = {
   clientData: undefined,
   // A day later, so that a device learns that its code has expired.
   expired: [removeFrom('device_codes', 'hash', day)],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   activate: (option) => ({
     api: [deviceAuthorizationEndpoint(option)],
     pages: [devicePage],

@@ -68,6 +68,6 @@ export const passkeys: Feature<PasskeyOption> = {
   },
   clientData: undefined,
   expired: [],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   activate,
 }

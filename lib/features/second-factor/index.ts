@@ -75,7 +75,7 @@ export const secondFactor: Feature<SecondFactorOption> = {
   clientData: undefined,
   // Of the second factors, those expire that their users have not confirmed.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   checks: () => import('./checks.ts').then(({ checks }) => checks),
   activate,
 }
