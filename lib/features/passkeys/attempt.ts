@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { LoginPage, ProvenUser } from '../../endpoints/login-form.ts'
 import type { PageContext } from '../../http/context.ts'
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
-import { deviceOf } from '../../sessions/device-cookie.ts'
+import { accountOf, deviceOf } from '../../sessions/device-cookie.ts'
 import { limitedAttempt } from '../../sessions/login-attempt.ts'
 import type { Notice } from '../../sessions/notice.ts'
 import type { User } from '../../users/users.ts'
@@ -78,7 +78,7 @@ export const attemptPasskey = async (
   const id = `passkey ${hashSecret(response?.id ?? '')}`
   const username = 'user' in found ? found.user.username : undefined
   const device = username === undefined ? undefined : deviceOf(context, username)
-  const names = { username: username ?? id, countedAs: id, device, clientId }
+  const names = { username: username ?? id, account: accountOf(server, id), device, clientId }
   let failure = 'failure' in found ? found.failure : undefined
   let amr: readonly string[] = []
   const result = await limitedAttempt(context, names, async () => {

@@ -10,15 +10,13 @@ import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { ActiveLogin } from '../../sessions/login.ts'
 import type { Notice } from '../../sessions/notice.ts'
-import { checkCode } from './find.ts'
+import { checkCode, typedCode } from './find.ts'
 import { qrCode } from './qr-code.ts'
 import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
 import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } from './stored-totp.ts'
 
 /** The page where users set up the second factor that Latchkey keeps. */
 export const settingsPath = '/account/second-factor'
-/** Characters; more cannot be a code. */
-const maxCode = 64
 
 type Model = PageModels['second-factor-settings']
 
@@ -103,12 +101,6 @@ const remove = async (
   await removeSecondFactor(server.database, { subject })
   server.events.announce('second_factor.removed', info, { subject })
   return { kind: 'removed' }
-}
-
-/** The code that the form has, as its act takes it. */
-const typedCode = (form: Parameters): string | undefined => {
-  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
-  return code === '' || code.length > maxCode ? undefined : code
 }
 
 /** The page where users set up and remove the second factor that Latchkey keeps (`login.totp`). */
