@@ -1,5 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageLinks } from '../pages/page-parts.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 
 /** A time as pages show it: ISO 8601 of epoch seconds. */
@@ -29,7 +30,7 @@ export const pageLinks = (
   path: string,
   { number, isLast }: { readonly number: number; readonly isLast: boolean },
   query: Fields = {},
-): { previousUrl?: string; nextUrl?: string } => {
+): PageLinks => {
   const url = (page: number): string => ownPath(server, path, { ...query, page: String(page) })
   return {
     ...(number > 1 && { previousUrl: url(number - 1) }),

@@ -3,6 +3,7 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageForm } from '../pages/page-parts.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import type { Fields } from './page-values.ts'
@@ -19,7 +20,7 @@ export const pendingForm = (
   context: PageContext,
   pending: PendingRequest,
   fields: Fields = {},
-): { action: string; hidden: Fields } => ({
+): PageForm => ({
   action: ownPath(context.server, context.endpoint.path),
   hidden: {
     [requestParameter]: pending.secret,

@@ -4,6 +4,7 @@ import type { Endpoint } from '../http/route.ts'
 import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageForm } from '../pages/page-parts.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
@@ -30,7 +31,7 @@ export interface SignedContext<P extends Person> extends PageContext {
    * @param fields what the form is about: named by `fields` of the page
    * @param decision the only act of the form
    */
-  form(fields?: Fields, decision?: string): { readonly action: string; readonly hidden: Fields }
+  form(fields?: Fields, decision?: string): PageForm
 }
 
 /** Where an act leads: to a page, with a notice for it. Undefined if the act has answered the request. */

@@ -9,7 +9,7 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import { findClient } from '../../repositories/index.ts'
 import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
-import { otherAccountPages } from './account-pages.ts'
+import { accountModel } from './account-pages.ts'
 import {
   clientParameters,
   findConnected,
@@ -47,13 +47,12 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const isConfirmed =
     removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
   context.send('account', {
-    username: active.user.username,
+    ...accountModel(server, active.user, 'account'),
     clients: cards,
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
     ...pageLinks(server, '/account', page),
-    otherPages: otherAccountPages(server, 'account'),
   })
 }
 

@@ -1,6 +1,7 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorForm, OperatorSection } from '../../pages/operator-page-model.ts'
+import type { OperatorSection } from '../../pages/operator-page-model.ts'
 import type { PageModels } from '../../pages/page-models.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
 import { long, type Sample, statesOf } from '../../samples/sample.ts'
 
 const sections = (present: string): OperatorSection[] =>
@@ -10,7 +11,7 @@ const sections = (present: string): OperatorSection[] =>
     isCurrent: name === present,
   }))
 
-const form = (decision: string): OperatorForm => ({
+const form = (decision: string): PageForm => ({
   action: '/admin',
   hidden: { decision, csrf_token: 'sample' },
 })

@@ -56,8 +56,7 @@ export const approveClientCommand: Command = {
   example: 'latchkey client approve 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --by ada',
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const name = invocation.text('by')
-    await developersOf(context).approve(clientId, name === undefined ? {} : { by: name })
+    await developersOf(context).approve(clientId, { by: invocation.text('by') })
     note(`client ${clientId} is approved`)
   },
 }
@@ -72,11 +71,8 @@ export const refuseClientCommand: Command = {
   example: "latchkey client refuse 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --reason 'The name is ours.'",
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const [name, reason] = [invocation.text('by'), invocation.text('reason')]
-    await developersOf(context).refuse(clientId, {
-      ...(name !== undefined && { by: name }),
-      ...(reason !== undefined && { reason }),
-    })
+    const decision = { by: invocation.text('by'), reason: invocation.text('reason') }
+    await developersOf(context).refuse(clientId, decision)
     note(`client ${clientId} is refused`)
   },
 }

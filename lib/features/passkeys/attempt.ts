@@ -16,7 +16,7 @@ import {
   passkeyMethods,
 } from './rules.ts'
 import { findPasskey, usePasskey } from './table.ts'
-import { openPasskeyVerifier } from './verifier.ts'
+import { verifyAssertion } from './verifier.ts'
 
 interface Candidate {
   readonly response: PasskeyResponse
@@ -50,8 +50,7 @@ const verify = async (
   const challenge = openChallenge(server, response.challenge, purpose)
   if (typeof challenge === 'string') return { failure: challenge }
   const expected = { challenge: challenge.value, origin, rpId }
-  const verifier = await openPasskeyVerifier()
-  const used = await verifier.verifyAssertion(response, expected, publicKey)
+  const used = await verifyAssertion(response, expected, publicKey)
   if (used === undefined) return { failure: 'invalid' }
   if (!(await consumeChallenge(server, challenge))) return { failure: 'replayed' }
   const { counter, isBackedUp, isSynced } = used

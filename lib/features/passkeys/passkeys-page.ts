@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { accountSignIn } from '../../endpoints/account/account-login.ts'
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { needsStep } from '../../endpoints/login-form.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
@@ -51,14 +51,12 @@ const showPasskeys = (
 ): void => {
   const { server, person } = context
   const options = passkeyCreation(server, option, person.user, known, bindBrowser(context))
-  const notice = noticeOf(context.notice, kinds)
   context.send('passkeys', {
     ...context.form({}, 'add'),
-    username: person.user.username,
+    ...accountModel(server, person.user, 'passkeys'),
     passkeys: known.map((passkey) => cardOf(server, passkey)),
-    ...(options !== undefined && { options }),
-    ...(notice && { notice }),
-    otherPages: otherAccountPages(server, 'passkeys'),
+    options,
+    notice: noticeOf(context.notice, kinds),
   })
 }
 

@@ -13,13 +13,10 @@ import type { User } from '../../users/users.ts'
 import type { SecondFactorOption } from './option.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
-const isSecondFactor = (factor: unknown): factor is SecondFactor =>
-  typeof factor === 'object' &&
-  factor !== null &&
-  'kind' in factor &&
-  factor.kind === 'code' &&
-  'verify' in factor &&
-  typeof factor.verify === 'function'
+const isSecondFactor = (factor: unknown): factor is SecondFactor => {
+  const { kind, verify } = Object(factor)
+  return kind === 'code' && typeof verify === 'function'
+}
 
 /**
  * The second factor that this user needs, by the option `login.secondFactor` or `login.totp`. Anything that is neither nothing nor a second

@@ -1,4 +1,4 @@
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
@@ -58,10 +58,9 @@ const show = async (context: SignedContext<SignedInUser>): Promise<void> => {
   const said = saidBy(notice, server.now())
   const model = {
     ...context.form(),
-    username: person.user.username,
+    ...accountModel(server, person.user, 'second-factor-settings'),
     ...state,
     ...said,
-    otherPages: otherAccountPages(server, 'second-factor-settings'),
   }
   const statuses = { wrong: 400, throttled: 429 }
   context.send('second-factor-settings', model, {
