@@ -74,7 +74,7 @@ export const openMount = async (
   return {
     url,
     discovery,
-    // A server whose clock is wrong accepts a code of its own time.
+    // A server whose clock is wrong accepts only a code made for its own time.
     report: (await reportAt(now())) ?? (await reportAt(now() + (secondsAhead(discovery, now()) ?? 0))),
     get: (path) => request(path),
     post: (path, form) => request(path, { method: 'POST', body: new URLSearchParams(form) }),

@@ -35,7 +35,7 @@ interface Refused {
   readonly error: 'missing' | 'gone'
 }
 
-/** Why the user is asked once more. */
+/** Why the user is asked again. */
 const noticeFor = (context: PageContext, { id }: PendingRequest): PageModels['consent']['notice'] => {
   const kind = readNotice(context, id)?.kind
   return kind === 'account' || kind === 'changed' ? kind : undefined

@@ -112,7 +112,7 @@ const describeRefreshToken = async (
   }
 }
 
-/** RFC 7662 §2.1, §2.3: a confidential client asks about one of its own tokens, or an API about one that it received. */
+/** RFC 7662 §2.1, §2.3: a confidential client asks about its own token, or an API about a token that it received. */
 export const introspectEndpoint = clientEndpoint({
   path: '/introspect',
   metadataName: 'introspection_endpoint',

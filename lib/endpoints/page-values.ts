@@ -9,7 +9,7 @@ export const iso = (seconds: number): string => new Date(seconds * 1000).toISOSt
 /** Parameters by name, in URLs and forms. */
 export type Fields = Readonly<Record<string, string>>
 
-/** The named parameters, as far as they are set. */
+/** Those of the named parameters that are set. */
 export const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
   Object.fromEntries(
     names.flatMap((name) => {
@@ -24,7 +24,7 @@ export const pageNumberOf = (parameters: Parameters): number => {
   return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }
 
-/** The links of a list that has several pages to the pages beside this one. */
+/** The links of a list to the pages before and after this one. */
 export const pageLinks = (
   server: ServerSetup,
   path: string,

@@ -23,8 +23,8 @@ const revokeRefreshToken = async (
 }
 
 /**
- * RFC 7009: a client revokes one of its own tokens. An access token is revoked alone, a refresh token with its whole
- * family (§2.1). An unknown, expired or foreign token changes nothing, and the answer is the same (§2.2). The prefix of
+ * RFC 7009: a client revokes one of its own tokens. Only that access token is revoked, or the whole family of a refresh
+ * token (§2.1). An unknown, expired or foreign token changes nothing, and the answer is the same (§2.2). The prefix of
  * a token shows its type, so a wrong `token_type_hint` does no harm.
  */
 export const revokeEndpoint = clientEndpoint({

@@ -29,7 +29,7 @@ export interface AttemptNames extends Pick<Credentials, 'username' | 'clientId'>
 }
 
 /**
- * Authenticates a user as far as the limits allow, and announces why it failed. A success is not a login yet: see
+ * Authenticates a user unless a limit is reached, and announces why it failed. A success is not a login yet: see
  * {@link completeLogin}.
  *
  * @param authenticate returns undefined for wrong credentials; if it throws, the attempt does not count

@@ -19,7 +19,7 @@ export interface ActiveLogin {
 // A session has the current login only. Which logins began in a browser stands in the database, under the cookie of that
 // browser, because hosts regenerate and destroy their sessions.
 
-/** The login of a session. @param sessionHash of what the session holds; undefined if that is nothing */
+/** The login of a session. @param sessionHash of what the session holds; undefined if it holds nothing */
 const loginOfSession = async (
   { database, now }: AuthorizationServer,
   sessionHash: string | undefined,

@@ -15,7 +15,7 @@ const otherPages = (server: AuthorizationServer, present: string): readonly Acco
 }
 
 /**
- * What a page of the account shows beside its own.
+ * What every page of the account shows.
  *
  * @param present the page, which needs no link to itself
  */

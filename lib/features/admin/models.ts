@@ -2,7 +2,7 @@ import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
 import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
 
-/** What is marked beside the name of a client. */
+/** The marks next to the name of a client. */
 export interface ClientMarks {
   disabled: boolean
   /** It registered itself, or its id is the URL of a metadata document. */

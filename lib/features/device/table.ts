@@ -71,7 +71,7 @@ export const findUndecidedDevice = findOne(
  * Records a poll.
  *
  * @param values.due a second from now: times are whole seconds, so a poll may seem to come up to a second too early
- * @returns whether the interval had passed; of any number of polls at the same time, one returns true
+ * @returns whether the interval had passed; only one of several polls at the same time returns true
  */
 export const pollDeviceCode = touches(
   command<{ hash: string; now: number; due: number }>((table, v, _name, raw) =>

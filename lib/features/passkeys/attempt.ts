@@ -59,7 +59,7 @@ const verify = async (
 }
 
 /**
- * Checks a passkey as far as the limits allow, and announces the outcome. Its failures are not counted with the wrong
+ * Checks a passkey unless a limit is reached, and announces the outcome. Its failures are not counted with the wrong
  * passwords for the account, so that guesses of a password cannot lock out a passkey, which cannot be guessed.
  *
  * @param value what our script sent: JSON

@@ -23,8 +23,8 @@ const maxResponseLength = 16_384
 const maxTypedName = 255
 
 /**
- * Whether the login is good enough to add a passkey, which signs in without anything else from then on: it must not be by
- * the password alone if the user must prove more than that to sign in.
+ * Whether the login is strong enough to add a passkey, which is then enough to sign in. If users must prove more than their
+ * password to sign in, they must have done so now.
  */
 const isStrong = async (context: PageContext, { login, user }: ActiveLogin): Promise<boolean> => {
   const isPasswordOnly = login.amr.every((method) => method === 'pwd')

@@ -24,7 +24,7 @@ export const registration: Feature<RegistrationOption> = {
   userData: undefined,
   clientData: {
     erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
-    // Its registration access token then is worthless, and its document is not read any more.
+    // Its registration access token is then worthless, and its document is no longer read.
     takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
     // A client that is used now stays.
     whenAllowed: ({ clientId, metadata: { self_described: by } }) =>

@@ -10,7 +10,7 @@ import {
 import type { Database, Row } from '../../database/types.ts'
 import { findOne, insertInto, touches } from '../../repositories/statements.ts'
 
-/** What is kept about a client that described itself, beside its metadata. */
+/** What is stored about a client that described itself, in addition to its metadata. */
 export interface ClientRegistrationRecord {
   readonly clientId: string
   /** Hash of its registration access token; null for a metadata document. */
@@ -76,7 +76,7 @@ const setUsed = command<{ clientId: string }>((table, v) =>
  */
 export const keepUsedClient = (values: { clientId: string }): Write => setUsed.with(values)
 
-/** Removes the registration of a client, whose registration access token then is worthless. */
+/** Removes the registration of a client. Its registration access token is then worthless. */
 export const deleteClientRegistration = command<{ clientId: string }>((table, v) =>
   table('client_registrations').where({ client_id: v.clientId }).delete(),
 )

@@ -81,7 +81,7 @@ interface Waiting {
   readonly factor: SecondFactor
 }
 
-/** Undefined if this browser has no such sign-in, and if its user is disabled or no longer has a second factor. */
+/** Undefined if this browser has no such sign-in, or if its user is disabled or no longer has a second factor. */
 const openWaiting = async (
   context: PageContext,
   option: SecondFactorOption,

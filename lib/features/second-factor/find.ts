@@ -19,8 +19,8 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor => {
 }
 
 /**
- * The second factor that this user needs, by the option `login.secondFactor` or `login.totp`. Anything that is neither nothing nor a second
- * factor is an error, so that a mistake does not sign a user in.
+ * The second factor that this user needs, by the option `login.secondFactor` or `login.totp`. If the host returns anything
+ * else, that is an error, so that a mistake does not sign a user in.
  *
  * @param acrValues the levels that the request asks for; empty if it asks for none
  * @returns undefined if the password is enough
@@ -105,7 +105,7 @@ export interface CodeAttempt {
 }
 
 /**
- * Checks a code as far as the limits allow, and announces what failed.
+ * Checks a code unless a limit is reached, and announces what failed.
  *
  * @throws OAuthError `temporarily_unavailable` when it could not be checked; that does not count as a failure
  */

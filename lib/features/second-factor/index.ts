@@ -73,7 +73,7 @@ export const secondFactor: Feature<SecondFactorOption> = {
     },
   },
   clientData: undefined,
-  // Of the second factors, those expire that their users have not confirmed.
+  // A second factor expires only if its user has not confirmed it.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
   tools: () => import('./samples.ts'),
   checks: () => import('./checks.ts').then(({ checks }) => checks),

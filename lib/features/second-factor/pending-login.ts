@@ -20,8 +20,8 @@ import {
   takeTry,
 } from './pending-logins-table.ts'
 
-// Between the right password and the right code there is no login. What there is stands in a row that only this browser
-// can name, for one page: a pending request, or the account.
+// Between the right password and the right code there is no login, only a row. Only this browser can name it, and only for
+// one page: that of a pending request, or of the account.
 
 /** The page that asks for the code. */
 export const codePath = '/second-factor'
@@ -62,15 +62,15 @@ export const openPendingLogin = async (
   return browser && findPendingLogin(database, { id: idOf(browser, about), now: now() })
 }
 
-/** `ended`: the user starts again with the password, at once or after so many seconds. */
+/** `ended`: the user starts again with the password, after `retryAfter` seconds if it is set. */
 export type CodeOutcome =
   | { readonly outcome: 'accepted' }
   | { readonly outcome: 'wrong'; readonly isLastTry: boolean }
   | { readonly outcome: 'ended'; readonly retryAfter?: number }
 
 /**
- * Checks a code as far as the limits allow, and announces what failed. The right code ends the pending login; of any number
- * of calls at the same time one gets `accepted`.
+ * Checks a code unless a limit is reached, and announces what failed. The right code ends the pending login; only one of
+ * several calls at the same time gets `accepted`.
  *
  * @throws OAuthError `temporarily_unavailable` when the code could not be checked
  */
@@ -101,10 +101,10 @@ export const attemptCode = async (
 }
 
 /**
- * Lets the host send a code. The number is limited for each password and for each user, so that who knows a password cannot
- * send messages without end.
+ * Lets the host send a code. The number is limited for each password and for each user, so that someone who knows a password
+ * cannot send endless messages.
  *
- * @returns false if the limits do not allow another one
+ * @returns false if a limit is reached
  */
 export const sendCode = async (
   { server }: Context,
@@ -123,7 +123,7 @@ export const sendCode = async (
   return true
 }
 
-/** What the notices of the page for a code are about. Those of its form for recovery codes are their own. */
+/** What notices on the page for a code are about. The form for recovery codes has notices of its own. */
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
