@@ -2,6 +2,7 @@ import { clientAdministration } from '../../clients/administration.ts'
 import type { ClientCredentials, ClientRegistration } from '../../clients/register.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import type { ClientChanges } from '../../protocol/clients/client-metadata.ts'
+import { parseJsonObject } from '../../protocol/json.ts'
 import { note, print, readSecret, table } from '../terminal.ts'
 
 /** Prints a client's id and its new secret, if it has one. */
@@ -31,12 +32,8 @@ const metadataOptions: Command['options'] = {
 const parsedMetadata = (invocation: Invocation): object => {
   const given = invocation.text('metadata')
   if (given === undefined) return {}
-  try {
-    const metadata: unknown = JSON.parse(given)
-    if (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)) return metadata
-  } catch {
-    // Not JSON: refused below.
-  }
+  const metadata = parseJsonObject(given)
+  if (metadata !== undefined) return metadata
   throw new UsageError('--metadata must be a JSON object, such as {"client_uri":"https://shop.example.com"}')
 }
 

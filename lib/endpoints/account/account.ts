@@ -29,17 +29,16 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const asked = pageNumberOf(parameters)
   const { clients, ...page } = await connectedClientsPage(server, active.login.subject, asked, language)
   const organizations = await organizationNames(context, active.user)
-  const cards = clients.map(({ clientId, organization, scopes, since, lastUsed, ...client }) => ({
-    name: client.name,
-    host: client.host,
-    logoUrl: client.logoUrl,
-    sessions: client.sessions,
-    organization: organization && (organizations.get(organization) ?? organization),
-    scopes: scopes.map((scope) => scopeWords(server, scope, language)),
-    since: iso(since),
-    lastUsed: iso(lastUsed),
-    removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
-  }))
+  const cards = clients.map(
+    ({ clientId, firstParty: _, organization, scopes, since, lastUsed, ...client }) => ({
+      ...client,
+      organization: organization && (organizations.get(organization) ?? organization),
+      scopes: scopes.map((scope) => scopeWords(server, scope, language)),
+      since: iso(since),
+      lastUsed: iso(lastUsed),
+      removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
+    }),
+  )
   // Confirmed only if it is true and in our own words: anybody can make such a link.
   const removed = parameters.optional('removed')
   const { organization } = removed === undefined ? {} : namedOrganization(server, parameters)

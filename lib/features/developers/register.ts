@@ -142,8 +142,8 @@ export const changeDeveloperClient = async (
     const { proposed: _, approvedAt, ...others } = owner
     const request = { ...others, requestedAt: now, decidedAt: null, decidedBy: null, reason: null }
     const metadata = changedMetadata(context, client.metadata, fields)
-    const [before, after] = [client.metadata, metadata].map((each) => developerFields(each, clientId))
-    const isSmall = before !== undefined && after !== undefined && onlyRemoves(before, after)
+    const before = developerFields(client.metadata, clientId)
+    const isSmall = onlyRemoves(before, developerFields(metadata, clientId))
     if (needsApproval && approvedAt !== null && !isSmall) {
       const waiting = { ...request, approvedAt, status: 'waiting', proposed: fields } as const
       return (await updateClientOwner(tx, waiting)) ? 'waiting' : 'stale'

@@ -61,7 +61,7 @@ const maxIdLength = 1364
  * Reads what the browser returned, without verifying it.
  *
  * @param text JSON with `id` and `response`
- * @returns undefined if no browser returns such a text
+ * @returns undefined for what no browser returns
  */
 export const parsePasskeyResponse = (text: string): PasskeyResponse | undefined => {
   const { id, response } = parseJsonObject(text) ?? {}
