@@ -14,21 +14,37 @@ export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
   readonly options: Pick<AuthorizationServer['options'], 'authorizationDetails'>
 }
 
+interface Described {
+  readonly description: string
+  readonly details?: string
+}
+
+/** The words of the host, in the language of the page or else in the default language. */
+export const hostWords = (
+  { languages }: Pick<DetailTexts, 'languages'>,
+  {
+    description,
+    details,
+    locales = {},
+  }: Described & { readonly locales?: Readonly<Record<string, Described>> },
+  language: string,
+): Described & { language?: string } => {
+  const tag = lookUpLanguage([language], Object.keys(locales))
+  const words = tag === undefined ? undefined : locales[tag]
+  if (words) return { description: words.description, details: words.details }
+  const standard = languages.default
+  return { description, details, ...(language !== standard && { language: standard }) }
+}
+
 /** A type in the words of the host; its name if the host no longer has it. */
 export const detailWords = (
-  { options, languages }: DetailTexts,
+  server: DetailTexts,
   type: string,
   language: string,
 ): { description: string; language?: string } => {
-  const found = Object.hasOwn(options.authorizationDetails, type)
-    ? options.authorizationDetails[type]
-    : undefined
-  if (found === undefined) return { description: type }
-  const tag = lookUpLanguage([language], Object.keys(found.locales ?? {}))
-  const words = tag === undefined ? undefined : found.locales?.[tag]
-  if (words) return { description: words.description }
-  const standard = languages.default
-  return { description: found.description, ...(language !== standard && { language: standard }) }
+  const { authorizationDetails: types } = server.options
+  const found = Object.hasOwn(types, type) ? types[type] : undefined
+  return found ? hostWords(server, found, language) : { description: type }
 }
 
 /** Common members (RFC 9396 §2.2) have a label in each language, others are shown by their name. */

@@ -1,8 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { ScopeOptions } from '../options/options.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import type { Client } from '../protocol/clients/client.ts'
-import { lookUpLanguage } from '../protocol/languages.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
 import {
@@ -13,7 +11,7 @@ import {
   parseEntry,
   type ReceiptScope,
 } from '../protocol/requests/consent.ts'
-import { detailWords } from './consent-details.ts'
+import { detailWords, hostWords } from './consent-details.ts'
 import { groupOf, meaningOf, scopeOptions, termsOf } from './context.ts'
 
 /** The headings of the standard scopes (OIDC Core §5.4, §11). */
@@ -68,19 +66,6 @@ const resourceName = ({ options }: ScopeTexts, identifier: string): string =>
 const resourcesOf = (server: ScopeTexts, entry: string): string[] => {
   const { scope, resource } = parseEntry(entry)
   return scope === undefined || resource === undefined ? [] : [resourceName(server, resource)]
-}
-
-/** The host's words for a scope, in the language of the page or else in the default language. */
-const hostWords = (
-  server: ScopeTexts,
-  { description, details, locales = {} }: ScopeOptions,
-  language: string,
-): Pick<ConsentScope, 'description' | 'details' | 'language'> => {
-  const tag = lookUpLanguage([language], Object.keys(locales))
-  const words = tag === undefined ? undefined : locales[tag]
-  if (words !== undefined) return { description: words.description, details: words.details }
-  const standard = server.languages.default
-  return { description, details, ...(language !== standard && { language: standard }) }
 }
 
 const productName = (server: ScopeTexts): string => server.options.branding.name ?? 'Latchkey'

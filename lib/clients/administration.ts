@@ -254,14 +254,12 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     const client = await findClientRecord(database, { clientId, now: now() })
     return client && registeredClient(client)
   }
-  const saved = async ({ client_id, client_secret }: ClientCredentials): Promise<SavedClient> => {
-    const client = (await find(client_id)) ?? refuseUnknownClient(client_id)
-    return { ...client, ...(client_secret !== undefined && { client_secret }) }
-  }
-  /** Fetches a new logo before a page needs it. */
-  const fetchLogo = async (clientId: string): Promise<void> => {
-    const client = context.logos && (await findClientRecord(database, { clientId, now: now() }))
-    if (context.logos && client) keepLogo(context.logos, client)
+  /** Also fetches a new logo, before a page needs it. */
+  const saved = async ({ client_id: clientId, client_secret }: ClientCredentials): Promise<SavedClient> => {
+    const client = await findClientRecord(database, { clientId, now: now() })
+    if (client === undefined) return refuseUnknownClient(clientId)
+    if (context.logos) keepLogo(context.logos, client)
+    return { ...registeredClient(client), ...(client_secret !== undefined && { client_secret }) }
   }
   const setDisabled = async (db: Database, clientId: string, disabled: boolean): Promise<void> => {
     const time = now()
@@ -274,7 +272,6 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await ready()
       const credentials = await registerClient(registry, client)
       announce('client.created', credentials.client_id)
-      await fetchLogo(credentials.client_id)
       return saved(credentials)
     },
     list: async (listed = {}) => {
@@ -290,7 +287,6 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       const unchanged = ifUnchanged && metadataOf(ifUnchanged)
       const credentials = await changeClient(registry, clientId, changes, { unchanged })
       announce('client.updated', clientId)
-      await fetchLogo(clientId)
       return saved(credentials)
     },
     disable: async (clientId) => {

@@ -10,7 +10,7 @@ import { assertRedeemable, type Redemption } from '../protocol/requests/authoriz
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { consumeAuthorizationCode, findClient, findClientAndCode } from '../repositories/index.ts'
+import { consumeAuthorizationCode, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
 import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
@@ -18,13 +18,12 @@ import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 export const authorizationCode: Grant = {
   grantType: 'authorization_code',
   readsDetails: true,
-  async findClient(database, parameters, lookup) {
+  findPresented(database, parameters, lookup) {
     const code = parameters.first('code') ?? ''
-    if (isSecretOf('authorizationCode', code))
-      return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
-    const client = await findClient(database, lookup)
-    return client && { client }
+    if (!isSecretOf('authorizationCode', code)) return undefined
+    return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
   },
+
   async exchange(server, client, request, { authorization }) {
     const { parameters, binding } = request
     parameters.required('code')

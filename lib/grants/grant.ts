@@ -29,12 +29,12 @@ export interface Grant {
   isOn?(options: Options): boolean
   /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
   readonly readsDetails?: true
-  /** Reads the client together with what the request presents. By default only the client is read. */
-  findClient?(
+  /** Reads the client together with what the request presents; undefined if it presents nothing that can be stored. */
+  findPresented?(
     database: Database,
     parameters: Parameters,
     lookup: ClientLookup,
-  ): Promise<(Presented & { readonly client: Client }) | undefined>
+  ): Promise<(Presented & { readonly client: Client }) | undefined> | undefined
   /**
    * @param presented as it was read with the client; only a conditional write uses it up
    * @throws OAuthError if the grant is refused

@@ -18,32 +18,24 @@ const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredential
 
 type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 
-const isOn = ({ options }: Configured, grant: Grant): boolean => grant.isOn?.(options) ?? true
-
-/** The grants that features and the host add. */
-const addedGrants = ({ features, options }: Configured): Grant[] => [
+/** Every grant that the host has turned on or defined; discovery publishes their names. */
+export const grantsOf = ({ options, features }: Configured): Grant[] => [
+  ...all.filter((grant) => grant.isOn?.(options) ?? true),
   ...features.flatMap(({ grants = [] }) => grants),
   ...options.grants.map(definedGrant),
 ]
 
-/** Every grant that the host has turned on or defined; discovery publishes their names. */
-export const grantsOf = (server: Configured): Grant[] => [
-  ...all.filter((grant) => isOn(server, grant)),
-  ...addedGrants(server),
-]
-
 /** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
 export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {
-  const isNamed = (grant: Grant): boolean => grant.grantType === grantType
-  const own = all.find((grant) => isNamed(grant) && isOn(server, grant))
-  const grant = own ?? addedGrants(server).find(isNamed)
-  if (grant === undefined) {
-    const supported = grantsOf(server).map((each) => each.grantType)
-    throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
-      explanation: { expected: `one of: ${listed(supported)}`, received: readable(grantType) },
-    })
-  }
-  return grant
+  const supported = grantsOf(server)
+  const grant = supported.find((each) => each.grantType === grantType)
+  if (grant) return grant
+  throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
+    explanation: {
+      expected: `one of: ${listed(supported.map((each) => each.grantType))}`,
+      received: readable(grantType),
+    },
+  })
 }
 
 /** Reads the client of a token request, together with what the request presents to its grant. */
@@ -53,7 +45,8 @@ export const findTokenClient = async (
   lookup: ClientLookup,
 ): Promise<(Presented & { readonly client: Client }) | undefined> => {
   const grant = all.find(({ grantType }) => grantType === parameters.first('grant_type'))
-  if (grant?.findClient) return grant.findClient(database, parameters, lookup)
+  const presented = grant?.findPresented?.(database, parameters, lookup)
+  if (presented) return presented
   const client = await findClient(database, lookup)
   return client && { client }
 }

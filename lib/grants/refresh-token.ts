@@ -9,7 +9,6 @@ import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-reque
 import {
   consumeRefreshToken,
   extendRefreshToken,
-  findClient,
   findClientAndRefreshToken,
   findFirstAddress,
   findRefreshToken,
@@ -28,13 +27,12 @@ import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
 export const refreshToken: Grant = {
   grantType: 'refresh_token',
   readsDetails: true,
-  async findClient(database, parameters, lookup) {
+  findPresented(database, parameters, lookup) {
     const value = parameters.first('refresh_token') ?? ''
-    if (mayBeRefreshToken(value))
-      return findClientAndRefreshToken(database, { ...lookup, hash: hashSecret(value) })
-    const client = await findClient(database, lookup)
-    return client && { client }
+    if (!mayBeRefreshToken(value)) return undefined
+    return findClientAndRefreshToken(database, { ...lookup, hash: hashSecret(value) })
   },
+
   exchange: (server, client, request, { refreshToken: found }) =>
     exchange(server, client, request, { found, mayRetry: true }),
 }

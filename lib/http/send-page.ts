@@ -25,7 +25,8 @@ export const sendPage = <Name extends PageName>(
  * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
  * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
  */
-const formActionFor = (redirectUri: string): string[] => {
+const formActionFor = (redirectUri: string | undefined): string[] => {
+  if (redirectUri === undefined) return ["'self'"]
   const url = new URL(redirectUri)
   const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
     https: ['https:'],
@@ -69,16 +70,11 @@ const others: readonly HeaderMiddleware[] = [
 ]
 
 const policyFor = (redirectUri: string | undefined, frames: readonly string[]): HeaderMiddleware => {
-  if (frames.length > 0) {
-    const origins = new Set(frames.map((url) => new URL(url).origin))
-    return contentSecurityPolicy(redirectUri === undefined ? ["'self'"] : formActionFor(redirectUri), [
-      ...origins,
-    ])
-  }
-  if (redirectUri === undefined) return ownPolicy
-  return redirectUriKind(redirectUri) === 'https'
-    ? httpsPolicy
-    : contentSecurityPolicy(formActionFor(redirectUri))
+  const isUsual = frames.length === 0
+  if (isUsual && redirectUri === undefined) return ownPolicy
+  if (isUsual && redirectUri !== undefined && redirectUriKind(redirectUri) === 'https') return httpsPolicy
+  const origins = new Set(frames.map((url) => new URL(url).origin))
+  return contentSecurityPolicy(formActionFor(redirectUri), [...origins])
 }
 
 /**

@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { isUniqueViolation } from '../database/errors.ts'
 import type { Database } from '../database/types.ts'
 import { createSalt, findSalt, resealSalt } from '../repositories/salts.ts'
-import { openJwk, sealJwk } from './sealed-jwk.ts'
+import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 
 const purpose = 'pairwise'
 
@@ -18,15 +18,11 @@ export const openPairwiseSalt = async (
   secrets: readonly [string, ...string[]],
 ): Promise<KeyObject> => {
   const sealed = (await findSalt(db, { purpose })) ?? (await createFirstSalt(db, secrets[0]))
-  const opened = openJwk(secrets, sealed)
-  if (typeof opened?.jwk.k !== 'string') {
-    throw new Error(
-      'latchkey: none of the option secrets decrypts the pairwise salt; add the secret it was encrypted with to the end of the list',
-    )
-  }
-  if (opened.stale) await resealSalt(db, { purpose, from: sealed, to: sealJwk(secrets[0], opened.jwk) })
+  const { k = '' } = await openAndReseal(secrets, sealed, 'the pairwise salt', (to) =>
+    resealSalt(db, { purpose, from: sealed, to }),
+  )
   // With a Buffer, createHmac throws and catches an exception each time, which takes longer than the hash.
-  return createSecretKey(opened.jwk.k, 'base64url')
+  return createSecretKey(k, 'base64url')
 }
 
 const createFirstSalt = async (db: Database, secret: string): Promise<string> => {

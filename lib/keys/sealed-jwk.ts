@@ -37,3 +37,25 @@ export const openJwk = (
   }
   return undefined
 }
+
+/**
+ * Decrypts a JWK. If an older secret decrypted it, it is encrypted again under the newest.
+ *
+ * @param what names it in the error
+ * @throws Error if none of the secrets decrypts it
+ */
+export const openAndReseal = async (
+  secrets: readonly [string, ...string[]],
+  sealed: string,
+  what: string,
+  reseal: (to: string) => Promise<unknown>,
+): Promise<JsonWebKey> => {
+  const opened = openJwk(secrets, sealed)
+  if (opened === undefined) {
+    throw new Error(
+      `latchkey: none of the option secrets decrypts ${what}; add the secret it was encrypted with to the end of the list`,
+    )
+  }
+  if (opened.stale) await reseal(sealJwk(secrets[0], opened.jwk))
+  return opened.jwk
+}

@@ -94,16 +94,13 @@ export const authenticationCode = (
 export const derivedSecret = (kind: SecretKind, secret: string, parts: readonly string[]): string =>
   `${secretPrefixes[kind]}${authenticationCode(secret, kind, parts)}`
 
-const digest = (salt: KeyObject, parts: readonly string[]): string =>
-  createHmac('sha256', salt).update(JSON.stringify(parts)).digest('base64url')
-
 /** The subject identifier for the clients of one sector, which other sectors cannot correlate (OIDC Core §8.1). */
 export const pairwiseSubject = (salt: KeyObject, sector: string, subject: string): string =>
-  digest(salt, [sector, subject])
+  authenticationCode(salt, 'sub', [sector, subject])
 
 /** The identifier of a login for one client, which other clients cannot correlate (Back-Channel Logout §2.1). */
 export const pairwiseSid = (salt: KeyObject, clientId: string, sid: string): string =>
-  digest(salt, ['sid', clientId, sid]).slice(0, 22)
+  authenticationCode(salt, 'sid', [clientId, sid]).slice(0, 22)
 
 const ivLength = 12
 const tagLength = 16

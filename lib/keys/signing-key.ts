@@ -3,7 +3,7 @@ import type { Database } from '../database/types.ts'
 import type { Options } from '../options/resolve.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
-import { openJwk, sealJwk } from './sealed-jwk.ts'
+import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 
 /** The options that key management needs. */
 export interface KeyOptions extends Pick<Options, 'secrets' | 'lifetimes' | 'logger'> {
@@ -16,22 +16,14 @@ export interface KeyOptions extends Pick<Options, 'secrets' | 'lifetimes' | 'log
  *
  * @throws Error if none of the secrets decrypts it; a key is never silently replaced
  */
-export const openKey = async (
+export const openKey = (
   db: Database,
   { secrets }: KeyOptions,
   { kid, sealedKey }: SigningKeyRecord,
-): Promise<JsonWebKey> => {
-  const opened = openJwk(secrets, sealedKey)
-  if (opened === undefined) {
-    throw new Error(
-      `latchkey: none of the option secrets decrypts the signing key ${kid}; add the secret it was encrypted with to the end of the list`,
-    )
-  }
-  if (opened.stale) {
-    await resealSigningKey(db, { kid, from: sealedKey, to: sealJwk(secrets[0], opened.jwk) })
-  }
-  return opened.jwk
-}
+): Promise<JsonWebKey> =>
+  openAndReseal(secrets, sealedKey, `the signing key ${kid}`, (to) =>
+    resealSigningKey(db, { kid, from: sealedKey, to }),
+  )
 
 /** Generates a key pair; its id is the thumbprint of its public key (RFC 7638). */
 export const newKey = async (

@@ -1,9 +1,11 @@
+import { isLoopbackHost } from './clients/redirect-uri.ts'
+
 /** The URL if a link may have it: https, or http on loopback, without a user name, which could look like the host. */
 export const webLink = (value: string | undefined): string | undefined => {
   if (value === undefined || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
   const url = new URL(value)
-  const isLoopback = ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname)
-  const isAllowed = (url.protocol === 'https:' || isLoopback) && url.username === '' && url.password === ''
+  const isAllowed =
+    (url.protocol === 'https:' || isLoopbackHost(url.hostname)) && url.username === '' && url.password === ''
   return isAllowed ? url.href : undefined
 }
 

@@ -17,6 +17,10 @@ export interface Counter {
   readonly key: string
 }
 
+/** The counter of a limit, as a list; none if the limit is off, or if it is not known whose failures count. */
+export const counterOf = (name: string, limit: Limit | false, key: string | undefined): Counter[] =>
+  limit && key !== undefined ? [{ name, limit, key }] : []
+
 /** A count, and the seconds until it starts again at zero. */
 interface Count {
   readonly failures: number

@@ -1,5 +1,5 @@
 import type { Limit } from '../options/options.ts'
-import { type Counter, type Counters, createReserve, type Group } from './counters.ts'
+import { type Counter, type Counters, counterOf, createReserve, type Group } from './counters.ts'
 
 /** What a wrong guess counts under: the name of a limit, and whose guess it is. */
 export interface GuessCounter {
@@ -43,11 +43,7 @@ export const createGuessThrottle = (
 ): GuessThrottle => {
   const reserve = createReserve(counters, now)
 
-  const limited = ({ name, key }: GuessCounter): Counter[] => {
-    const limit = limitOf(name)
-    return limit && key !== undefined ? [{ name, limit, key }] : []
-  }
-
+  const limited = ({ name, key }: GuessCounter): Counter[] => counterOf(name, limitOf(name), key)
   const groupsOf = ({ everyone, user }: Guesser): Group[] => {
     const shared = everyone.flatMap(limited)
     // Without limits for everyone, a user needs no exemption from them.

@@ -1,5 +1,5 @@
 import { defaultDeviceLimit, type LoginLimits } from '../options/throttle.ts'
-import { type Counter, type Counters, type Counts, createReserve, type Group } from './counters.ts'
+import { type Counter, type Counters, type Counts, counterOf, createReserve, type Group } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
 /** A browser in which the login name that was typed has been used before. */
@@ -71,18 +71,13 @@ export const createLoginThrottle = (
 ): LoginThrottle => {
   const reserve = createReserve(counters, now)
 
-  const counterOf = (name: keyof LoginLimits, key: string | undefined): Group => {
-    const limit = limits[name]
-    return limit && key !== undefined ? [{ name, limit, key }] : []
-  }
-
   const forEveryone = ({ account, address }: LoginAttempt): Group => {
     const network = networkOf(address)
     return [
-      ...counterOf('loginAccountAddress', `${account}:${network}`),
-      ...counterOf('loginAddress', network),
-      ...counterOf('loginNetwork', siteOf(address)),
-      ...counterOf('loginAccount', account),
+      ...counterOf('loginAccountAddress', limits.loginAccountAddress, `${account}:${network}`),
+      ...counterOf('loginAddress', limits.loginAddress, network),
+      ...counterOf('loginNetwork', limits.loginNetwork, siteOf(address)),
+      ...counterOf('loginAccount', limits.loginAccount, account),
     ]
   }
 

@@ -1,7 +1,7 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { Limit } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import type { Counter, Counters } from './counters.ts'
+import { type Counters, counterOf } from './counters.ts'
 import { networkOf } from './network.ts'
 
 /** Whose use counts: the address of the request, the host that a document is read from, or the user. */
@@ -27,11 +27,10 @@ export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 export const createTakeQuota =
   (limitOf: (name: string) => Limit | false, counters: Counters): TakeQuota =>
   async (uses) => {
-    const counted = uses.flatMap(({ name, address, host, subject }): Counter[] => {
-      const limit = limitOf(name)
+    const counted = uses.flatMap(({ name, address, host, subject }) => {
       // A host name or an id can be longer than a key.
       const key = address === undefined ? hashSecret(host ?? subject ?? '') : networkOf(address)
-      return limit ? [{ name, limit, key }] : []
+      return counterOf(name, limitOf(name), key)
     })
     if (counted.length === 0) return
     const counts = await counters.increment(counted)
