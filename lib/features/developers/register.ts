@@ -113,27 +113,21 @@ export const registerDeveloperClient = async (
   return credentials
 }
 
-/** A change of a client by its owner. */
-export interface DeveloperChange {
-  readonly clientId: string
-  /** The revision that the user has seen. */
-  readonly revision: number
-  readonly fields: DeveloperFields
-}
-
 /**
  * Changes a client of a user. With approval, an approved client stays as it is until the change is approved; a change that
  * only removes redirect URIs and scopes applies at once.
  *
+ * @param change.revision the one that the user has seen
  * @returns what became of it; `stale`: the client is not theirs, or has changed since they saw it
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
  */
 export const changeDeveloperClient = async (
   context: DeveloperContext,
   { subject, needsApproval, info }: Developer,
-  { clientId, revision, fields }: DeveloperChange,
+  change: { readonly clientId: string; readonly revision: number; readonly fields: DeveloperFields },
 ): Promise<'saved' | 'waiting' | 'stale'> => {
   const { database, events } = context
+  const { clientId, revision, fields } = change
   const outcome = await transaction(database, async (tx) => {
     const now = context.now()
     const owner = await findClientOwner(tx, { clientId })

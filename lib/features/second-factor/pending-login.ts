@@ -35,23 +35,6 @@ const maxSends = 3
 
 const idOf = ({ secret }: Browser, about: string): string => hashSecret(`${secret} ${about}`)
 
-/**
- * Keeps a sign-in whose password was right until its second factor is.
- *
- * @param about the id of the pending request, or the page of the account
- */
-export const keepPendingLogin = async (
-  context: PageContext,
-  about: string,
-  { username, subject }: { username: string; subject: string },
-): Promise<PendingLogin> => {
-  const { database, now } = context.server
-  const id = idOf(bindBrowser(context), about)
-  const pending = { id, attempt: randomId(), subject, username, expiresAt: now() + lifetime }
-  await putPendingLogin(database, pending)
-  return { ...pending, tries: 0, sends: 0 }
-}
-
 /** The sign-in of this browser that waits for its second factor. */
 export const openPendingLogin = async (
   context: PageContext,
@@ -108,7 +91,7 @@ export const attemptCode = async (
  */
 export const sendCode = async (
   { server }: Context,
-  { id, attempt, subject }: PendingLogin,
+  { id, attempt, subject }: Pick<PendingLogin, 'id' | 'attempt' | 'subject'>,
   factor: SecondFactor,
 ): Promise<boolean> => {
   const { database, now, throttle } = server
@@ -142,7 +125,9 @@ export const beginSecondFactor = async (
   const factor = await findSecondFactor(context, option, user, acrValues)
   if (factor === undefined) return undefined
   const { subject } = user
-  const pending = await keepPendingLogin(context, about, { username, subject })
+  const id = idOf(bindBrowser(context), about)
+  const pending = { id, attempt: randomId(), subject, username, expiresAt: server.now() + lifetime }
+  await putPendingLogin(server.database, pending)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('second_factor.requested', info, { ...details, subject })
   if (factor.send && !(await sendCode(context, pending, factor)))
