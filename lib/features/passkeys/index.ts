@@ -8,7 +8,7 @@ import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
-import { loadWebAuthn } from './verifier.ts'
+import { assertWebAuthn } from './verifier.ts'
 
 export type { PasskeyFailure } from './rules.ts'
 
@@ -33,7 +33,7 @@ declare module '../../feature.ts' {
 
 const activate = (option: PasskeyOption): ActiveFeature => ({
   // A package that is missing is reported at once, and not at the first sign-in.
-  start: async () => void (await loadWebAuthn()),
+  start: assertWebAuthn,
   pages: [passkeysPage(option)],
   accountPages: [{ page: 'passkeys', path: passkeysPath, needsEveryLevel: true }],
   signInMethods: [

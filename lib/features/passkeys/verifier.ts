@@ -7,12 +7,10 @@ interface Expected {
   readonly rpId: string
 }
 
-/**
- * Loads the package that verifies passkeys, an optional peer dependency.
- *
- * @throws Error that says how to install it
- */
-export const loadWebAuthn = async () => {
+type WebAuthn = typeof import('@simplewebauthn/server') & typeof import('@simplewebauthn/server/helpers')
+
+/** Loads the package that verifies passkeys, an optional peer dependency. */
+const loadWebAuthn = async (): Promise<WebAuthn> => {
   try {
     return {
       ...(await import('@simplewebauthn/server')),
@@ -26,7 +24,8 @@ export const loadWebAuthn = async () => {
   }
 }
 
-type WebAuthn = Awaited<ReturnType<typeof loadWebAuthn>>
+/** @throws Error that says how to install the package that verifies passkeys, if it is missing */
+export const assertWebAuthn = async (): Promise<void> => void (await loadWebAuthn())
 
 /** The package says with an error what it does not accept. */
 const acceptedBy = async <T>(
