@@ -2,6 +2,7 @@
 // and 500 races.
 // Afterwards no code or token of any answer works, no matter which request came first.
 import { randomUUID } from 'node:crypto'
+import { EventEmitter, once } from 'node:events'
 import { type Chance, createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
@@ -51,6 +52,7 @@ class Booty {
   readonly codes: string[] = []
   readonly accessTokens: string[] = []
   readonly refreshTokens: string[] = []
+  readonly answers = new EventEmitter()
 
   /** Keeps what an answer holds; a fault that passes holds nothing, and anything else is a failure of the test. */
   keep({ status, body }: Answer): Answer {
@@ -58,6 +60,7 @@ class Booty {
       this.accessTokens.push(String(body.access_token))
       this.refreshTokens.push(String(body.refresh_token))
     } else expect([`${status} ${body.error}`]).toEqual([expect.stringMatching(/^400 invalid_grant$|^503 /)])
+    this.answers.emit('kept')
     return { status, body }
   }
 
@@ -160,12 +163,15 @@ const play = async (round: Round, { offline, endsAll, prepare }: Race): Promise<
   const { body } = booty.keep(await postToken(round.origin(), redemption(await round.ada.code(scope))))
   const refreshToken = String(body.refresh_token)
   const end = await prepare(round, refreshToken)
+  const answered = once(booty.answers, 'kept')
   const runners = [chase(round, booty, refreshToken), chase(round, booty, refreshToken)]
   if (endsAll) {
     const [waiting, another] = [await round.ada.code(scope), await round.ada.code(scope)]
     booty.codes.push(another)
     runners.push(redeemInto(round, booty, waiting), askOn(round, booty, offline))
   }
+  // Something is issued before the end begins.
+  await answered
   await round.chance.pause(10)
   await Promise.all([...runners, end()])
   await round.comeBack()
