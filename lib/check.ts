@@ -40,6 +40,9 @@ export interface Finding {
   readonly fix: string
 }
 
+/** What a check returns: `false` or `undefined` stands for no finding. */
+export type Found = Finding | false | undefined | readonly Found[]
+
 /** Versions that must fit together. */
 export interface Versions {
   /** Of Node, without the `v`. */
@@ -74,7 +77,7 @@ export interface Check<S extends Subject> {
   readonly id: string
   /** What is in order if the check finds nothing. */
   readonly title: string
-  run(subject: S): readonly Finding[] | Promise<readonly Finding[]>
+  run(subject: S): Found | Promise<Found>
 }
 
 export const error = (message: string, fix: string): Finding => ({ level: 'error', message, fix })

@@ -1,14 +1,14 @@
 import type { ClientRegistry } from './clients/register.ts'
 import type { OpenedDatabase } from './database/open.ts'
+import type { Events } from './events/events.ts'
 import type { Options } from './options/options.ts'
 import type { TokenBinding } from './protocol/tokens/token-binding.ts'
 
 /** An option of a command, with its help text. */
 export interface CommandOption {
-  readonly type: 'string' | 'boolean'
   readonly short?: string
   readonly multiple?: boolean
-  /** The placeholder for the value in the help text, such as URI. */
+  /** The placeholder for the value in the help text, such as URI; absent for a flag. */
   readonly value?: string
   readonly help: string
 }
@@ -27,6 +27,10 @@ export interface CommandContext extends OpenedDatabase {
   readonly options: Options
   /** The features, which may store something about clients. */
   readonly installed: ClientRegistry['installed']
+  /** Announces nothing: no host listens in this process. */
+  readonly events: Pick<Events, 'announce'>
+  /** Resolves at once: the command runs when the schema is ready. */
+  ready(): Promise<void>
   /** Epoch seconds. */
   now(): number
 }
@@ -63,13 +67,9 @@ export type Command = Description &
 
 /** Options of every command. */
 export const globalOptions: Readonly<Record<string, CommandOption>> = {
-  config: {
-    type: 'string',
-    value: 'FILE',
-    help: 'the configuration file, instead of latchkey.config.{js,mjs,ts}',
-  },
-  debug: { type: 'boolean', help: 'print the stack trace of an error' },
-  help: { type: 'boolean', short: 'h', help: 'show this help' },
+  config: { value: 'FILE', help: 'the configuration file, instead of latchkey.config.{js,mjs,ts}' },
+  debug: { help: 'print the stack trace of an error' },
+  help: { short: 'h', help: 'show this help' },
 }
 
 /** The command line is wrong: exit code 2. */

@@ -30,9 +30,9 @@ export interface UserData {
   /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
   export(database: Database, subject: string): Promise<object>
   /** Ends what the user could still use without a login. It runs before and after the user's logins end. */
-  revoke(database: Database, subject: string): Promise<void>
+  revoke(database: Database, subject: string): Promise<unknown>
   /** Removes every row about a user. It can be repeated after an error. */
-  erase(server: ServerSetup, subject: string): Promise<void>
+  erase(server: ServerSetup, subject: string): Promise<unknown>
 }
 
 /** Access tokens of a form of their own. */

@@ -185,7 +185,7 @@ function loadedBy(file: string, files: ReadonlyMap<string, string>): string[] {
 
 /** A feature loads its tools only for the command line, and its checks only after the start. */
 const isLoadedOnDemand = (file: string, target: string) =>
-  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && /\/(?:tools|checks)\.ts$/.test(target)
+  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && /\/(?:tools|samples|checks)\.ts$/.test(target)
 
 /** The files of tools that a host loads with `latchkey`. */
 const loadedTools = (files: ReadonlyMap<string, string>): string[] =>

@@ -12,9 +12,9 @@ type ParseOptions = NonNullable<ParseArgsConfig['options']>
 
 const parseOptions = (options: Command['options']): ParseOptions =>
   Object.fromEntries(
-    Object.entries(options).map(([name, { type, short, multiple = false }]) => [
+    Object.entries(options).map(([name, { value, short, multiple = false }]) => [
       name,
-      { type, multiple, ...(short === undefined ? {} : { short }) },
+      { type: value === undefined ? 'boolean' : 'string', multiple, ...(short && { short }) },
     ]),
   )
 
@@ -86,7 +86,7 @@ const parsed = (args: string[], options: Command['options']) => {
  * @throws UsageError for an unknown command or option, with the nearest known one
  */
 export const readCommandLine = (args: string[], commands: readonly Command[]): CommandLine => {
-  const top = { ...globalOptions, version: { type: 'boolean', short: 'v', help: '' } } as const
+  const top = { ...globalOptions, version: { short: 'v', help: '' } }
   const every = Object.assign({}, ...commands.map(({ options }) => options), top)
   const { values, positionals, tokens } = parseArgs({
     args,

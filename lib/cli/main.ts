@@ -81,7 +81,8 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
     if (command.needsSchema !== false) await assertSchema(opened.database, migrations)
-    await command.run({ ...opened, options, installed: features, now }, invocation)
+    const [events, ready] = [{ announce: () => {} }, async () => {}]
+    await command.run({ ...opened, options, installed: features, now, events, ready }, invocation)
   } finally {
     // Even if the configuration opened the pool: the process ends here.
     await opened.hostKnex.destroy()

@@ -1,4 +1,4 @@
-import { type Check, error, type Finding, type Subject, warning } from '../check.ts'
+import { type Check, error, type Found, type Subject, warning } from '../check.ts'
 import { sqliteProblem } from '../database/sqlite-version.ts'
 import type { Options } from '../options/options.ts'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
@@ -9,14 +9,12 @@ const numbersOf = (version: string): [major: number, minor: number] => {
   return [major, minor]
 }
 
-const nodeFindings = (version: string): Finding[] => {
-  const [major, minor] = numbersOf(version)
+const nodeFindings = ({ versions: { node } }: Subject): Found => {
+  const [major, minor] = numbersOf(node)
   if (major < 20 || (major === 20 && minor < 19)) {
-    return [error(`Node ${version} is too old`, 'install Node 24; Latchkey needs 20.19 or newer')]
+    return error(`Node ${node} is too old`, 'install Node 24; Latchkey needs 20.19 or newer')
   }
-  return major % 2 === 1
-    ? [warning(`Node ${version} gets no long-term support`, 'install Node 22, 24 or 26')]
-    : []
+  return major % 2 === 1 && warning(`Node ${node} gets no long-term support`, 'install Node 22, 24 or 26')
 }
 
 const usesSqlite = ({ database: { knex } }: Options): boolean =>
@@ -24,10 +22,10 @@ const usesSqlite = ({ database: { knex } }: Options): boolean =>
     ? knex.client?.config?.client === 'better-sqlite3'
     : knex.client === 'better-sqlite3'
 
-const driverFindings = ({ options, versions: { node, sqlite } }: Subject): Finding[] => {
+const driverFindings = ({ options, versions: { node, sqlite } }: Subject): Found => {
   const problem = sqlite !== undefined && usesSqlite(options) ? sqliteProblem(sqlite, node) : undefined
   const [message = '', fix = ''] = problem?.split('; ') ?? []
-  return problem === undefined ? [] : [error(message, fix)]
+  return problem !== undefined && error(message, fix)
 }
 
 /** Checks of the options and of the machine, which need neither database nor server. */
@@ -36,19 +34,13 @@ export const configurationChecks: readonly Check<Subject>[] = [
     id: 'issuer',
     title: 'the issuer is a public https URL',
     run: ({ options: { issuer, production } }) =>
-      production && isLoopbackHost(new URL(issuer).hostname)
-        ? [
-            error(
-              `the issuer is ${issuer}, which only this machine can open`,
-              "set issuer: 'https://app.example.com/oauth', the public URL of the mount",
-            ),
-          ]
-        : [],
+      production &&
+      isLoopbackHost(new URL(issuer).hostname) &&
+      error(
+        `the issuer is ${issuer}, which only this machine can open`,
+        "set issuer: 'https://app.example.com/oauth', the public URL of the mount",
+      ),
   },
-  {
-    id: 'node',
-    title: 'this version of Node is supported',
-    run: ({ versions }) => nodeFindings(versions.node),
-  },
+  { id: 'node', title: 'this version of Node is supported', run: nodeFindings },
   { id: 'driver', title: 'the database driver runs on this version of Node', run: driverFindings },
 ]

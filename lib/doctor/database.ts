@@ -1,4 +1,4 @@
-import { type Check, error, type Finding, type StoredSubject, warning } from '../check.ts'
+import { type Check, error, type Found, type StoredSubject, warning } from '../check.ts'
 import { databaseTime } from '../database/clock.ts'
 import { hostTables } from '../database/open.ts'
 import { schemaVersion } from '../database/schema-version.ts'
@@ -12,37 +12,37 @@ import { hostTable } from '../users/mapped-users.ts'
 const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>
   users !== undefined && isUserMapping(users) ? users : undefined
 
-const migrationFindings = async ({ database, options }: StoredSubject): Promise<Finding[]> => {
+const migrationFindings = async ({ database, options }: StoredSubject): Promise<Found> => {
   const { pending } = await schemaVersion(database, migrations)
-  if (pending.length === 0) return []
+  if (pending.length === 0) return undefined
   const message = `the database lacks ${pending.join(', ')}`
   // In development the server migrates when it starts.
-  return [(options.production ? error : warning)(message, 'run: npx latchkey migrate')]
+  return (options.production ? error : warning)(message, 'run: npx latchkey migrate')
 }
 
 /** The columns of a table; empty if Knex cannot list them, as in another schema. */
 const columnsOf = async ({ hostKnex }: StoredSubject, table: string): Promise<string[]> =>
   Object.keys(await hostKnex(table).columnInfo())
 
-const userTableFindings = async (subject: StoredSubject): Promise<Finding[]> => {
+const userTableFindings = async (subject: StoredSubject): Promise<Found> => {
   const mapping = mappingOf(subject)
-  if (mapping === undefined) return []
+  if (mapping === undefined) return undefined
   try {
     await hostTable(mapping, hostTables(subject.database, subject.hostKnex)).assertExists()
-    return []
+    return undefined
   } catch (cause) {
     if (!(cause instanceof Error) || !cause.message.startsWith('latchkey: users.')) throw cause
     const [, option = ''] = /^latchkey: (users\.[\w.]+) is/.exec(cause.message) ?? []
     const columns = await columnsOf(subject, mapping.table)
     const choice = columns.length === 0 ? 'the name of your user table' : `one of: ${columns.join(', ')}`
-    return [error(cause.message.slice('latchkey: '.length), `set ${option} to ${choice}`)]
+    return error(cause.message.slice('latchkey: '.length), `set ${option} to ${choice}`)
   }
 }
 
 /** Seconds for which the rotation of keys may be late before it is reported. */
 const slack = 86_400
 
-const keyFindings = async ({ database, options, now }: StoredSubject): Promise<Finding[]> => {
+const keyFindings = async ({ database, options, now }: StoredSubject): Promise<Found> => {
   const keys = await listSigningKeys(database)
   const algorithms = [...new Set(keys.map(({ algorithm }) => algorithm))]
   const late = algorithms.filter((algorithm) =>
@@ -52,29 +52,27 @@ const keyFindings = async ({ database, options, now }: StoredSubject): Promise<F
       options.lifetimes,
     ),
   )
-  return late.length === 0
-    ? []
-    : [
-        warning(
-          `the signing key for ${late.join(', ')} is older than lifetimes.signingKey, and no server has replaced it`,
-          'check the log of the servers, then run: npx latchkey keys rotate',
-        ),
-      ]
+  return (
+    late.length > 0 &&
+    warning(
+      `the signing key for ${late.join(', ')} is older than lifetimes.signingKey, and no server has replaced it`,
+      'check the log of the servers, then run: npx latchkey keys rotate',
+    )
+  )
 }
 
 /** Seconds by which two clocks may differ. */
 export const clockTolerance = 30
 
-const clockFindings = async ({ database, now }: StoredSubject): Promise<Finding[]> => {
+const clockFindings = async ({ database, now }: StoredSubject): Promise<Found> => {
   const ahead = (await databaseTime(database)) - now()
-  return Math.abs(ahead) <= clockTolerance
-    ? []
-    : [
-        warning(
-          `the clock of the database is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the one here`,
-          'synchronize both machines with NTP: timedatectl set-ntp true',
-        ),
-      ]
+  return (
+    Math.abs(ahead) > clockTolerance &&
+    warning(
+      `the clock of the database is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the one here`,
+      'synchronize both machines with NTP: timedatectl set-ntp true',
+    )
+  )
 }
 
 /** Checks of what is stored that a server makes itself when it starts. */

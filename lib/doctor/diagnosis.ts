@@ -1,4 +1,4 @@
-import type { Check, Finding, StoredSubject, Subject } from '../check.ts'
+import type { Check, Finding, Found, StoredSubject, Subject } from '../check.ts'
 import { features } from '../features/index.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
@@ -9,6 +9,11 @@ export interface Diagnosis extends Finding {
   readonly check: string
 }
 
+const findingsIn = (found: Found): readonly Finding[] => {
+  if (!found) return []
+  return 'level' in found ? [found] : found.flatMap(findingsIn)
+}
+
 /** Runs checks one after another. */
 export const runAll = async <S extends Subject>(
   checks: readonly Check<S>[],
@@ -16,7 +21,7 @@ export const runAll = async <S extends Subject>(
 ): Promise<Diagnosis[]> => {
   const found: Diagnosis[] = []
   for (const { id, run } of checks) {
-    for (const finding of await run(subject)) found.push({ check: id, ...finding })
+    for (const finding of findingsIn(await run(subject))) found.push({ check: id, ...finding })
   }
   return found
 }

@@ -2,6 +2,7 @@ import type { Answer, Mount } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
 import type { Options } from '../options/options.ts'
+import { parseJsonObject } from '../protocol/json.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000
@@ -9,15 +10,6 @@ const timeoutMs = 10_000
 /** The server cannot be reached. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
-}
-
-const jsonOf = (text: string): Answer['json'] => {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : undefined
-  } catch {
-    return undefined
-  }
 }
 
 const reasonOf = (error: unknown): string => {
@@ -60,7 +52,11 @@ export const openMount = async (
         headers: { ...forwarded, ...Object.fromEntries(new Headers(headers)) },
         signal: AbortSignal.timeout(timeoutMs),
       })
-      return { status: response.status, headers: response.headers, json: jsonOf(await response.text()) }
+      return {
+        status: response.status,
+        headers: response.headers,
+        json: parseJsonObject(await response.text()),
+      }
     } catch (error) {
       throw new UnreachableError(`${url} cannot be reached: ${reasonOf(error)}`, { cause: error })
     }
@@ -74,7 +70,7 @@ export const openMount = async (
   return {
     url,
     discovery,
-    // A server whose clock is wrong accepts a code of its own time.
+    // A server whose clock is wrong accepts only a code made for its own time.
     report: (await reportAt(now())) ?? (await reportAt(now() + (secondsAhead(discovery, now()) ?? 0))),
     get: (path) => request(path),
     post: (path, form) => request(path, { method: 'POST', body: new URLSearchParams(form) }),

@@ -1,4 +1,4 @@
-import { type Check, error, type Finding, type MountedSubject, note, warning } from '../check.ts'
+import { type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { impliedScopes } from '../options/scopes.ts'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
@@ -6,94 +6,75 @@ import { withImpliedScopes } from '../protocol/scope.ts'
 
 /** A check of what the app reports about itself; it finds nothing without a report. */
 const ofReport =
-  (findingsOf: (report: SelfReport, subject: MountedSubject) => Finding[]): Check<MountedSubject>['run'] =>
+  (findingsOf: (report: SelfReport, subject: MountedSubject) => Found): Check<MountedSubject>['run'] =>
   (subject) =>
-    subject.mount.report === undefined ? [] : findingsOf(subject.mount.report, subject)
+    subject.mount.report && findingsOf(subject.mount.report, subject)
 
 const isPublicIssuer = ({ options: { issuer } }: MountedSubject): boolean =>
   !isLoopbackHost(new URL(issuer).hostname)
 
-const unreportedFindings = ({ mount, options }: MountedSubject): Finding[] =>
-  mount.report !== undefined || mount.discovery.json?.issuer !== options.issuer
-    ? []
-    : [
-        note(
-          'the server does not recognize the secret of this configuration, so its session and proxy are not checked',
-          'run the command with the same secrets as the server',
-        ),
-      ]
+const unreportedFindings = ({ mount, options }: MountedSubject): Found =>
+  mount.report === undefined &&
+  mount.discovery.json?.issuer === options.issuer &&
+  note(
+    'the server does not recognize the secret of this configuration, so its session and proxy are not checked',
+    'run the command with the same secrets as the server',
+  )
 
-const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Finding[] =>
-  production || !isPublicIssuer(subject)
-    ? []
-    : [
-        error(
-          'the server runs with the rules of development: error pages show details',
-          'start it with NODE_ENV=production',
-        ),
-      ]
+const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Found =>
+  !production &&
+  isPublicIssuer(subject) &&
+  error(
+    'the server runs with the rules of development: error pages show details',
+    'start it with NODE_ENV=production',
+  )
 
-const proxyFindings = ({ trustProxy }: SelfReport): Finding[] =>
-  trustProxy === true
-    ? [
-        error(
-          'the app trusts every proxy, so clients choose the address that the limits on wrong passwords count',
-          "app.set('trust proxy', 1), with the number of your proxies",
-        ),
-      ]
-    : []
+const proxyFindings = ({ trustProxy }: SelfReport): Found =>
+  trustProxy === true &&
+  error(
+    'the app trusts every proxy, so clients choose the address that the limits on wrong passwords count',
+    "app.set('trust proxy', 1), with the number of your proxies",
+  )
 
-const storeFindings = ({ production, session }: SelfReport, subject: MountedSubject): Finding[] =>
-  session?.store === 'MemoryStore' && (production || isPublicIssuer(subject))
-    ? [
-        error(
-          "the app's sessions are kept in memory: logins vanish at each restart, and memory grows",
-          "give express-session a store, or set session: 'own'",
-        ),
-      ]
-    : []
+const storeFindings = ({ production, session }: SelfReport, subject: MountedSubject): Found =>
+  session?.store === 'MemoryStore' &&
+  (production || isPublicIssuer(subject)) &&
+  error(
+    "the app's sessions are kept in memory: logins vanish at each restart, and memory grows",
+    "give express-session a store, or set session: 'own'",
+  )
 
-const sessionFindings = ({ ignoresSession }: SelfReport): Finding[] =>
-  ignoresSession
-    ? [
-        warning(
-          'the app has a session of its own, and Latchkey keeps its logins in another cookie',
-          "set session: 'host' to use the app's, or session: 'own' to keep them apart",
-        ),
-      ]
-    : []
+const sessionFindings = ({ ignoresSession }: SelfReport): Found =>
+  ignoresSession &&
+  warning(
+    'the app has a session of its own, and Latchkey keeps its logins in another cookie',
+    "set session: 'host' to use the app's, or session: 'own' to keep them apart",
+  )
 
-const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Finding[] => {
-  if (session === undefined) return []
+const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Found => {
+  if (session === undefined) return undefined
   const { httpOnly, secure, sameSite } = session.cookie
   const isStrict = sameSite === 'true' || sameSite === 'strict'
   return [
-    ...(httpOnly
-      ? []
-      : [error('scripts can read the session cookie', 'session({ cookie: { httpOnly: true } })')]),
-    ...(secure || !issuer.startsWith('https:')
-      ? []
-      : [error('the session cookie is also sent over http', 'session({ cookie: { secure: true } })')]),
-    ...(isStrict
-      ? [
-          error(
-            'the session cookie is SameSite=Strict, so users who come from a client are not signed in',
-            "session({ cookie: { sameSite: 'lax' } })",
-          ),
-        ]
-      : []),
-    ...(isStrict || sameSite === 'lax'
-      ? []
-      : [
-          warning(
-            'the session cookie is sent with forms of other sites',
-            "session({ cookie: { sameSite: 'lax' } })",
-          ),
-        ]),
+    !httpOnly && error('scripts can read the session cookie', 'session({ cookie: { httpOnly: true } })'),
+    !secure &&
+      issuer.startsWith('https:') &&
+      error('the session cookie is also sent over http', 'session({ cookie: { secure: true } })'),
+    isStrict &&
+      error(
+        'the session cookie is SameSite=Strict, so users who come from a client are not signed in',
+        "session({ cookie: { sameSite: 'lax' } })",
+      ),
+    !isStrict &&
+      sameSite !== 'lax' &&
+      warning(
+        'the session cookie is sent with forms of other sites',
+        "session({ cookie: { sameSite: 'lax' } })",
+      ),
   ]
 }
 
-const guardFindings = ({ guardedScopes }: SelfReport, { options }: MountedSubject): Finding[] => {
+const guardFindings = ({ guardedScopes }: SelfReport, { options }: MountedSubject): Found => {
   const implied = impliedScopes(options)
   const unguarded = Object.entries(options.scopes)
     .filter(([name, { claims = [] }]) => {
@@ -101,14 +82,13 @@ const guardFindings = ({ guardedScopes }: SelfReport, { options }: MountedSubjec
       return !isGuarded && claims.length === 0
     })
     .map(([name]) => name)
-  return unguarded.length === 0
-    ? []
-    : [
-        note(
-          `no guard in this app requires ${unguarded.join(', ')}`,
-          `app.get('/api/…', oauth.requireToken('${unguarded[0]}'), …), unless another API checks it`,
-        ),
-      ]
+  return (
+    unguarded.length > 0 &&
+    note(
+      `no guard in this app requires ${unguarded.join(', ')}`,
+      `app.get('/api/…', oauth.requireToken('${unguarded[0]}'), …), unless another API checks it`,
+    )
+  )
 }
 
 /** Checks of what the running app reports about itself. */

@@ -1,4 +1,4 @@
-import { type Check, error, type Finding, type MountedSubject, note, warning } from '../check.ts'
+import { type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import { clockTolerance } from './database.ts'
 import { isOurError, secondsAhead } from './mount.ts'
 
@@ -7,68 +7,64 @@ const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath |
 
 const isHttps = ({ options: { issuer } }: MountedSubject): boolean => issuer.startsWith('https:')
 
-const issuerFindings = (subject: MountedSubject): Finding[] => {
+const issuerFindings = (subject: MountedSubject): Found => {
   const { discovery, url } = subject.mount
   const { issuer } = subject.options
   if (discovery.status === 503 && isOurError(discovery)) return unavailableFindings(subject)
   const found = discovery.json?.issuer
   if (discovery.status !== 200 || typeof found !== 'string') {
-    return [
-      error(
-        `${url} is not the mount of a Latchkey server: its discovery document answers ${discovery.status}`,
-        `mount it at the path of the issuer: app.use('${pathOf(subject)}', oauth)`,
-      ),
-    ]
+    return error(
+      `${url} is not the mount of a Latchkey server: its discovery document answers ${discovery.status}`,
+      `mount it at the path of the issuer: app.use('${pathOf(subject)}', oauth)`,
+    )
   }
   if (found !== issuer) {
-    return [
-      error(
-        `the server calls itself ${found}, the configuration ${issuer}`,
-        `set issuer: '${found}' in both`,
-      ),
-    ]
+    return error(
+      `the server calls itself ${found}, the configuration ${issuer}`,
+      `set issuer: '${found}' in both`,
+    )
   }
-  return new URL(url).pathname.replace(/\/$/, '') === subject.options.basePath
-    ? []
-    : [error(`${url} has another path than the issuer ${issuer}`, `app.use('${pathOf(subject)}', oauth)`)]
+  return (
+    new URL(url).pathname.replace(/\/$/, '') !== subject.options.basePath &&
+    error(`${url} has another path than the issuer ${issuer}`, `app.use('${pathOf(subject)}', oauth)`)
+  )
 }
 
-const unavailableFindings = ({ mount: { discovery } }: MountedSubject): Finding[] => {
+const unavailableFindings = ({ mount: { discovery } }: MountedSubject): Found => {
   const reason = String(discovery.json?.error_description)
   return reason.includes('https')
-    ? [
-        error(
-          'requests arrive as http, although the issuer is https: the app does not trust its proxy',
-          "app.set('trust proxy', 1), with the number of your proxies",
-        ),
-      ]
-    : [error(`the server is not available: ${reason}`, 'see the log of the server, which has the cause')]
+    ? error(
+        'requests arrive as http, although the issuer is https: the app does not trust its proxy',
+        "app.set('trust proxy', 1), with the number of your proxies",
+      )
+    : error(`the server is not available: ${reason}`, 'see the log of the server, which has the cause')
 }
 
-const wellKnownFindings = async (subject: MountedSubject): Promise<Finding[]> => {
+const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount, options } = subject
-  if (mount.discovery.status !== 200) return []
+  if (mount.discovery.status !== 200) return undefined
   const { origin } = new URL(mount.url)
   const paths = ['oauth-authorization-server', 'openid-configuration'].map(
     (name) => `/.well-known/${name}${options.basePath}`,
   )
   const answers = await Promise.all(paths.map((path) => mount.get(`${origin}${path}`)))
   const missing = paths.filter((_, index) => answers[index]?.json?.issuer !== options.issuer)
-  return missing.length === 0
-    ? []
-    : [error(`${missing.join(' and ')} cannot be found at ${origin}`, 'app.use(oauth.wellKnown)')]
+  return (
+    missing.length > 0 &&
+    error(`${missing.join(' and ')} cannot be found at ${origin}`, 'app.use(oauth.wellKnown)')
+  )
 }
 
-const clockFindings = ({ mount, now }: MountedSubject): Finding[] => {
+const clockFindings = ({ mount, now }: MountedSubject): Found => {
   const ahead = secondsAhead(mount.discovery, now())
-  return ahead === undefined || Math.abs(ahead) <= clockTolerance
-    ? []
-    : [
-        error(
-          `the clock of the server is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the one here`,
-          'synchronize both machines with NTP: timedatectl set-ntp true',
-        ),
-      ]
+  return (
+    ahead !== undefined &&
+    Math.abs(ahead) > clockTolerance &&
+    error(
+      `the clock of the server is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the one here`,
+      'synchronize both machines with NTP: timedatectl set-ntp true',
+    )
+  )
 }
 
 /** Characters of a value, and how many values: 45 kB, less than a client assertion and a request object may have. */
@@ -78,43 +74,38 @@ const largeForm: Readonly<Record<string, string>> = Object.fromEntries(
   Array.from({ length: values }, (_, index) => [`doctor_${index}`, 'x'.repeat(valueLength)]),
 )
 
-const formFindings = async (subject: MountedSubject): Promise<Finding[]> => {
+const formFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount } = subject
-  if (mount.discovery.status !== 200) return []
+  if (mount.discovery.status !== 200) return undefined
   const before = `move app.use('${pathOf(subject)}', oauth) before`
   const small = await mount.post('/token', { grant_type: 'doctor' })
   if (small.status === 403 && !isOurError(small)) {
-    return [
-      error(
-        'a form of a client is answered 403 by other middleware, probably CSRF protection',
-        `${before} it`,
-      ),
-    ]
+    return error(
+      'a form of a client is answered 403 by other middleware, probably CSRF protection',
+      `${before} it`,
+    )
   }
   if (!isOurError(small)) {
-    return [
-      error(
-        `a form of a client is answered ${small.status} by other middleware, such as a parser of JSON`,
-        `${before} app.use(express.json(…))`,
-      ),
-    ]
+    return error(
+      `a form of a client is answered ${small.status} by other middleware, such as a parser of JSON`,
+      `${before} app.use(express.json(…))`,
+    )
   }
   const large = await mount.post('/token', largeForm)
-  return isOurError(large)
-    ? []
-    : [
-        error(
-          `a form of 45 kB is answered ${large.status} by a body parser with a smaller limit`,
-          `${before} the parser, or raise its limit: express.urlencoded({ limit: '64kb' })`,
-        ),
-      ]
+  return (
+    !isOurError(large) &&
+    error(
+      `a form of 45 kB is answered ${large.status} by a body parser with a smaller limit`,
+      `${before} the parser, or raise its limit: express.urlencoded({ limit: '64kb' })`,
+    )
+  )
 }
 
 const ownPolicy = "default-src 'none'"
 
-const headerFindings = async (subject: MountedSubject): Promise<Finding[]> => {
+const headerFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount } = subject
-  if (mount.discovery.status !== 200) return []
+  if (mount.discovery.status !== 200) return undefined
   // An authorization request without parameters: an error page.
   const { headers } = await mount.get('/authorize')
   const policy = headers.get('content-security-policy') ?? ''
@@ -122,22 +113,17 @@ const headerFindings = async (subject: MountedSubject): Promise<Finding[]> => {
   const hsts = headers.get('strict-transport-security')
   const isDirect = mount.url.startsWith('http:')
   return [
-    ...(isOurs
-      ? []
-      : [
-          error(
-            `the pages have another Content-Security-Policy than Latchkey sends: ${policy || 'none'}`,
-            'remove the one that your proxy or a later middleware sets; helmet() before the mount is fine',
-          ),
-        ]),
-    ...(hsts !== null || !isHttps(subject)
-      ? []
-      : [
-          (isDirect ? note : warning)(
-            'the server sends no Strict-Transport-Security, so a browser may send a login over http',
-            'app.use(helmet()) before the mount, or set the header in your proxy',
-          ),
-        ]),
+    !isOurs &&
+      error(
+        `the pages have another Content-Security-Policy than Latchkey sends: ${policy || 'none'}`,
+        'remove the one that your proxy or a later middleware sets; helmet() before the mount is fine',
+      ),
+    hsts === null &&
+      isHttps(subject) &&
+      (isDirect ? note : warning)(
+        'the server sends no Strict-Transport-Security, so a browser may send a login over http',
+        'app.use(helmet()) before the mount, or set the header in your proxy',
+      ),
   ]
 }
 

@@ -1,11 +1,26 @@
-import type { Request } from 'express'
+import type { Request, Response } from 'express'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { type AssetEncoding, assetEncodings } from '../pages/assets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
-/** Seconds; a year. */
-const lifetime = 31_536_000
+/** For a file that never changes: it is fresh for a year. */
+export const forever = 'public, max-age=31536000, immutable'
+
+/** Sends a file, or 304 if the browser has it. */
+export const sendFile = (
+  req: Request,
+  res: Response,
+  body: Buffer,
+  headers: Readonly<Record<string, string>>,
+): void => {
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+  res.setHeader('X-Content-Type-Options', 'nosniff')
+  // Express reads `If-None-Match` (RFC 9110 §13.1.2): a proxy that compresses makes the tag a weak one.
+  if (req.fresh) return void res.writeHead(304).end()
+  res.writeHead(200, { 'Content-Length': body.length })
+  res.end(req.method === 'HEAD' ? undefined : body)
+}
 
 /** The best content coding that the browser accepts; undefined for none. */
 const encodingFor = (req: Request): AssetEncoding | undefined =>
@@ -24,21 +39,15 @@ const asset = ({ server, req, res }: Incoming): void => {
   const body = encoded ?? found.body
   // Weak, because the bytes differ from those of the plain file (RFC 9110 §8.8.1).
   const etag = encoded ? `W/${found.etag}` : found.etag
-  const headers = {
+  res.vary('Accept-Encoding')
+  sendFile(req, res, body, {
     'Content-Type': found.type,
     ...(encoded && encoding && { 'Content-Encoding': encoding }),
     ETag: etag,
-    'Cache-Control': isCurrent ? `public, max-age=${lifetime}, immutable` : 'public, max-age=300',
-    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': isCurrent ? forever : 'public, max-age=300',
     // A drawing may have styles of its own.
     'Content-Security-Policy': `default-src 'none'${found.type === 'image/svg+xml' ? "; style-src 'unsafe-inline'" : ''}`,
-  }
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  res.vary('Accept-Encoding')
-  // Express reads `If-None-Match` (RFC 9110 §13.1.2): a proxy that compresses makes the tag a weak one.
-  if (req.fresh) return void res.writeHead(304).end()
-  res.writeHead(200, { 'Content-Length': body.length })
-  res.end(req.method === 'HEAD' ? undefined : body)
+  })
 }
 
 export const assetsEndpoint: Endpoint<Incoming> = {

@@ -14,10 +14,8 @@ import { asFilledIn, consentScopes, grantedEntries } from '../authorization/cons
 import { rememberedConsents } from '../authorization/context.ts'
 import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
 import { formTarget, loginLocation } from '../authorization/login-location.ts'
-import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
+import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
 import type { PageModels } from '../pages/page-models.ts'
@@ -27,12 +25,9 @@ import { consentEntries, shownEntries } from '../protocol/requests/consent.ts'
 import type { Decision } from '../protocol/requests/next-step.ts'
 import { lastOrganization, type Organization } from '../protocol/requests/organization.ts'
 import { intersectScopes } from '../protocol/scope.ts'
-import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { endLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, readNotice } from '../sessions/notice.ts'
-
-/** The hidden field with the language of the page: the answer is to what the page said in it. */
-const shownLanguage = 'locale'
+import { pendingForm, pendingPage, shownLanguage } from './pending-page.ts'
 
 /** A form that named none of the user's organizations. */
 interface Refused {
@@ -40,7 +35,7 @@ interface Refused {
   readonly error: 'missing' | 'gone'
 }
 
-/** Why the user is asked once more. */
+/** Why the user is asked again. */
 const noticeFor = (context: PageContext, { id }: PendingRequest): PageModels['consent']['notice'] => {
   const kind = readNotice(context, id)?.kind
   return kind === 'account' || kind === 'changed' ? kind : undefined
@@ -62,13 +57,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
   const chosen =
     refused?.form.optional('organization') ?? chosenBefore(asked) ?? lastOrganization(consents, offered)
   const model = {
-    action: ownPath(server, '/consent'),
-    hidden: {
-      [requestParameter]: pending.secret,
-      [shownLanguage]: shown.locale,
-      ...consentSubject(asked),
-      csrf_token: formToken(context, [pending.id]),
-    },
+    ...pendingForm(context, pending, { [shownLanguage]: shown.locale, ...consentSubject(asked) }),
     client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
@@ -141,7 +130,6 @@ export const switchUser = async (
 
 /** Applies the answer and continues the request. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  submittedForm(context, [pending.id])
   const asked = await openConsent(context, pending)
   if (asked === undefined) return signInAgain(context, pending)
   const request = toDecide(pending)
@@ -173,14 +161,4 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   await continueRequest(context, request, { active: asked, decision })
 }
 
-export const consentEndpoint: Endpoint<PageContext> = {
-  path: '/consent',
-  methods: {
-    GET: (context) => withPending(context, queryParameters(context.req), show),
-    POST: (context) => {
-      const form = formParameters(context.req)
-      const answer = (about: PageContext, pending: PendingRequest) => submit(about, pending, form)
-      return withPending(context, form, answer, form.optional(shownLanguage))
-    },
-  },
-}
+export const consentEndpoint = pendingPage('/consent', show, submit)

@@ -1,8 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { authenticateClient, invalidClient } from '../client-auth/index.ts'
-import type { Context } from '../http/context.ts'
-import { tokenRequest } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
+import { invalidClient } from '../client-auth/index.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
@@ -15,6 +12,7 @@ import { tokenDetails, verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
+import { clientEndpoint } from './client-endpoint.ts'
 
 /** RFC 7662 §2.2: the answer for every token that is expired, revoked, unknown or another client's. */
 const inactive = { active: false }
@@ -114,26 +112,20 @@ const describeRefreshToken = async (
   }
 }
 
-/** RFC 7662 §2.1, §2.3: a confidential client asks about one of its own tokens, or an API about one that it received. */
-export const introspectEndpoint: Endpoint<Context> = {
+/** RFC 7662 §2.1, §2.3: a confidential client asks about its own token, or an API about a token that it received. */
+export const introspectEndpoint = clientEndpoint({
   path: '/introspect',
   metadataName: 'introspection_endpoint',
-  authenticatesClient: true,
   limit: 'introspect',
-  methods: {
-    async POST(context) {
-      const { server, endpoint, res } = context
-      const request = tokenRequest(context)
-      const client = await authenticateClient(server, request, endpoint)
-      if (isPublic(client)) {
-        throw invalidClient(request, 'introspection is for confidential clients')
-      }
-      const token = request.parameters.required('token')
-      const description = isSecretOf('refreshToken', token)
-        ? await describeRefreshToken(server, client, token)
-        : ((await describeAccessToken(server, client, token)) ??
-          (mayBeRefreshToken(token) ? await describeRefreshToken(server, client, token) : undefined))
-      sendJson(res, description ?? inactive)
-    },
+  async answer({ server, res }, client, request) {
+    if (isPublic(client)) {
+      throw invalidClient(request, 'introspection is for confidential clients')
+    }
+    const token = request.parameters.required('token')
+    const description = isSecretOf('refreshToken', token)
+      ? await describeRefreshToken(server, client, token)
+      : ((await describeAccessToken(server, client, token)) ??
+        (mayBeRefreshToken(token) ? await describeRefreshToken(server, client, token) : undefined))
+    sendJson(res, description ?? inactive)
   },
-}
+})

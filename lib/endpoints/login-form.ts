@@ -57,7 +57,7 @@ const methodsOf = ({ server }: PageContext) =>
 
 const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signInSteps = [] }) => signInSteps)
 
-/** What the form shows of each way to sign in beside the password. */
+/** What the form shows for each way to sign in other than the password. */
 export const methodPrompts = async (
   context: PageContext,
   page: LoginPage,

@@ -1,16 +1,14 @@
 import { clientCard } from '../authorization/consent.ts'
 import { continueRequest, toDecide } from '../authorization/continue.ts'
 import { loginLocation, replacesParameter, returnedParameter } from '../authorization/login-location.ts'
-import { type PendingRequest, requestParameter, withPending } from '../authorization/pending-request.ts'
+import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
-import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 import { ownPath } from '../http/urls.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
+import { pendingForm, pendingPage } from './pending-page.ts'
 
 /**
  * The account that must log in again, if the request asks for a renewed login and for no other account.
@@ -46,12 +44,7 @@ const pageFor = (
   const loginUrl = (replaces?: string): string => loginLocation(server, secret, request, { replaces })
   return {
     form: () => ({
-      action: ownPath(server, '/login'),
-      hidden: {
-        [requestParameter]: secret,
-        ...(isReplacing && { [replacesParameter]: replaced }),
-        csrf_token: formToken(context, [pending.id]),
-      },
+      ...pendingForm(context, pending, isReplacing ? { [replacesParameter]: replaced } : {}),
       client: clientCard(server, client, request.redirectUri, language),
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
     }),
@@ -100,23 +93,10 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
 
 /** Checks the password, records the login, and continues the request; or goes on to a further step. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  submittedForm(context, [pending.id])
   const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
   const active = await logIn(context, form, page)
   if (active) await continueRequest(context, toDecide(pending), { active })
 }
 
-export const loginEndpoint: Endpoint<PageContext> = {
-  path: '/login',
-  methods: {
-    GET: (context) => {
-      const query = queryParameters(context.req)
-      return withPending(context, query, (about, pending) => show(about, pending, query))
-    },
-    POST: (context) => {
-      const form = formParameters(context.req)
-      return withPending(context, form, (about, pending) => submit(about, pending, form))
-    },
-  },
-}
+export const loginEndpoint = pendingPage('/login', show, submit)

@@ -2,23 +2,19 @@ import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { findLogo } from '../repositories/index.ts'
+import { forever, sendFile } from './assets.ts'
 
 /** The logo of a client, by its hash: browsers load it from here only, and it never changes. */
 const logo = async ({ server, req, res }: Incoming): Promise<void> => {
   const hash = String(req.params.hash)
   const found = /^[\w-]{43}$/.test(hash) ? await findLogo(server.database, { hash }) : undefined
   if (found === undefined) throw new OAuthError('invalid_request', 'the logo does not exist', { status: 404 })
-  const headers = {
+  sendFile(req, res, found.body, {
     'Content-Type': found.type,
     ETag: `"${hash}"`,
-    'Cache-Control': 'public, max-age=31536000, immutable',
-    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': forever,
     'Content-Security-Policy': "default-src 'none'",
-  }
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  if (req.fresh) return void res.writeHead(304).end()
-  res.writeHead(200, { 'Content-Length': found.body.length })
-  res.end(req.method === 'HEAD' ? undefined : found.body)
+  })
 }
 
 export const logosEndpoint: Endpoint<Incoming> = {

@@ -16,6 +16,7 @@ import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { sidFor, subjectFor } from '../tokens/user-claims.ts'
+import { type Fields, fieldsIn } from './page-values.ts'
 
 /** A checked logout request (RP-Initiated Logout §2). */
 interface LogoutRequest {
@@ -56,10 +57,9 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
 const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state', 'id_token_hint']
 
 /** The parameters that the confirmation form repeats; without a client there is nowhere to go. */
-const carried = (parameters: Parameters): Record<string, string> => {
-  const names = ['client_id', 'id_token_hint'].some((name) => parameters.has(name)) ? carriedParameters : []
-  const fields = names.map((name) => [name, parameters.optional(name)] as const)
-  return Object.fromEntries(fields.filter((field): field is [string, string] => field[1] !== undefined))
+const carried = (parameters: Parameters): Fields => {
+  const namesClient = parameters.has('client_id') || parameters.has('id_token_hint')
+  return namesClient ? fieldsIn(parameters, carriedParameters) : {}
 }
 
 /**

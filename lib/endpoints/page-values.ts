@@ -1,9 +1,22 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageLinks } from '../pages/page-parts.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 
 /** A time as pages show it: ISO 8601 of epoch seconds. */
 export const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
+
+/** Parameters by name, in URLs and forms. */
+export type Fields = Readonly<Record<string, string>>
+
+/** Those of the named parameters that are set. */
+export const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = parameters.optional(name)
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
 
 /** The page of a list that a request names, from 1 to 999; anything else is the first page. */
 export const pageNumberOf = (parameters: Parameters): number => {
@@ -11,13 +24,13 @@ export const pageNumberOf = (parameters: Parameters): number => {
   return /^[1-9][0-9]{0,2}$/.test(page) ? Number(page) : 1
 }
 
-/** The links of a list that has several pages to the pages beside this one. */
+/** The links of a list to the pages before and after this one. */
 export const pageLinks = (
   server: ServerSetup,
   path: string,
   { number, isLast }: { readonly number: number; readonly isLast: boolean },
-  query: Readonly<Record<string, string>> = {},
-): { previousUrl?: string; nextUrl?: string } => {
+  query: Fields = {},
+): PageLinks => {
   const url = (page: number): string => ownPath(server, path, { ...query, page: String(page) })
   return {
     ...(number > 1 && { previousUrl: url(number - 1) }),

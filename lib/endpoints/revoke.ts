@@ -1,8 +1,4 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { authenticateClient } from '../client-auth/index.ts'
-import type { Context } from '../http/context.ts'
-import { tokenRequest } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
@@ -10,6 +6,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../repositories/index.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
+import { clientEndpoint } from './client-endpoint.ts'
 
 const revokeRefreshToken = async (
   server: AuthorizationServer,
@@ -26,41 +23,32 @@ const revokeRefreshToken = async (
 }
 
 /**
- * RFC 7009: a client revokes one of its own tokens. An access token is revoked alone, a refresh token with its whole
- * family (§2.1). An unknown, expired or foreign token changes nothing, and the answer is the same (§2.2). The prefix of
+ * RFC 7009: a client revokes one of its own tokens. Only that access token is revoked, or the whole family of a refresh
+ * token (§2.1). An unknown, expired or foreign token changes nothing, and the answer is the same (§2.2). The prefix of
  * a token shows its type, so a wrong `token_type_hint` does no harm.
  */
-export const revokeEndpoint: Endpoint<Context> = {
+export const revokeEndpoint = clientEndpoint({
   path: '/revoke',
   metadataName: 'revocation_endpoint',
-  authenticatesClient: true,
   cors: true,
   limit: 'revoke',
-  methods: {
-    async POST(context) {
-      const { server, endpoint, res, info } = context
-      const request = tokenRequest(context)
-      const client = await authenticateClient(server, request, endpoint)
-      const token = request.parameters.required('token')
-      if (isSecretOf('accessToken', token)) {
-        const { clientId } = client
-        const revoked = await revokeAccessToken(server.database, {
-          hash: hashSecret(token),
-          clientId,
-          now: server.now(),
-        })
-        if (revoked) server.events.announce('token.revoked', info, { clientId })
-      }
-      // RFC 7009 §2.2.1.
-      if (await readJwtAccessToken(server, token)) {
-        const remedy = 'it expires soon; revoke the refresh token instead'
-        throw new OAuthError(
-          'unsupported_token_type',
-          `token is a JWT access token, which cannot be revoked: ${remedy}`,
-        )
-      }
-      if (mayBeRefreshToken(token)) await revokeRefreshToken(server, client, request, token)
-      sendJson(res, {})
-    },
+  async answer({ server, res, info }, client, request) {
+    const token = request.parameters.required('token')
+    if (isSecretOf('accessToken', token)) {
+      const { clientId } = client
+      const values = { hash: hashSecret(token), clientId, now: server.now() }
+      const revoked = await revokeAccessToken(server.database, values)
+      if (revoked) server.events.announce('token.revoked', info, { clientId })
+    }
+    // RFC 7009 §2.2.1.
+    if (await readJwtAccessToken(server, token)) {
+      const remedy = 'it expires soon; revoke the refresh token instead'
+      throw new OAuthError(
+        'unsupported_token_type',
+        `token is a JWT access token, which cannot be revoked: ${remedy}`,
+      )
+    }
+    if (mayBeRefreshToken(token)) await revokeRefreshToken(server, client, request, token)
+    sendJson(res, {})
   },
-}
+})

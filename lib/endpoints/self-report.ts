@@ -25,8 +25,8 @@ const simple = (setting: unknown): SelfReport['trustProxy'] =>
   typeof setting === 'boolean' || typeof setting === 'number' ? setting : typeof setting
 
 /**
- * Reports how the app is set up to `latchkey doctor`, which signs its request with the secret of the server. For any other
- * request there is nothing here.
+ * Tells `latchkey doctor`, which signs its request with the secret of the server, how the app is set up. Any other request
+ * gets 404.
  */
 export const selfReportEndpoint: Endpoint<Context> = {
   path: '/doctor',

@@ -4,15 +4,14 @@ import type { Endpoint } from '../http/route.ts'
 import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { ownPath } from '../http/urls.ts'
+import type { PageForm } from '../pages/page-parts.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { showAccountLogin, submitAccountLogin } from './account/account-login.ts'
-
-/** Hidden fields by name. */
-export type Fields = Readonly<Record<string, string>>
+import { type Fields, fieldsIn } from './page-values.ts'
 
 /** The person who uses a signed page: a user who is signed in, or an administrator. */
 export interface Person {
@@ -32,7 +31,7 @@ export interface SignedContext<P extends Person> extends PageContext {
    * @param fields what the form is about: named by `fields` of the page
    * @param decision the only act of the form
    */
-  form(fields?: Fields, decision?: string): { readonly action: string; readonly hidden: Fields }
+  form(fields?: Fields, decision?: string): PageForm
 }
 
 /** Where an act leads: to a page, with a notice for it. Undefined if the act has answered the request. */
@@ -69,14 +68,6 @@ export interface SignedPage<P extends Person> {
   /** Handles a form without `decision`. @default it is refused */
   signIn?(context: PageContext, fields: Fields): Promise<void>
 }
-
-const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const value = parameters.optional(name)
-      return value === undefined ? [] : [[name, value]]
-    }),
-  )
 
 /** Notices are for one person, on one page about one thing. */
 const noticesOf = (path: string, { id }: Person, fields: Fields): string =>

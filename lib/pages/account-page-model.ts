@@ -4,3 +4,10 @@ export interface AccountPage {
   page: string
   url: string
 }
+
+/** What the pages of the account have. */
+export interface AccountPageModel {
+  /** The user who is signed in. */
+  username: string
+  otherPages: readonly AccountPage[]
+}

@@ -10,11 +10,3 @@ export interface OperatorSection {
 export interface OperatorPageModel {
   sections: readonly OperatorSection[]
 }
-
-/** A form with one button. */
-export interface OperatorForm {
-  /** Path the form posts to. */
-  action: string
-  /** Hidden fields: the act, what it is about, and the CSRF token. */
-  hidden: Readonly<Record<string, string>>
-}

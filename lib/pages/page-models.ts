@@ -1,5 +1,6 @@
 import type { Organization } from '../protocol/requests/organization.ts'
-import type { AccountPage } from './account-page-model.ts'
+import type { AccountPageModel } from './account-page-model.ts'
+import type { PageForm, PageLinks } from './page-parts.ts'
 
 /** A client on the pages. */
 export interface ClientCard {
@@ -93,11 +94,7 @@ export interface ConnectedClientCard {
 
 /** The model of each page. A page shows only its model, and the host's name and look. */
 export interface PageModels {
-  login: {
-    /** Path the form posts to. */
-    action: string
-    /** Hidden fields of the form, such as the request id and the CSRF token. */
-    hidden: Readonly<Record<string, string>>
+  login: PageForm & {
     /** The client that waits for the login; absent if none does. */
     client?: ClientCard
     /** The name that was typed before, or `login_hint`; with `confirm` the account that must sign in again. */
@@ -139,19 +136,13 @@ export interface PageModels {
     signedIn?: { readonly username: string; readonly url: string }
   }
   /** Lets a signed-in user choose an account (`prompt=select_account`). */
-  'select-account': {
-    /** Path the form posts to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
+  'select-account': PageForm & {
     client: ClientCard
     /** The user who is signed in. */
     username: string
   }
-  consent: {
-    /** Path the forms post to. */
-    action: string
-    /** Hidden fields of both forms: the decision, and "Not you?". */
-    hidden: Readonly<Record<string, string>>
+  /** Its form is also that of "Not you?". */
+  consent: PageForm & {
     client: ClientCard
     /** The user who is signed in. */
     username: string
@@ -171,27 +162,18 @@ export interface PageModels {
     notice?: 'account' | 'changed'
   }
   /** The user's connected apps. */
-  account: {
-    /** The user who is signed in. */
-    username: string
-    /** In display order. */
-    clients: readonly ConnectedClientCard[]
-    /** The name of the client that was just removed. */
-    removed?: string
-    /** The organization that it can no longer use. */
-    removedOrganization?: string
-    signOutUrl: string
-    otherPages: readonly AccountPage[]
-    /** The page before this one, if the list has several pages. */
-    previousUrl?: string
-    /** The page after this one. */
-    nextUrl?: string
-  }
+  account: AccountPageModel &
+    PageLinks & {
+      /** In display order. */
+      clients: readonly ConnectedClientCard[]
+      /** The name of the client that was just removed. */
+      removed?: string
+      /** The organization that it can no longer use. */
+      removedOrganization?: string
+      signOutUrl: string
+    }
   /** Asks whether to remove one of them. */
-  'remove-client': {
-    /** Path the form posts to. */
-    action: string
-    hidden: Readonly<Record<string, string>>
+  'remove-client': PageForm & {
     client: Pick<ClientCard, 'name' | 'host'>
     /** The organization of this entry. */
     organization?: string
@@ -223,9 +205,7 @@ export interface PageModels {
     homeUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
-  'sign-out': {
-    action: string
-    hidden: Readonly<Record<string, string>>
+  'sign-out': PageForm & {
     /** The client that requests it, if any. */
     client?: string
     username: string

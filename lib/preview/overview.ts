@@ -14,12 +14,13 @@ const style = `
 const select = (
   name: string,
   label: string,
-  values: readonly (readonly string[])[],
+  values: readonly string[],
   chosen: string,
+  textOf = (value: string): string => value,
 ): string => {
   const options = values.map(
-    ([value = '', text = value]) =>
-      `<option value="${escapeHtml(value)}"${value === chosen ? ' selected' : ''}>${escapeHtml(text)}</option>`,
+    (value) =>
+      `<option value="${escapeHtml(value)}"${value === chosen ? ' selected' : ''}>${escapeHtml(textOf(value))}</option>`,
   )
   return `<label>${label} <select name="${name}">${options.join('')}</select></label>`
 }
@@ -38,6 +39,7 @@ export const previewIndex = (
   const chosen = (name: string, values: readonly string[], standard = values[0] ?? ''): string =>
     values.find((value) => value === query.get(name)) ?? standard
   const tags = languages.map(({ tag }) => tag)
+  const nameOf = (tag: string): string => languages.find((each) => each.tag === tag)?.name ?? tag
   const language = chosen('language', tags, tags.includes('en') ? 'en' : tags[0])
   const width = chosen('width', widths, '375')
   const scheme = chosen('scheme', schemes)
@@ -53,24 +55,9 @@ export const previewIndex = (
 <title>Pages of ${escapeHtml(product)}</title><style>${style}</style></head>
 <body><h1>Pages of ${escapeHtml(product)}</h1>
 <p>${states.length} states with sample data. Templates, styles and assets are read anew for each request; after a change of the configuration, restart the preview.</p>
-<form>${select(
-    'language',
-    'Language',
-    languages.map(({ tag, name }) => [tag, name]),
-    language,
-  )}
-${select(
-  'width',
-  'Width',
-  widths.map((each) => [each, `${each} px`]),
-  width,
-)}
-${select(
-  'scheme',
-  'Colours',
-  schemes.map((each) => [each]),
-  scheme,
-)}
+<form>${select('language', 'Language', tags, language, nameOf)}
+${select('width', 'Width', widths, width, (each) => `${each} px`)}
+${select('scheme', 'Colours', schemes, scheme)}
 <button>Show</button></form>
 <main>${sections.join('\n')}</main></body></html>
 `

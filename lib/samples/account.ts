@@ -1,5 +1,5 @@
 import type { PageModels } from '../pages/page-models.ts'
-import { accountPages, client, hidden, logo, long, type Sample, scope, scopes } from './sample.ts'
+import { accountPages, client, hidden, logo, long, type Sample, scope, scopes, statesOf } from './sample.ts'
 
 const account: PageModels['account'] = {
   username: 'alice@example.com',
@@ -38,32 +38,18 @@ const removal: PageModels['remove-client'] = {
 
 /** The list of connected clients. */
 export const accountSamples: readonly Sample[] = [
-  { name: 'account', page: 'account', model: account },
-  {
-    name: 'account-other-pages',
-    page: 'account',
-    model: { ...account, otherPages: accountPages.slice(1) },
-  },
-  {
-    name: 'account-organizations',
-    page: 'account',
-    model: {
+  ...statesOf('account', {
+    account,
+    'account-other-pages': { ...account, otherPages: accountPages.slice(1) },
+    'account-organizations': {
       ...account,
       removed: 'Order Desk',
       removedOrganization: 'Globex',
       clients: account.clients.map((connected) => ({ ...connected, organization: 'Initech' })),
     },
-  },
-  { name: 'account-empty', page: 'account', model: { ...account, clients: [] } },
-  {
-    name: 'account-removed',
-    page: 'account',
-    model: { ...account, clients: account.clients.slice(1), removed: 'Order Desk' },
-  },
-  {
-    name: 'account-long',
-    page: 'account',
-    model: {
+    'account-empty': { ...account, clients: [] },
+    'account-removed': { ...account, clients: account.clients.slice(1), removed: 'Order Desk' },
+    'account-long': {
       ...account,
       username: `${long}@example.com`,
       removed: long,
@@ -75,22 +61,14 @@ export const accountSamples: readonly Sample[] = [
         scopes: [{ description: long, language: 'de', group: 'change' as const }],
       })),
     },
-  },
-  {
-    name: 'account-pages',
-    page: 'account',
-    model: { ...account, previousUrl: '/account?before=desk', nextUrl: '/account?after=notes' },
-  },
-  { name: 'account-sign-in', page: 'account-sign-in', model: { url: '/login?return_to=/oauth/account' } },
-  { name: 'remove-client', page: 'remove-client', model: removal },
-  {
-    name: 'remove-client-organization',
-    page: 'remove-client',
-    model: { ...removal, organization: 'Initech' },
-  },
-  {
-    name: 'remove-client-long',
-    page: 'remove-client',
-    model: { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
-  },
+    'account-pages': { ...account, previousUrl: '/account?before=desk', nextUrl: '/account?after=notes' },
+  }),
+  ...statesOf('account-sign-in', {
+    'account-sign-in': { url: '/login?return_to=/oauth/account' },
+  }),
+  ...statesOf('remove-client', {
+    'remove-client': removal,
+    'remove-client-organization': { ...removal, organization: 'Initech' },
+    'remove-client-long': { ...removal, client: { name: long, host: `${long}.example` }, firstParty: true },
+  }),
 ]

@@ -1,5 +1,5 @@
 import type { PageModels } from '../pages/page-models.ts'
-import { client, hidden, logo, long, type Sample, scope, scopes, unverified } from './sample.ts'
+import { client, hidden, logo, long, type Sample, scope, scopes, statesOf, unverified } from './sample.ts'
 
 const consent: PageModels['consent'] = {
   action: '/consent',
@@ -28,46 +28,24 @@ const select: PageModels['select-account'] = {
 
 /** The consent page, and the one that asks for the account. */
 export const consentSamples: readonly Sample[] = [
-  { name: 'consent', page: 'consent', model: consent },
-  {
-    name: 'consent-logo',
-    page: 'consent',
-    model: { ...consent, client: { ...consent.client, logoUrl: logo } },
-  },
-  {
-    name: 'consent-simple',
-    page: 'consent',
-    model: {
+  ...statesOf('consent', {
+    consent,
+    'consent-logo': { ...consent, client: { ...consent.client, logoUrl: logo } },
+    'consent-simple': {
       ...consent,
       scopes: [
         scope('openid', 'See who you are', 'identity', { data: ['Alice Liddell', 'alice@example.com'] }),
       ],
     },
-  },
-  {
-    name: 'consent-first',
-    page: 'consent',
-    model: { ...consent, scopes: consent.scopes.map((each) => ({ ...each, isNew: false })) },
-  },
-  {
-    name: 'consent-app',
-    page: 'consent',
-    model: { ...consent, client: { ...client, host: '' }, redirectTo: undefined },
-  },
-  {
-    name: 'consent-small',
-    page: 'consent',
-    model: {
+    'consent-first': { ...consent, scopes: consent.scopes.map((each) => ({ ...each, isNew: false })) },
+    'consent-app': { ...consent, client: { ...client, host: '' }, redirectTo: undefined },
+    'consent-small': {
       ...consent,
       client: unverified,
       scopes: consent.scopes.slice(0, 1),
       accountUrl: undefined,
     },
-  },
-  {
-    name: 'consent-details',
-    page: 'consent',
-    model: {
+    'consent-details': {
       ...consent,
       scopes: consent.scopes.slice(0, 1),
       details: [
@@ -88,11 +66,7 @@ export const consentSamples: readonly Sample[] = [
         },
       ],
     },
-  },
-  {
-    name: 'consent-resources',
-    page: 'consent',
-    model: {
+    'consent-resources': {
       ...consent,
       client: unverified,
       scopes: [
@@ -106,11 +80,7 @@ export const consentSamples: readonly Sample[] = [
         scope('resource', 'Use Calendar', 'other'),
       ],
     },
-  },
-  {
-    name: 'consent-long',
-    page: 'consent',
-    model: {
+    'consent-long': {
       ...consent,
       client: { ...client, name: long, host: `${long}.example` },
       username: `${long}@example.com`,
@@ -127,43 +97,25 @@ export const consentSamples: readonly Sample[] = [
       ],
       redirectTo: `${long}.example`,
     },
-  },
-  { name: 'consent-account', page: 'consent', model: { ...consent, notice: 'account' } },
-  { name: 'consent-changed', page: 'consent', model: { ...consent, notice: 'changed' } },
-  {
-    name: 'consent-organization',
-    page: 'consent',
-    model: { ...consent, organizations: { choices: workspaces.slice(0, 1) } },
-  },
-  {
-    name: 'consent-organizations',
-    page: 'consent',
-    model: { ...consent, organizations: { choices: workspaces, chosen: 'ws-2' } },
-  },
-  {
-    name: 'consent-organizations-gone',
-    page: 'consent',
-    model: { ...consent, organizations: { choices: workspaces, error: 'gone' } },
-  },
-  {
-    name: 'consent-organizations-long',
-    page: 'consent',
-    model: {
+    'consent-account': { ...consent, notice: 'account' },
+    'consent-changed': { ...consent, notice: 'changed' },
+    'consent-organization': { ...consent, organizations: { choices: workspaces.slice(0, 1) } },
+    'consent-organizations': { ...consent, organizations: { choices: workspaces, chosen: 'ws-2' } },
+    'consent-organizations-gone': { ...consent, organizations: { choices: workspaces, error: 'gone' } },
+    'consent-organizations-long': {
       ...consent,
       client: { ...client, name: long },
       organizations: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
     },
-  },
-  {
-    name: 'consent-organizations-only',
-    page: 'consent',
-    model: { ...consent, scopes: [], organizations: { choices: workspaces, only: true } },
-  },
-  { name: 'select-account', page: 'select-account', model: select },
-  {
-    name: 'select-account-long',
-    page: 'select-account',
-    model: { ...select, client: unverified, username: `${long}@example.com` },
-  },
-  { name: 'consent-device', page: 'consent', model: { ...consent, redirectTo: undefined, device: true } },
+    'consent-organizations-only': {
+      ...consent,
+      scopes: [],
+      organizations: { choices: workspaces, only: true },
+    },
+    'consent-device': { ...consent, redirectTo: undefined, device: true },
+  }),
+  ...statesOf('select-account', {
+    'select-account': select,
+    'select-account-long': { ...select, client: unverified, username: `${long}@example.com` },
+  }),
 ]

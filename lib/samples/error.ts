@@ -1,5 +1,5 @@
 import type { PageModels } from '../pages/page-models.ts'
-import { long, type Sample } from './sample.ts'
+import { long, type Sample, statesOf } from './sample.ts'
 
 const error: PageModels['error'] = {
   kind: 'error',
@@ -9,49 +9,36 @@ const error: PageModels['error'] = {
 }
 
 /** The error page. */
-export const errorSamples: readonly Sample[] = [
-  { name: 'error', page: 'error', model: error },
-  {
-    name: 'error-development',
-    page: 'error',
-    model: {
-      ...error,
-      detail: 'redirect_uri is not registered for this client: http://localhost:4000/callback',
-    },
+export const errorSamples: readonly Sample[] = statesOf('error', {
+  error,
+  'error-development': {
+    ...error,
+    detail: 'redirect_uri is not registered for this client: http://localhost:4000/callback',
   },
-  { name: 'error-fault', page: 'error', model: { ...error, code: 'server_error' } },
-  {
-    name: 'error-expired',
-    page: 'error',
-    model: {
-      ...error,
-      kind: 'expired',
-      code: 'invalid_request',
-      homeUrl: '/account',
-    },
+  'error-fault': { ...error, code: 'server_error' },
+  'error-expired': {
+    ...error,
+    kind: 'expired',
+    code: 'invalid_request',
+    homeUrl: '/account',
   },
-  ...(['expired', 'finished', 'cookies'] as const).map(
-    (kind): Sample => ({
-      name: `error-${kind}-client`,
-      page: 'error',
-      model: {
+  ...Object.fromEntries(
+    (['expired', 'finished', 'cookies'] as const).map((kind) => [
+      `error-${kind}-client`,
+      {
         ...error,
         kind,
         code: 'invalid_request',
         client: { name: 'Order Desk', uri: 'https://desk.example.com/' },
       },
-    }),
+    ]),
   ),
-  { name: 'error-cookies', page: 'error', model: { ...error, kind: 'cookies', homeUrl: '/account' } },
-  { name: 'error-finished', page: 'error', model: { ...error, kind: 'finished', homeUrl: '/account' } },
-  {
-    name: 'error-expired-long',
-    page: 'error',
-    model: { ...error, kind: 'expired', client: { name: long, uri: 'https://desk.example.com/' } },
+  'error-cookies': { ...error, kind: 'cookies', homeUrl: '/account' },
+  'error-finished': { ...error, kind: 'finished', homeUrl: '/account' },
+  'error-expired-long': {
+    ...error,
+    kind: 'expired',
+    client: { name: long, uri: 'https://desk.example.com/' },
   },
-  {
-    name: 'error-unavailable',
-    page: 'error',
-    model: { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
-  },
-]
+  'error-unavailable': { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
+})

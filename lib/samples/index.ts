@@ -2,7 +2,7 @@ import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
-import { frames, type Sample } from './sample.ts'
+import { frames, type Sample, statesOf } from './sample.ts'
 import { signOutSamples } from './sign-out.ts'
 
 /** Every state of every page: for pictures, and for what must hold in each. */
@@ -12,11 +12,11 @@ export const samples: readonly Sample[] = [
   ...accountSamples,
   ...errorSamples,
   ...signOutSamples,
-  {
-    name: 'form-post',
-    page: 'form-post',
-    model: { action: 'https://desk.example.com/callback', fields: { code: 'sample', state: 'a b' } },
-  },
-  { name: 'return', page: 'return', model: { url: '/authorize?request=sample' } },
-  { name: 'return-frames', page: 'return', model: { url: '/logout?signed_out=1', frames } },
+  ...statesOf('form-post', {
+    'form-post': { action: 'https://desk.example.com/callback', fields: { code: 'sample', state: 'a b' } },
+  }),
+  ...statesOf('return', {
+    return: { url: '/authorize?request=sample' },
+    'return-frames': { url: '/logout?signed_out=1', frames },
+  }),
 ]

@@ -1,7 +1,13 @@
 import type { AccountPage } from '../pages/account-page-model.ts'
-import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
+import type { ClientCard, ConsentScope, PageModels, Sample } from '../pages/page-models.ts'
 
 export type { Sample } from '../pages/page-models.ts'
+
+/** The states of one page: what it shows, by the name of the state. */
+export const statesOf = <Page extends keyof PageModels>(
+  page: Page,
+  models: Readonly<Record<string, PageModels[Page]>>,
+): Sample[] => Object.entries(models).map(([name, model]) => ({ name, page, model }) as Sample)
 
 // What samples of several pages show.
 

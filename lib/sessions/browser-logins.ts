@@ -91,7 +91,7 @@ const settleOthers = async (
 /** A visit is written only after this share of the idle lifetime: one minute of half an hour. */
 const share = 1 / 30
 
-/** When a session ends without a further visit, in epoch seconds. A session of the host has an idle end of its own. */
+/** When a session ends without another visit, in epoch seconds. A session of the host has its own idle timeout. */
 const idleEnd = (server: AuthorizationServer, expiresAt: number): number =>
   isOwnSession(server) ? server.now() + server.options.lifetimes.sessionIdle : expiresAt
 

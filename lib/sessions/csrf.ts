@@ -19,7 +19,7 @@ const isCrossSite = ({ server, req }: Incoming): boolean => {
   return origin !== undefined && origin !== 'null' && origin !== new URL(server.issuer).origin
 }
 
-/** What a form is about, in words that are the same when it comes back. */
+/** What a form is about, in words that do not change until it is submitted. */
 export type About = readonly string[]
 
 /**

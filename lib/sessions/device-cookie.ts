@@ -19,7 +19,7 @@ export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: strin
   return authenticationCode(pairwiseSalt, 'login name', [name.normalize('NFKC').trim().toLowerCase()])
 }
 
-/** A login in this browser: the name exactly as typed, and the user it belongs to. */
+/** A login in this browser: the name exactly as it was typed, and whose it is. */
 interface Mark {
   readonly id: string
   readonly nameCode: string

@@ -42,7 +42,7 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
 
 /**
  * What requests that report the same login of the host have in common: the session that the browser named, else all of
- * its cookies. Parallel first requests have no session yet. Without cookies every request stands alone.
+ * its cookies. Parallel first requests have no session yet. Without cookies, requests have nothing in common.
  */
 export const hostLoginHash = (
   { session, req }: PageContext,

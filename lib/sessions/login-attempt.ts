@@ -1,3 +1,4 @@
+import type { LoginAttempt } from '../events/event.ts'
 import type { Context, PageContext } from '../http/context.ts'
 import type { KnownDevice, LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
@@ -15,36 +16,38 @@ export interface Credentials {
 export const detailsOf = (
   { server }: Context,
   { username, clientId }: Pick<Credentials, 'username' | 'clientId'>,
-): { account: string; clientId?: string } => {
+): LoginAttempt => {
   const account = accountOf(server, username)
   return clientId === undefined ? { account } : { clientId, account }
 }
 
 /** What an attempt is announced and counted under. */
 export interface AttemptNames extends Pick<Credentials, 'username' | 'clientId'> {
-  /** What failures are counted under. @default the username */
-  readonly countedAs?: string
+  /** What failures are counted under. @default {@link accountOf} the username */
+  readonly account?: string
   readonly device: KnownDevice | undefined
 }
 
 /**
- * Authenticates a user as far as the limits allow, and announces why it failed. A success is not a login yet: see
+ * Authenticates a user unless a limit is reached, and announces why it failed. A success is not a login yet: see
  * {@link completeLogin}.
  *
  * @param authenticate returns undefined for wrong credentials; if it throws, the attempt does not count
+ * @param announceFailure of wrong credentials
  */
 export const limitedAttempt = async (
   context: Context,
-  { countedAs, device, ...names }: AttemptNames,
+  { account, device, ...names }: AttemptNames,
   authenticate: () => Promise<User | undefined>,
+  announceFailure = (details: LoginAttempt): void =>
+    context.server.events.announce('login.failed', context.info, details),
 ): Promise<LoginOutcome<User>> => {
   const { server, info } = context
   const details = detailsOf(context, names)
-  const account = countedAs === undefined ? details.account : accountOf(server, countedAs)
-  const attempt = { account, address: info.address, device }
+  const attempt = { account: account ?? details.account, address: info.address, device }
   const result = await server.throttle.login.attempt(attempt, authenticate)
   if (result.outcome === 'failed') {
-    server.events.announce('login.failed', info, details)
+    announceFailure(details)
     if (result.lockedFor !== undefined)
       server.events.announce('login.locked', info, { ...details, seconds: result.lockedFor })
   }

@@ -19,7 +19,7 @@ export interface ActiveLogin {
 // A session has the current login only. Which logins began in a browser stands in the database, under the cookie of that
 // browser, because hosts regenerate and destroy their sessions.
 
-/** The login of a session. @param sessionHash of what the session holds; undefined if that is nothing */
+/** The login of a session. @param sessionHash of what the session holds; undefined if it holds nothing */
 const loginOfSession = async (
   { database, now }: AuthorizationServer,
   sessionHash: string | undefined,
@@ -40,7 +40,7 @@ const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<
  *
  * @param request if the login of the session was read together with it
  */
-export const currentLogin = async (
+const currentLogin = async (
   context: PageContext,
   request?: ReadTogether,
 ): Promise<LoginRecord | undefined> => {
@@ -80,11 +80,8 @@ export const activeLogin = async (
   return login && user && { login, user }
 }
 
-/** Seconds after a sign-in in which a user may add another way to sign in, or a token. */
-const tenMinutes = 600
-
 /**
- * The login, if the user has signed in lately. What a user adds to the account outlives the session, and another person
+ * The login, if the user has signed in recently. What a user adds to the account outlives the session, and another person
  * may find an older session open. The time of a login of the host counts only if the host says it, and not that of the
  * first visit.
  *
@@ -94,7 +91,7 @@ const tenMinutes = 600
 export const recentLogin = async (
   context: PageContext,
   active: ActiveLogin | undefined,
-  within = tenMinutes,
+  within: number,
 ): Promise<ActiveLogin | undefined> => {
   if (active === undefined || context.server.now() - active.login.authTime > within) return undefined
   const isTimeKnown = !active.login.fromHost || (await hostLogin(context))?.authTime !== undefined

@@ -66,7 +66,7 @@ export const readNotice = (context: PageContext, about: string): Notice | undefi
   }
 }
 
-/** Removes the notice, when the form that it belongs to has succeeded. */
+/** Removes the notice once its form has succeeded. */
 export const clearNotice = ({ server, req, res }: PageContext): void => {
   if (readCookie(server, req, 'notice') !== undefined)
     setCookie(server, res, { purpose: 'notice', value: '', maxAge: 0 })

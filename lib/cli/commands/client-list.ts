@@ -1,7 +1,6 @@
-import type { RegisteredClient } from '../../clients/administration.ts'
+import { clientAdministration, type RegisteredClient } from '../../clients/administration.ts'
 import type { Command } from '../../command.ts'
 import { note, print, table, titledTable } from '../terminal.ts'
-import { clientsOf } from './client.ts'
 
 const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
 
@@ -23,10 +22,10 @@ const rowsOf = (client: RegisteredClient): string[][] => {
 export const listClientsCommand: Command = {
   name: 'client list',
   summary: 'lists the registered clients',
-  options: { json: { type: 'boolean', help: 'print JSON with all metadata' } },
+  options: { json: { help: 'print JSON with all metadata' } },
   example: 'latchkey client list --json',
   async run(context, invocation) {
-    const clients = await clientsOf(context).list()
+    const clients = await clientAdministration(context).list()
     if (invocation.flag('json')) return print(JSON.stringify(clients, null, 2))
     if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
     print(titledTable([headings, ...clients.flatMap(rowsOf)]))
@@ -43,11 +42,11 @@ export const showClientCommand: Command = {
   name: 'client show',
   summary: 'shows one client with all its metadata',
   arguments: ['ID'],
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey client show shop',
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const client = await clientsOf(context).get(clientId)
+    const client = await clientAdministration(context).get(clientId)
     if (client === undefined) throw new Error(`client ${clientId} is not registered`)
     if (invocation.flag('json')) return print(JSON.stringify(client, null, 2))
     print(table(Object.entries(client).map(([name, value]) => [name, shown(value)])))

@@ -1,6 +1,6 @@
+import { clientAdministration } from '../../clients/administration.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { note } from '../terminal.ts'
-import { clientsOf } from './client.ts'
 
 /** `latchkey client disable` */
 export const disableClientCommand: Command = {
@@ -11,7 +11,7 @@ export const disableClientCommand: Command = {
   options: {},
   example: 'latchkey client disable shop',
   async run(context, { arguments: [clientId = ''] }) {
-    await clientsOf(context).disable(clientId)
+    await clientAdministration(context).disable(clientId)
     note(`client ${clientId} is disabled`)
   },
 }
@@ -25,7 +25,7 @@ export const enableClientCommand: Command = {
   options: {},
   example: 'latchkey client enable shop',
   async run(context, { arguments: [clientId = ''] }) {
-    await clientsOf(context).enable(clientId)
+    await clientAdministration(context).enable(clientId)
     note(`client ${clientId} is enabled`)
   },
 }
@@ -38,7 +38,7 @@ export const deleteClientCommand: Command = {
   usage: '--yes',
   details:
     'Records of what users agreed to (consent receipts) stay. To keep everything, use `latchkey client disable`.',
-  options: { yes: { type: 'boolean', help: 'confirm that the client, its consents and tokens are deleted' } },
+  options: { yes: { help: 'confirm that the client, its consents and tokens are deleted' } },
   example: 'latchkey client delete shop --yes',
   check(invocation) {
     if (invocation.flag('yes')) return
@@ -47,7 +47,7 @@ export const deleteClientCommand: Command = {
     )
   },
   async run(context, { arguments: [clientId = ''] }) {
-    await clientsOf(context).delete(clientId)
+    await clientAdministration(context).delete(clientId)
     note(`client ${clientId} is deleted`)
   },
 }

@@ -1,20 +1,9 @@
-import { type ClientAdministration, clientAdministration } from '../../clients/administration.ts'
+import { clientAdministration } from '../../clients/administration.ts'
 import type { ClientCredentials, ClientRegistration } from '../../clients/register.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
+import { type Command, type Invocation, UsageError } from '../../command.ts'
 import type { ClientChanges } from '../../protocol/clients/client-metadata.ts'
+import { parseJsonObject } from '../../protocol/json.ts'
 import { note, print, readSecret, table } from '../terminal.ts'
-
-/** The same administration as `oauth.clients`, without a running server. */
-export const clientsOf = ({ database, options, installed, now }: CommandContext): ClientAdministration =>
-  clientAdministration({
-    database,
-    options,
-    installed,
-    now,
-    ready: async () => {},
-    // No host listens in this process.
-    events: { announce: () => {} },
-  })
 
 /** Prints a client's id and its new secret, if it has one. */
 export const printCredentials = (
@@ -28,42 +17,23 @@ export const printCredentials = (
 }
 
 const metadataOptions: Command['options'] = {
-  name: { type: 'string', value: 'NAME', help: 'the name on the consent page' },
-  'redirect-uri': {
-    type: 'string',
-    multiple: true,
-    value: 'URI',
-    help: 'where users return after the login',
-  },
-  'grant-type': {
-    type: 'string',
-    multiple: true,
-    value: 'TYPE',
-    help: 'instead of authorization_code and refresh_token',
-  },
+  name: { value: 'NAME', help: 'the name on the consent page' },
+  'redirect-uri': { multiple: true, value: 'URI', help: 'where users return after the login' },
+  'grant-type': { multiple: true, value: 'TYPE', help: 'instead of authorization_code and refresh_token' },
   scope: {
-    type: 'string',
     multiple: true,
     value: 'SCOPES',
     help: 'the scopes it may request; the standard scopes by default',
   },
-  'first-party': { type: 'boolean', help: 'your own client: no consent page' },
-  metadata: {
-    type: 'string',
-    value: 'JSON',
-    help: 'any client metadata (RFC 7591) as a JSON object',
-  },
+  'first-party': { help: 'your own client: no consent page' },
+  metadata: { value: 'JSON', help: 'any client metadata (RFC 7591) as a JSON object' },
 }
 
 const parsedMetadata = (invocation: Invocation): object => {
   const given = invocation.text('metadata')
   if (given === undefined) return {}
-  try {
-    const metadata: unknown = JSON.parse(given)
-    if (typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata)) return metadata
-  } catch {
-    // Not JSON: refused below.
-  }
+  const metadata = parseJsonObject(given)
+  if (metadata !== undefined) return metadata
   throw new UsageError('--metadata must be a JSON object, such as {"client_uri":"https://shop.example.com"}')
 }
 
@@ -103,14 +73,11 @@ export const createClientCommand: Command = {
     'A client with a server of its own gets a secret, which is printed once.\n' +
     'A client that runs on its user’s device cannot keep a secret: use --public.',
   options: {
-    id: { type: 'string', value: 'ID', help: 'its client_id; a random UUID by default' },
-    public: { type: 'boolean', help: 'it cannot keep a secret and must use PKCE' },
+    id: { value: 'ID', help: 'its client_id; a random UUID by default' },
+    public: { help: 'it cannot keep a secret and must use PKCE' },
     ...metadataOptions,
-    'secret-from-stdin': {
-      type: 'boolean',
-      help: 'read its secret from standard input: at least 32 characters',
-    },
-    json: { type: 'boolean', help: 'print JSON' },
+    'secret-from-stdin': { help: 'read its secret from standard input: at least 32 characters' },
+    json: { help: 'print JSON' },
   },
   example: 'latchkey client create --name Shop --redirect-uri https://shop.example.com/callback',
   check: assertRedirectUri,
@@ -121,7 +88,7 @@ export const createClientCommand: Command = {
       client_id: invocation.text('id'),
       client_secret: invocation.flag('secret-from-stdin') ? await readSecret('Client secret: ') : undefined,
     }
-    printCredentials(await clientsOf(context).create(registration), invocation)
+    printCredentials(await clientAdministration(context).create(registration), invocation)
   },
 }
 
@@ -134,7 +101,7 @@ export const updateClientCommand: Command = {
     'Fields that you do not name keep their values. An option that may be repeated replaces the whole list.\n' +
     'In --metadata, null removes a field. A client that is also in a seed gets the metadata of the seed\n' +
     'when that runs again.',
-  options: { ...metadataOptions, json: { type: 'boolean', help: 'print JSON' } },
+  options: { ...metadataOptions, json: { help: 'print JSON' } },
   example: `latchkey client update shop --name "Shop 2" --metadata '{"policy_uri":null}'`,
   check: assertMetadata,
   async run(context, invocation) {
@@ -145,6 +112,6 @@ export const updateClientCommand: Command = {
         'client update needs an option that says what to change; see: latchkey client update --help',
       )
     }
-    printCredentials(await clientsOf(context).update(clientId, changes), invocation)
+    printCredentials(await clientAdministration(context).update(clientId, changes), invocation)
   },
 }

@@ -71,16 +71,9 @@ const read = async (context: CommandContext, invocation: Invocation) => {
 }
 
 const options: Command['options'] = {
-  file: {
-    type: 'string',
-    value: 'FILE',
-    help: 'the file with the clients, instead of latchkey.clients.{js,mjs,ts}',
-  },
-  remove: {
-    type: 'boolean',
-    help: 'remove clients that the file does not list, with their consents and tokens',
-  },
-  json: { type: 'boolean', help: 'print JSON' },
+  file: { value: 'FILE', help: 'the file with the clients, instead of latchkey.clients.{js,mjs,ts}' },
+  remove: { help: 'remove clients that the file does not list, with their consents and tokens' },
+  json: { help: 'print JSON' },
 }
 
 const details =
@@ -107,11 +100,7 @@ export const applyClientsCommand: Command = {
   details: `${details}\nA secret that is created is printed once. One that is replaced stays valid for a while.`,
   options: {
     ...options,
-    keep: {
-      type: 'string',
-      value: 'SECONDS',
-      help: 'how long a replaced secret stays valid; 86400 by default',
-    },
+    keep: { value: 'SECONDS', help: 'how long a replaced secret stays valid; 86400 by default' },
   },
   example: 'latchkey clients apply --remove',
   check: (invocation) => void secondsOf(invocation, 'keep'),

@@ -22,7 +22,7 @@ export const listConsentsCommand: Command = {
   arguments: ['SUBJECT'],
   details:
     'SUBJECT is the id of the user as `users` finds it, which clients see as `sub` unless it is pairwise.',
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey consents list 42',
   async run({ database, now }, invocation) {
     const [subject = ''] = invocation.arguments
@@ -57,7 +57,7 @@ export const revokeConsentCommand: Command = {
   arguments: ['SUBJECT', 'CLIENT'],
   details: 'The same as “Remove” on the page Connected apps: the client has to ask again.',
   options: {
-    organization: { type: 'string', value: 'ID', help: 'only in this organization' },
+    organization: { value: 'ID', help: 'only in this organization' },
   },
   example: 'latchkey consents revoke 42 shop',
   async run(context, invocation) {

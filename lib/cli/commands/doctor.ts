@@ -121,7 +121,7 @@ export const doctorCommand: Command = {
     'such as http://localhost:3000/oauth. Run it with the secrets of the server, so that the server reports about\n' +
     'itself. It changes nothing; its requests appear in the log of the server.\n' +
     'The exit code is 1 if an error was found, and 2 if the checks could not run.',
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey doctor https://app.example.com/oauth',
   check: (invocation) => void urlOf(invocation),
   async runAlone(invocation) {

@@ -51,8 +51,8 @@ export const ejectViewsCommand: Command = {
     'names it copies all templates and assets/style.css. Copy only what you change: the other templates then\n' +
     'follow each new version. Copies that you have changed are kept; unchanged ones are updated.',
   options: {
-    to: { type: 'string', value: 'DIR', help: 'another folder; it is created if it does not exist' },
-    force: { type: 'boolean', help: 'overwrite changed copies, too' },
+    to: { value: 'DIR', help: 'another folder; it is created if it does not exist' },
+    force: { help: 'overwrite changed copies, too' },
   },
   example: 'latchkey eject-views login partials/footer',
   check: ({ arguments: names }) => void filesCalled(names),

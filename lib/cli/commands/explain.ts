@@ -25,7 +25,7 @@ export const explainCommand: Command = {
   details:
     'ERROR-ID is on the error page, in error_id of a JSON answer, and in the log. The command prints every event of\n' +
     'that request. The server stores events with features.storedEvents, for lifetimes.event seconds.',
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey explain 7F3C-91A2-B4',
   async run({ database, options }, invocation) {
     const [id = ''] = invocation.arguments

@@ -99,22 +99,20 @@ export const importCommand: Command = {
     'secrets; a second run changes nothing. The exit code is 1 if a client cannot be imported; the others are. No secret\n' +
     'is printed. The URL may also come from LATCHKEY_IMPORT_FROM: other users of the machine can read arguments.',
   options: {
-    from: { type: 'string', value: 'FILE|URL', help: 'the SQLite file or the URL of its database' },
-    'dry-run': { type: 'boolean', help: 'only print what would change' },
-    'refresh-tokens': { type: 'boolean', help: 'import refresh tokens too, so that users stay signed in' },
+    from: { value: 'FILE|URL', help: 'the SQLite file or the URL of its database' },
+    'dry-run': { help: 'only print what would change' },
+    'refresh-tokens': { help: 'import refresh tokens too, so that users stay signed in' },
     scope: {
-      type: 'string',
       multiple: true,
       value: 'SCOPES',
       help: 'the scopes of clients without a list of their own; all scopes by default',
     },
     hex: {
-      type: 'string',
       value: 'plain|sha256',
       help: 'what 64 hexadecimal digits in the database are: the secret or token itself, or its SHA-256',
     },
-    table: { type: 'string', value: 'TABLE', help: 'the table of oidc-provider, if it has another name' },
-    json: { type: 'boolean', help: 'print JSON' },
+    table: { value: 'TABLE', help: 'the table of oidc-provider, if it has another name' },
+    json: { help: 'print JSON' },
   },
   example: 'latchkey import doorkeeper --from postgres://localhost/rails --refresh-tokens --dry-run',
   check(invocation) {

@@ -87,9 +87,9 @@ export const initCommand: Command = {
     `Reads the columns of your user table and writes ${configFile}, ${clientFile} and a line of .gitignore.\n` +
     'Files that exist stay as they are. Nothing is written to the database. A URL may also come from DATABASE_URL.',
   options: {
-    database: { type: 'string', value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
-    users: { type: 'string', value: 'TABLE', help: 'your user table; users by default' },
-    'redirect-uri': { type: 'string', value: 'URI', help: 'where the first client receives users' },
+    database: { value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
+    users: { value: 'TABLE', help: 'your user table; users by default' },
+    'redirect-uri': { value: 'URI', help: 'where the first client receives users' },
   },
   example: 'latchkey init --database app.sqlite --redirect-uri http://localhost:4000/callback',
   check(invocation) {

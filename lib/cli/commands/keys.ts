@@ -39,7 +39,7 @@ export const listKeysCommand: Command = {
   details:
     'States: next (published, signs later), signing, verifying (published until its tokens have expired) and\n' +
     'retired (only for ID tokens that come back as a hint). Private keys are never shown.',
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey keys list',
   async run(context, invocation) {
     await printKeys(context, invocation.flag('json'))
@@ -69,9 +69,9 @@ export const rotateKeysCommand: Command = {
     'If a new key is already published, nothing changes. With --now, for compromised keys, the new key signs at\n' +
     'once and the old ones are withdrawn: clients with cached keys may refuse ID tokens for a while.',
   options: {
-    alg: { type: 'string', value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all by default` },
-    now: { type: 'boolean', help: 'the current keys are compromised: withdraw them at once' },
-    json: { type: 'boolean', help: 'print JSON' },
+    alg: { value: 'ALG', help: `one of ${signingAlgorithms.join(', ')}; all by default` },
+    now: { help: 'the current keys are compromised: withdraw them at once' },
+    json: { help: 'print JSON' },
   },
   example: 'latchkey keys rotate --alg RS256',
   check: algorithmsOf,
@@ -95,8 +95,8 @@ export const revokeKeyCommand: Command = {
     'one that signs, the next key signs at once, or a new one. The command then waits until every running server has\n' +
     'read the keys again. If an attacker may have read the database, replace `secrets` first.',
   options: {
-    'no-wait': { type: 'boolean', help: 'do not wait for the running servers' },
-    json: { type: 'boolean', help: 'print JSON' },
+    'no-wait': { help: 'do not wait for the running servers' },
+    json: { help: 'print JSON' },
   },
   example: 'latchkey keys revoke 3vXkQtF8dWmYJ0xuH2bRk7sCzNpLqA5eGhVnTjEoUwI',
   async run(context, invocation) {

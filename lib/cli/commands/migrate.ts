@@ -37,10 +37,7 @@ export const rollbackCommand: Command = {
   usage: '--yes',
   needsSchema: false,
   options: {
-    yes: {
-      type: 'boolean',
-      help: 'confirm that all clients, accounts, consents, tokens and keys are removed',
-    },
+    yes: { help: 'confirm that all clients, accounts, consents, tokens and keys are removed' },
   },
   example: 'latchkey rollback --yes',
   check(invocation) {

@@ -36,7 +36,7 @@ export const previewCommand: Command = {
     'Serves every page in every state on this machine, with sample data and without a database. It uses the\n' +
     'options pages, login and scopes of your configuration. Reload a page to see a changed file.',
   options: {
-    port: { type: 'string', value: 'PORT', help: `the port on localhost; ${standardPort} by default` },
+    port: { value: 'PORT', help: `the port on localhost; ${standardPort} by default` },
   },
   example: 'latchkey preview --port 8080',
   check: (invocation) => void portOf(invocation),

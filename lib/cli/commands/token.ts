@@ -149,7 +149,7 @@ export const inspectTokenCommand: Command = {
   name: 'token inspect',
   summary: 'prints what a token is for, and whether it is active',
   details: `${input}\nWhether the user is still active in your user table is not checked.`,
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey token inspect < token.txt',
   async run(context, invocation) {
     const { value: _, ...token } = await inspect(context)

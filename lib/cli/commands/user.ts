@@ -63,10 +63,10 @@ export const createUserCommand: Command = {
     'Asks for a password of at least 8 characters, or reads it from LATCHKEY_PASSWORD or from piped standard input.\n' +
     'Prints the subject identifier, by which clients know the account.',
   options: {
-    username: { type: 'string', value: 'NAME', help: 'the login name' },
-    name: { type: 'string', value: 'NAME', help: 'full name, as clients see it' },
-    email: { type: 'string', value: 'ADDRESS', help: 'e-mail address, as clients see it' },
-    'email-verified': { type: 'boolean', help: 'the address is verified' },
+    username: { value: 'NAME', help: 'the login name' },
+    name: { value: 'NAME', help: 'full name, as clients see it' },
+    email: { value: 'ADDRESS', help: 'e-mail address, as clients see it' },
+    'email-verified': { help: 'the address is verified' },
   },
   example: 'latchkey user create --username ada --name "Ada Lovelace" --email ada@example.com',
   check: assertAccount,

@@ -13,6 +13,7 @@ import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from '../login-form.ts'
+import { type Fields, fieldsIn } from '../page-values.ts'
 
 // No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
 // the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
@@ -25,29 +26,17 @@ const accountPaths = ['/account']
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
   features.flatMap(({ accountPages = [] }) => accountPages).find((page) => page.path === path)
 
-/** The parameters of such a page that its sign-in form keeps. */
-type Query = Readonly<Record<string, string>>
-
 /** Names the page of the account that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'
-
-/** The named parameters, as far as they are set. */
-const queryOf = (parameters: Parameters, names: readonly string[] = []): Query =>
-  Object.fromEntries(
-    names.flatMap((name) => {
-      const value = parameters.optional(name)
-      return value === undefined ? [] : [[name, value]]
-    }),
-  )
 
 /** The page of the account that a URL or form names. */
 export const namedAccountPage = (
   server: AuthorizationServer,
   parameters: Parameters,
-): { path: string; query: Query } => {
+): { path: string; query: Fields } => {
   const named = parameters.optional(pageParameter)
   const added = accountPageAt(server, named)
-  if (added) return { path: added.path, query: queryOf(parameters, added.parameters) }
+  if (added) return { path: added.path, query: fieldsIn(parameters, added.parameters ?? []) }
   return { path: accountPaths.find((each) => each === named) ?? '/account', query: {} }
 }
 
@@ -55,8 +44,8 @@ export const namedAccountPage = (
 export const accountSignIn = (
   server: AuthorizationServer,
   path: string,
-  query: Query = {},
-): { about: string; parameters: Query; acrValues: readonly string[] } => {
+  query: Fields = {},
+): { about: string; parameters: Fields; acrValues: readonly string[] } => {
   if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
   const isHighest = accountPageAt(server, path)?.needsEveryLevel
@@ -73,7 +62,7 @@ const loginPage = (
   path: string,
   browser: Browser,
   active: ActiveLogin | undefined,
-  query: Query,
+  query: Fields,
 ): LoginPage => {
   const { server } = context
   const url = ownPath(server, path, query)
@@ -105,7 +94,7 @@ export const showAccountLogin = async (
   context: PageContext,
   path: string,
   active?: ActiveLogin,
-  query: Query = {},
+  query: Fields = {},
 ): Promise<void> => {
   const { server, req, res } = context
   const { url } = server.options.login
@@ -125,7 +114,7 @@ export const showAccountLogin = async (
 export const submitAccountLogin = async (
   context: PageContext,
   path: string,
-  query: Query = {},
+  query: Fields = {},
 ): Promise<void> => {
   const { server, res } = context
   const form = submittedForm(context, signInForm)

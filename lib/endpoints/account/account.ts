@@ -9,7 +9,7 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import { findClient } from '../../repositories/index.ts'
 import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
-import { otherAccountPages } from './account-pages.ts'
+import { accountModel } from './account-pages.ts'
 import {
   clientParameters,
   findConnected,
@@ -29,17 +29,16 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const asked = pageNumberOf(parameters)
   const { clients, ...page } = await connectedClientsPage(server, active.login.subject, asked, language)
   const organizations = await organizationNames(context, active.user)
-  const cards = clients.map(({ clientId, organization, scopes, since, lastUsed, ...client }) => ({
-    name: client.name,
-    host: client.host,
-    logoUrl: client.logoUrl,
-    sessions: client.sessions,
-    organization: organization && (organizations.get(organization) ?? organization),
-    scopes: scopes.map((scope) => scopeWords(server, scope, language)),
-    since: iso(since),
-    lastUsed: iso(lastUsed),
-    removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
-  }))
+  const cards = clients.map(
+    ({ clientId, firstParty: _, organization, scopes, since, lastUsed, ...client }) => ({
+      ...client,
+      organization: organization && (organizations.get(organization) ?? organization),
+      scopes: scopes.map((scope) => scopeWords(server, scope, language)),
+      since: iso(since),
+      lastUsed: iso(lastUsed),
+      removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
+    }),
+  )
   // Confirmed only if it is true and in our own words: anybody can make such a link.
   const removed = parameters.optional('removed')
   const { organization } = removed === undefined ? {} : namedOrganization(server, parameters)
@@ -47,13 +46,12 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const isConfirmed =
     removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
   context.send('account', {
-    username: active.user.username,
+    ...accountModel(server, active.user, 'account'),
     clients: cards,
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
     signOutUrl: ownPath(server, '/logout'),
     ...pageLinks(server, '/account', page),
-    otherPages: otherAccountPages(server, 'account'),
   })
 }
 

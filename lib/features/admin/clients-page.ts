@@ -8,7 +8,7 @@ import type { ClientMarks } from './models.ts'
 /** Clients on one page. */
 const pageSize = 50
 
-/** What is marked beside the name of a client. */
+/** The marks next to the name of a client. */
 export const marksOf = ({ disabled, self_described, first_party }: RegisteredClient): ClientMarks => ({
   disabled,
   selfDescribed: self_described !== undefined,

@@ -1,7 +1,8 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorForm, OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
 
-/** What is marked beside the name of a client. */
+/** The marks next to the name of a client. */
 export interface ClientMarks {
   disabled: boolean
   /** It registered itself, or its id is the URL of a metadata document. */
@@ -9,17 +10,10 @@ export interface ClientMarks {
   firstParty: boolean
 }
 
-/** A client in the list. */
-export interface ListedClient extends ClientMarks {
-  name: string
-  id: string
-  url: string
-}
-
 /** A login, or what a client was granted, with the form that ends it. */
 interface Ending {
   /** Absent if it has ended. */
-  end?: OperatorForm
+  end?: PageForm
 }
 
 declare module '../../pages/page-models.ts' {
@@ -29,7 +23,7 @@ declare module '../../pages/page-models.ts' {
       /** What is searched for; empty for all clients. */
       query: string
       action: string
-      clients: readonly ListedClient[]
+      clients: readonly (ClientMarks & { name: string; id: string; url: string })[]
       newUrl: string
       /** The first page, if this is a later one. */
       previousUrl?: string
@@ -39,7 +33,7 @@ declare module '../../pages/page-models.ts' {
     }
     'operator-new-client': OperatorPageModel & {
       form: ClientForm
-      save: OperatorForm
+      save: PageForm
       cancelUrl: string
     }
     'operator-client': OperatorPageModel &
@@ -52,11 +46,11 @@ declare module '../../pages/page-models.ts' {
         /** When its secret expires. */
         secretExpires?: string
         form: ClientForm
-        save: OperatorForm
+        save: PageForm
         /** Absent if it has no secret. */
-        rotate?: OperatorForm
+        rotate?: PageForm
         /** Disables an enabled client, and enables a disabled one. */
-        toggle: OperatorForm
+        toggle: PageForm
         removeUrl: string
         /** Events about the client; absent if they are not stored. */
         eventsUrl?: string
@@ -76,7 +70,7 @@ declare module '../../pages/page-models.ts' {
       users: number
       /** What users granted it and did not end; some may have expired. */
       authorizations: number
-      remove: OperatorForm
+      remove: PageForm
       cancelUrl: string
     }
     'operator-users': OperatorPageModel & {
@@ -85,7 +79,7 @@ declare module '../../pages/page-models.ts' {
       /** Whether users can be found by their login name. */
       findsNames: boolean
       /** Absent if nothing is searched for. */
-      user?: {
+      user?: PageLinks & {
         id: string
         /** Absent if no enabled user has this id. */
         username?: string
@@ -116,9 +110,7 @@ declare module '../../pages/page-models.ts' {
           /** When it ended before that. */
           ended?: string
         })[]
-        endAll: OperatorForm
-        previousUrl?: string
-        nextUrl?: string
+        endAll: PageForm
         eventsUrl?: string
       }
       /** What was just done. */
@@ -133,7 +125,7 @@ declare module '../../pages/page-models.ts' {
         signsFrom: string
         publishedUntil?: string
       }[]
-      rotate: OperatorForm
+      rotate: PageForm
       notice?: 'rotated'
     }
     'operator-events': OperatorPageModel & {

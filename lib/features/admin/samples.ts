@@ -1,7 +1,8 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorForm, OperatorSection } from '../../pages/operator-page-model.ts'
+import type { OperatorSection } from '../../pages/operator-page-model.ts'
 import type { PageModels } from '../../pages/page-models.ts'
-import { long, type Sample } from '../../samples/sample.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
+import { long, type Sample, statesOf } from '../../samples/sample.ts'
 
 const sections = (present: string): OperatorSection[] =>
   ['clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
@@ -10,7 +11,7 @@ const sections = (present: string): OperatorSection[] =>
     isCurrent: name === present,
   }))
 
-const form = (decision: string): OperatorForm => ({
+const form = (decision: string): PageForm => ({
   action: '/admin',
   hidden: { decision, csrf_token: 'sample' },
 })
@@ -160,11 +161,9 @@ const events: PageModels['operator-events'] = {
 
 /** Every state of every admin page. */
 export const samples: readonly Sample[] = [
-  { name: 'operator-clients', page: 'operator-clients', model: clients },
-  {
-    name: 'operator-clients-long',
-    page: 'operator-clients',
-    model: {
+  ...statesOf('operator-clients', {
+    'operator-clients': clients,
+    'operator-clients-long': {
       ...clients,
       query: long,
       deleted: long,
@@ -172,22 +171,16 @@ export const samples: readonly Sample[] = [
       previousUrl: '/admin',
       nextUrl: '/admin?after=desk',
     },
-  },
-  { name: 'operator-clients-empty', page: 'operator-clients', model: { ...clients, clients: [] } },
-  {
-    name: 'operator-new-client',
-    page: 'operator-new-client',
-    model: {
+    'operator-clients-empty': { ...clients, clients: [] },
+  }),
+  ...statesOf('operator-new-client', {
+    'operator-new-client': {
       sections: sections('clients'),
       form: { inputs: [{ name: 'client_id', kind: 'text', value: '' }, ...inputs] },
       save: form('create'),
       cancelUrl: '/admin',
     },
-  },
-  {
-    name: 'operator-new-client-refused',
-    page: 'operator-new-client',
-    model: {
+    'operator-new-client-refused': {
       sections: sections('clients'),
       form: {
         inputs: inputs.map((field) =>
@@ -199,23 +192,17 @@ export const samples: readonly Sample[] = [
       save: form('create'),
       cancelUrl: '/admin',
     },
-  },
-  { name: 'operator-client', page: 'operator-client', model: client },
-  {
-    name: 'operator-client-secret',
-    page: 'operator-client',
-    model: {
+  }),
+  ...statesOf('operator-client', {
+    'operator-client': client,
+    'operator-client-secret': {
       ...client,
       secretExpires: time,
       notice: 'rotated',
       previousUntil: time,
       secret: 'lk_cs_sample-sample-sample-sample-sample-sample-sample',
     },
-  },
-  {
-    name: 'operator-client-refused',
-    page: 'operator-client',
-    model: {
+    'operator-client-refused': {
       ...client,
       name: long,
       id: long,
@@ -234,19 +221,15 @@ export const samples: readonly Sample[] = [
         error: wrong,
       },
     },
-  },
-  { name: 'operator-client-stale', page: 'operator-client', model: { ...client, notice: 'stale' } },
-  { name: 'operator-delete-client', page: 'operator-delete-client', model: removal },
-  { name: 'operator-users', page: 'operator-users', model: users },
-  {
-    name: 'operator-users-user',
-    page: 'operator-users',
-    model: { ...users, query: 'alice@example.com', user, notice: 'revoked' },
-  },
-  {
-    name: 'operator-users-unknown',
-    page: 'operator-users',
-    model: {
+    'operator-client-stale': { ...client, notice: 'stale' },
+  }),
+  ...statesOf('operator-delete-client', {
+    'operator-delete-client': removal,
+  }),
+  ...statesOf('operator-users', {
+    'operator-users': users,
+    'operator-users-user': { ...users, query: 'alice@example.com', user, notice: 'revoked' },
+    'operator-users-unknown': {
       ...users,
       query: long,
       findsNames: false,
@@ -260,13 +243,13 @@ export const samples: readonly Sample[] = [
         logins: [],
       },
     },
-  },
-  { name: 'operator-keys', page: 'operator-keys', model: { ...keys, notice: 'rotated' } },
-  { name: 'operator-events', page: 'operator-events', model: events },
-  {
-    name: 'operator-events-none',
-    page: 'operator-events',
-    model: { ...events, events: [], previousUrl: '/admin/events' },
-  },
-  { name: 'operator-events-off', page: 'operator-events', model: { ...events, isOn: false } },
+  }),
+  ...statesOf('operator-keys', {
+    'operator-keys': { ...keys, notice: 'rotated' },
+  }),
+  ...statesOf('operator-events', {
+    'operator-events': events,
+    'operator-events-none': { ...events, events: [], previousUrl: '/admin/events' },
+    'operator-events-off': { ...events, isOn: false },
+  }),
 ]

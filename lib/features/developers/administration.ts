@@ -147,15 +147,11 @@ const changesOf = (before: DeveloperFields, after: DeveloperFields): ClientChang
 }
 
 const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
-  const { subject, status, requestedAt, approvedAt, proposed, revision } = owner
-  const { decidedAt, decidedBy, reason } = owner
+  const { clientId: _, approvedAt, proposed, decidedAt, decidedBy, reason, ...state } = owner
   return {
+    ...state,
     client: registeredClient(client),
-    subject,
-    status,
-    requestedAt,
     approved: approvedAt !== null,
-    revision,
     ...(proposed && { changes: changesOf(developerFields(client.metadata, client.clientId), proposed) }),
     ...(decidedAt !== null && { decidedAt }),
     ...(decidedBy !== null && { decidedBy }),

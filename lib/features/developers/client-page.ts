@@ -25,7 +25,7 @@ const notices: readonly DeveloperNotice[] = ['created', 'saved', 'sent', 'rotate
 export const toClient = (clientId: string, kind: DeveloperNotice, secret?: string): ActResult => ({
   path: clientPath,
   query: aboutClient(clientId),
-  notice: { kind, ...(secret !== undefined && { secret }) },
+  notice: { kind, secret },
 })
 
 /** One client of a developer. */
@@ -38,18 +38,16 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
       const { owner, client } = await findOwnClient(context, query)
       const { clientId, metadata } = client
       const url = (path: string): string => ownPath(server, path, aboutClient(clientId))
-      const said = noticeOf(notice, notices)
-      const secret = notice?.secret
       context.send('developer-client', {
         client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
         isPublic: metadata.token_endpoint_auth_method === 'none',
         redirectUris: metadata.redirect_uris,
         scopes: allowedScopes(client),
-        ...(owner.reason !== null && { reason: owner.reason }),
-        ...(said && { notice: said }),
-        ...(secret !== undefined && { secret }),
+        reason: owner.reason ?? undefined,
+        notice: noticeOf(notice, notices),
+        secret: notice?.secret,
         editUrl: url('/developer/edit'),
-        ...(usesSecret(metadata) && { rotateUrl: url('/developer/rotate') }),
+        rotateUrl: usesSecret(metadata) ? url('/developer/rotate') : undefined,
         deleteUrl: url('/developer/delete'),
         listUrl: ownPath(server, listPath),
       })

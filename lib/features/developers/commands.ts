@@ -8,17 +8,8 @@ import {
 import { developerOption } from './option.ts'
 
 /** The same administration as `oauth.developers`, without a running server. */
-const developersOf = ({ database, options, installed, now }: CommandContext): DeveloperAdministration =>
-  developerAdministration({
-    database,
-    options,
-    installed,
-    option: developerOption(options),
-    now,
-    ready: async () => {},
-    // No host listens in this process.
-    events: { announce: () => {} },
-  })
+const developersOf = (context: CommandContext): DeveloperAdministration =>
+  developerAdministration({ ...context, option: developerOption(context.options) })
 
 const headings = ['CLIENT ID', 'NAME', 'OWNER', 'ASKS FOR', 'SINCE']
 
@@ -44,7 +35,7 @@ const everyRequest = async (developers: DeveloperAdministration): Promise<Develo
 export const clientRequestsCommand: Command = {
   name: 'client requests',
   summary: 'lists the clients of users that wait for approval',
-  options: { json: { type: 'boolean', help: 'print JSON with all metadata' } },
+  options: { json: { help: 'print JSON with all metadata' } },
   example: 'latchkey client requests --json',
   async run(context, invocation) {
     const waiting = await everyRequest(developersOf(context))
@@ -54,11 +45,7 @@ export const clientRequestsCommand: Command = {
   },
 }
 
-const by: Command['options'][string] = {
-  type: 'string',
-  value: 'NAME',
-  help: 'who decides, for later questions',
-}
+const by: Command['options'][string] = { value: 'NAME', help: 'who decides, for later questions' }
 
 /** `latchkey client approve` */
 export const approveClientCommand: Command = {
@@ -69,8 +56,7 @@ export const approveClientCommand: Command = {
   example: 'latchkey client approve 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --by ada',
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const name = invocation.text('by')
-    await developersOf(context).approve(clientId, name === undefined ? {} : { by: name })
+    await developersOf(context).approve(clientId, { by: invocation.text('by') })
     note(`client ${clientId} is approved`)
   },
 }
@@ -81,15 +67,12 @@ export const refuseClientCommand: Command = {
   summary: 'refuses a client of a user, or the change of one',
   arguments: ['ID'],
   details: 'The owner sees the reason and can send the client again.',
-  options: { by, reason: { type: 'string', value: 'TEXT', help: 'what the owner reads' } },
+  options: { by, reason: { value: 'TEXT', help: 'what the owner reads' } },
   example: "latchkey client refuse 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --reason 'The name is ours.'",
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const [name, reason] = [invocation.text('by'), invocation.text('reason')]
-    await developersOf(context).refuse(clientId, {
-      ...(name !== undefined && { by: name }),
-      ...(reason !== undefined && { reason }),
-    })
+    const decision = { by: invocation.text('by'), reason: invocation.text('reason') }
+    await developersOf(context).refuse(clientId, decision)
     note(`client ${clientId} is refused`)
   },
 }

@@ -38,7 +38,7 @@ const fieldNames: ClientFieldNames = [
   'policy_uri',
   'tos_uri',
 ]
-/** Whether a client can keep a secret is said once. */
+/** Whether a client can keep a secret is asked only when it is new. */
 const newFieldNames: ClientFieldNames = ['client_name', 'token_endpoint_auth_method', ...fieldNames.slice(1)]
 
 /** The hidden field with the revision that the form shows. */

@@ -1,4 +1,4 @@
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { aboutClient, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -52,12 +52,11 @@ const showList = async (
     return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
   })
   context.send('developer', {
-    username: person.user.username,
+    ...accountModel(server, person.user, 'developer'),
     clients: cards,
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
     ...(notice?.kind === 'deleted' && { notice: 'deleted' as const }),
     signOutUrl: ownPath(server, '/logout'),
-    otherPages: otherAccountPages(server, 'developer'),
     ...pageLinks(server, listPath, { number, isLast: number === pages }),
   })
 }

@@ -7,7 +7,7 @@ export const clientOwners: SchemaChange = {
       byteForByte(table, collation)
       table.string('client_id', 255).primary()
       table.string('subject', 255).notNullable()
-      // Each client of a user has a number of its own, below the quota. So parallel requests cannot exceed it.
+      // Each client of a user has its own number below the quota, so parallel requests cannot exceed it.
       table.integer('slot').notNullable()
       table.string('status', 16).notNullable()
       table.bigInteger('created_at').notNullable()

@@ -1,6 +1,7 @@
-import type { AccountPage } from '../../pages/account-page-model.ts'
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorForm, OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
 
 /**
  * What an owner reads about a client. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and a
@@ -14,37 +15,28 @@ export type DeveloperNotice = 'created' | 'saved' | 'sent' | 'rotated'
 declare module '../../pages/page-models.ts' {
   interface PageModels {
     /** The user's clients. */
-    developer: {
-      /** The user who is signed in. */
-      username: string
-      /** In display order. */
-      clients: readonly {
-        readonly name: string
-        readonly clientId: string
-        readonly state: DeveloperClientState
-        /** The page of the client. */
-        readonly url: string
-      }[]
-      /** The host does not allow this user to register clients. */
-      isForbidden?: boolean
-      /** The form for another client; absent if the user has as many as the host allows. */
-      newUrl?: string
-      /** Then: how many that is. */
-      max?: number
-      /** A client was just deleted. */
-      notice?: 'deleted'
-      signOutUrl: string
-      otherPages: readonly AccountPage[]
-      /** The page before this one, if the list has several pages. */
-      previousUrl?: string
-      /** The page after this one. */
-      nextUrl?: string
-    }
+    developer: AccountPageModel &
+      PageLinks & {
+        /** In display order. */
+        clients: readonly {
+          readonly name: string
+          readonly clientId: string
+          readonly state: DeveloperClientState
+          /** The page of the client. */
+          readonly url: string
+        }[]
+        /** The host does not allow this user to register clients. */
+        isForbidden?: boolean
+        /** The form for another client; absent if the user has as many as the host allows. */
+        newUrl?: string
+        /** Then: how many that is. */
+        max?: number
+        /** A client was just deleted. */
+        notice?: 'deleted'
+        signOutUrl: string
+      }
     /** The form of one client. */
-    'developer-form': {
-      /** Path the form posts to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    'developer-form': PageForm & {
       form: ClientForm
       /** The client that is changed; absent for a new one. */
       client?: { readonly name: string }
@@ -99,8 +91,8 @@ declare module '../../pages/page-models.ts' {
         isChange: boolean
         /** What is asked for: member and value, in display order. */
         facts: readonly (readonly [string, string])[]
-        approve: OperatorForm
-        refuse: OperatorForm
+        approve: PageForm
+        refuse: PageForm
       }[]
       /** The first page, if this is a later one. */
       previousUrl?: string

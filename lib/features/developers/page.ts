@@ -1,4 +1,4 @@
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import {
   type AccountPage,
   accountPageFor,
@@ -37,8 +37,7 @@ export type DeveloperPageContext = SignedContext<SignedInDeveloper>
 const showForbidden = (context: PageContext, { user }: SignedInUser): void => {
   const { server } = context
   const signOutUrl = ownPath(server, '/logout')
-  const otherPages = otherAccountPages(server, 'developer')
-  const model = { username: user.username, clients: [], isForbidden: true, signOutUrl, otherPages }
+  const model = { ...accountModel(server, user, 'developer'), clients: [], isForbidden: true, signOutUrl }
   context.send('developer', model, { status: 403 })
 }
 

@@ -113,27 +113,21 @@ export const registerDeveloperClient = async (
   return credentials
 }
 
-/** A change of a client by its owner. */
-export interface DeveloperChange {
-  readonly clientId: string
-  /** The revision that the user has seen. */
-  readonly revision: number
-  readonly fields: DeveloperFields
-}
-
 /**
  * Changes a client of a user. With approval, an approved client stays as it is until the change is approved; a change that
  * only removes redirect URIs and scopes applies at once.
  *
+ * @param change.revision the one that the user has seen
  * @returns what became of it; `stale`: the client is not theirs, or has changed since they saw it
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
  */
 export const changeDeveloperClient = async (
   context: DeveloperContext,
   { subject, needsApproval, info }: Developer,
-  { clientId, revision, fields }: DeveloperChange,
+  change: { readonly clientId: string; readonly revision: number; readonly fields: DeveloperFields },
 ): Promise<'saved' | 'waiting' | 'stale'> => {
   const { database, events } = context
+  const { clientId, revision, fields } = change
   const outcome = await transaction(database, async (tx) => {
     const now = context.now()
     const owner = await findClientOwner(tx, { clientId })
@@ -142,8 +136,8 @@ export const changeDeveloperClient = async (
     const { proposed: _, approvedAt, ...others } = owner
     const request = { ...others, requestedAt: now, decidedAt: null, decidedBy: null, reason: null }
     const metadata = changedMetadata(context, client.metadata, fields)
-    const [before, after] = [client.metadata, metadata].map((each) => developerFields(each, clientId))
-    const isSmall = before !== undefined && after !== undefined && onlyRemoves(before, after)
+    const before = developerFields(client.metadata, clientId)
+    const isSmall = onlyRemoves(before, developerFields(metadata, clientId))
     if (needsApproval && approvedAt !== null && !isSmall) {
       const waiting = { ...request, approvedAt, status: 'waiting', proposed: fields } as const
       return (await updateClientOwner(tx, waiting)) ? 'waiting' : 'stale'

@@ -46,11 +46,7 @@ const decide =
     ) => Promise<void>,
   ) =>
   async (context: OperatorContext, form: Parameters): Promise<ActResult> => {
-    const { actor } = context.person
-    const decision = {
-      revision: Number(form.required('revision')),
-      ...(actor !== undefined && { by: actor }),
-    }
+    const decision = { revision: Number(form.required('revision')), by: context.person.actor }
     try {
       await run(developersFor(context, option), form.required('client_id'), decision, form)
       return { notice: { kind } }
@@ -99,8 +95,8 @@ export const requestsPage = (option: DeveloperOption): OperatorPage => ({
       developers.approve(clientId, decision),
     ),
     refuse: decide(option, 'refused', (developers, clientId, decision, form) => {
-      const reason = form.optional('reason', 1000)?.trim()
-      return developers.refuse(clientId, { ...decision, ...(reason && { reason }) })
+      const reason = form.optional('reason', 1000)?.trim() || undefined
+      return developers.refuse(clientId, { ...decision, reason })
     }),
   },
 })

@@ -1,6 +1,6 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { PageModels } from '../../pages/page-models.ts'
-import { long, type Sample } from '../../samples/sample.ts'
+import { long, type Sample, statesOf } from '../../samples/sample.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'save', csrf_token: 'sample' }
@@ -97,12 +97,10 @@ const request: PageModels['operator-requests']['requests'][number] = {
 
 /** The states of the developer pages. */
 export const samples: readonly Sample[] = [
-  { name: 'developer', page: 'developer', model: list },
-  { name: 'developer-empty', page: 'developer', model: { ...list, clients: [], notice: 'deleted' } },
-  {
-    name: 'developer-full',
-    page: 'developer',
-    model: {
+  ...statesOf('developer', {
+    developer: list,
+    'developer-empty': { ...list, clients: [], notice: 'deleted' },
+    'developer-full': {
       ...list,
       username: `${long}@example.com`,
       clients: list.clients.map((client) => ({ ...client, name: long })),
@@ -111,45 +109,29 @@ export const samples: readonly Sample[] = [
       previousUrl: '/developer',
       nextUrl: '/developer?page=3',
     },
-  },
-  {
-    name: 'developer-forbidden',
-    page: 'developer',
-    model: { ...list, clients: [], isForbidden: true, newUrl: undefined },
-  },
-  { name: 'developer-new', page: 'developer-form', model: newForm },
-  {
-    name: 'developer-new-refused',
-    page: 'developer-form',
-    model: { ...newForm, form: refused, needsApproval: true },
-  },
-  {
-    name: 'developer-edit-stale',
-    page: 'developer-form',
-    model: {
+    'developer-forbidden': { ...list, clients: [], isForbidden: true, newUrl: undefined },
+  }),
+  ...statesOf('developer-form', {
+    'developer-new': newForm,
+    'developer-new-refused': { ...newForm, form: refused, needsApproval: true },
+    'developer-edit-stale': {
       ...newForm,
       client: { name: long },
       needsApproval: true,
       isApproved: true,
       notice: 'stale',
     },
-  },
-  {
-    name: 'developer-client-created',
-    page: 'developer-client',
-    model: { ...shown, notice: 'created', secret: 'lk_cs_sample-sample-sample-sample-sample-sample-s' },
-  },
-  ...states.map(
-    (state): Sample => ({
-      name: `developer-client-${state}`,
-      page: 'developer-client',
-      model: { ...shown, client: { ...shown.client, state } },
-    }),
-  ),
-  {
-    name: 'developer-client-long',
-    page: 'developer-client',
-    model: {
+  }),
+  ...statesOf('developer-client', {
+    'developer-client-created': {
+      ...shown,
+      notice: 'created',
+      secret: 'lk_cs_sample-sample-sample-sample-sample-sample-s',
+    },
+    ...Object.fromEntries(
+      states.map((state) => [`developer-client-${state}`, { ...shown, client: { ...shown.client, state } }]),
+    ),
+    'developer-client-long': {
       ...shown,
       client: { name: long, clientId: long, state: 'refused' },
       isPublic: true,
@@ -158,35 +140,23 @@ export const samples: readonly Sample[] = [
       scopes: [long, long],
       redirectUris: [`https://${long}.example/${long}`],
     },
-  },
-  { name: 'developer-rotate', page: 'developer-confirm', model: confirm },
-  {
-    name: 'developer-delete-long',
-    page: 'developer-confirm',
-    model: { ...confirm, kind: 'delete', client: { name: long } },
-  },
-  {
-    name: 'operator-requests',
-    page: 'operator-requests',
-    model: {
+  }),
+  ...statesOf('developer-confirm', {
+    'developer-rotate': confirm,
+    'developer-delete-long': { ...confirm, kind: 'delete', client: { name: long } },
+  }),
+  ...statesOf('operator-requests', {
+    'operator-requests': {
       sections,
       requests: [request, { ...request, isChange: true }],
       notice: 'stale',
     },
-  },
-  {
-    name: 'operator-requests-long',
-    page: 'operator-requests',
-    model: {
+    'operator-requests-long': {
       sections,
       requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
       previousUrl: '/admin/requests',
       nextUrl: '/admin/requests?after=sample',
     },
-  },
-  {
-    name: 'operator-requests-none',
-    page: 'operator-requests',
-    model: { sections, requests: [] },
-  },
+    'operator-requests-none': { sections, requests: [] },
+  }),
 ]

@@ -9,6 +9,7 @@ import {
 } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchParams, keysIn } from '../../repositories/pruning/batch.ts'
+import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
 import type { DeveloperFields } from './rules.ts'
 
 /** `waiting`: the client, or a change of it, waits for approval. `refused`: it was refused. */
@@ -62,37 +63,32 @@ const ownerOf = (row: Row): ClientOwner => {
   }
 }
 
-const byId = query<{ clientId: string }>((table, v) =>
-  table('client_owners').select(columns).where({ client_id: v.clientId }),
-)
-
 /** The owner of a client; undefined for a client of the host. */
-export const findClientOwner = async (
-  db: Database,
-  { clientId }: { clientId: string },
-): Promise<ClientOwner | undefined> => {
-  const [row] = await byId(db, { clientId })
-  return row && ownerOf(row)
-}
-
-const slotsOf = query<{ subject: string }>((table, v) =>
-  table('client_owners').select('slot').where({ subject: v.subject }),
+export const findClientOwner = findOne(
+  query<{ clientId: string }>((table, v) =>
+    table('client_owners').select(columns).where({ client_id: v.clientId }),
+  ),
+  ownerOf,
 )
 
 /** The numbers that the clients of a user have. */
-export const listSlots = async (db: Database, values: { subject: string }): Promise<number[]> =>
-  (await slotsOf(db, values)).map((row) => number(row, 'slot'))
-
-const idsOf = query<{ subject: string }>((table, v) =>
-  table('client_owners')
-    .select(['client_id', 'subject'])
-    .where({ subject: v.subject })
-    .orderBy([{ column: 'created_at', order: 'desc' }, 'client_id']),
+export const listSlots = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('client_owners').select('slot').where({ subject: v.subject }),
+  ),
+  (row) => number(row, 'slot'),
 )
 
 /** The ids of the clients of a user, the newest first. */
-export const listClientIdsOfOwner = async (db: Database, values: { subject: string }): Promise<string[]> =>
-  (await idsOf(db, values)).map((row) => text(row, 'client_id'))
+export const listClientIdsOfOwner = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('client_owners')
+      .select(['client_id', 'subject'])
+      .where({ subject: v.subject })
+      .orderBy([{ column: 'created_at', order: 'desc' }, 'client_id']),
+  ),
+  (row) => text(row, 'client_id'),
+)
 
 const byIds = query<BatchParams>((table, v) =>
   table('client_owners').select(columns).whereIn('client_id', keysIn(v)),
@@ -141,67 +137,55 @@ const everyId = query<Record<never, never>>((table) => table('client_owners').se
 export const listOwnedClientIds = async (db: Database): Promise<string[]> =>
   (await everyId(db, {})).map((row) => text(row, 'client_id'))
 
-const insert = command<{
-  clientId: string
-  subject: string
-  slot: number
-  status: string
-  approvedAt: number | null
-  now: number
-}>((table, v) =>
-  table('client_owners').insert({
-    client_id: v.clientId,
-    subject: v.subject,
-    slot: v.slot,
-    status: v.status,
-    created_at: v.now,
-    requested_at: v.now,
-    approved_at: v.approvedAt,
-    revision: 1,
-  }),
-)
+const insert = insertInto('client_owners', [
+  'client_id',
+  'subject',
+  'slot',
+  'status',
+  'created_at',
+  'requested_at',
+  'approved_at',
+  'revision',
+])
+
+/** Who registers a client. */
+type NewClientOwner = Pick<ClientOwner, 'clientId' | 'subject' | 'status' | 'approvedAt'> & {
+  readonly slot: number
+  readonly now: number
+}
 
 /**
  * Makes a user the owner of a client.
  *
  * @throws OAuthError whose cause is a unique violation when the client has an owner, or the slot is taken
  */
-export const createClientOwner = async (
+export const createClientOwner = (
   db: Database,
-  owner: {
-    clientId: string
-    subject: string
-    slot: number
-    status: OwnerStatus
-    approvedAt: number | null
-    now: number
-  },
-): Promise<void> => {
-  await insert(db, owner)
-}
+  { clientId, subject, slot, status, approvedAt, now }: NewClientOwner,
+): Promise<number> =>
+  insert(db, {
+    client_id: clientId,
+    subject,
+    slot,
+    status,
+    created_at: now,
+    requested_at: now,
+    approved_at: approvedAt,
+    revision: 1,
+  })
 
-const update = command<{
-  clientId: string
-  revision: number
-  next: number
-  status: string
-  requestedAt: number
-  approvedAt: number | null
-  decidedAt: number | null
-  decidedBy: string | null
-  reason: string | null
-  proposed: string | null
-}>((table, v) =>
-  table('client_owners').where({ client_id: v.clientId, revision: v.revision }).update({
-    status: v.status,
-    requested_at: v.requestedAt,
-    approved_at: v.approvedAt,
-    decided_at: v.decidedAt,
-    decided_by: v.decidedBy,
-    reason: v.reason,
-    proposed: v.proposed,
-    revision: v.next,
-  }),
+const update = command<Omit<ClientOwner, 'subject' | 'proposed'> & { next: number; proposed: string | null }>(
+  (table, v) =>
+    table('client_owners').where({ client_id: v.clientId, revision: v.revision }).update({
+      status: v.status,
+      requested_at: v.requestedAt,
+      approved_at: v.approvedAt,
+      decided_at: v.decidedAt,
+      decided_by: v.decidedBy,
+      reason: v.reason,
+      proposed: v.proposed,
+      revision: v.next,
+    }),
 )
 
 /**
@@ -219,17 +203,18 @@ export const updateClientOwner = async (
   return (await update(db, values)) === 1
 }
 
-const setOwner = command<{ clientId: string; subject: string; slot: number }>((table, v) =>
-  table('client_owners').where({ client_id: v.clientId }).update({ subject: v.subject, slot: v.slot }),
+/** Gives a client to another user. Returns false if it has no owner. */
+export const setClientOwner = touches(
+  command<{ clientId: string; subject: string; slot: number }>((table, v) =>
+    table('client_owners').where({ client_id: v.clientId }).update({ subject: v.subject, slot: v.slot }),
+  ),
 )
 
-/** Gives a client to another user. Returns false if it has no owner. */
-export const setClientOwner = async (
-  db: Database,
-  values: { clientId: string; subject: string; slot: number },
-): Promise<boolean> => (await setOwner(db, values)) === 1
-
-const setApproved = command<{ clientId: string; now: number }>((table, v) =>
+/**
+ * Records that the host has enabled a client, which may have waited for approval. A change by its owner begins with the same
+ * row, so that it comes before this or is stale.
+ */
+export const approveEnabledClient = command<{ clientId: string; now: number }>((table, v) =>
   table('client_owners')
     .where({ client_id: v.clientId })
     .whereNull('approved_at')
@@ -237,21 +222,9 @@ const setApproved = command<{ clientId: string; now: number }>((table, v) =>
     .increment('revision', 1),
 )
 
-/**
- * Records that the host has enabled a client, which may have waited for approval. A change by its owner begins with the same
- * row, so that it comes before this or is stale.
- */
-export const approveEnabledClient = async (
-  db: Database,
-  values: { clientId: string; now: number },
-): Promise<void> => {
-  await setApproved(db, values)
-}
-
-const remove = command<{ clientId: string }>((table, v) =>
-  table('client_owners').where({ client_id: v.clientId }).delete(),
-)
-
 /** Leaves a client without an owner. Returns false if it had none. */
-export const deleteClientOwner = async (db: Database, values: { clientId: string }): Promise<boolean> =>
-  (await remove(db, values)) === 1
+export const deleteClientOwner = touches(
+  command<{ clientId: string }>((table, v) =>
+    table('client_owners').where({ client_id: v.clientId }).delete(),
+  ),
+)

@@ -1,9 +1,8 @@
 import { readDirectRequest } from '../../authorization/incoming-request.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { authenticateClient } from '../../client-auth/index.ts'
+import { clientEndpoint } from '../../endpoints/client-endpoint.ts'
 import { assertGrantAllowed, grantFor } from '../../grants/index.ts'
 import type { Context } from '../../http/context.ts'
-import { tokenRequest } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { sendJson } from '../../http/send.ts'
 import { createSecret, hashSecret, randomString } from '../../keys/secrets.ts'
@@ -29,19 +28,15 @@ export const deviceAuthorizationEndpoint = ({
   lifetime,
   interval,
   verificationUri,
-}: DeviceOption): Endpoint<Context> => ({
-  path: '/device_authorization',
-  metadataName: 'device_authorization_endpoint',
-  authenticatesClient: true,
-  cors: true,
-  limit: 'deviceAuthorization',
-  methods: {
-    async POST(context) {
-      const { server, endpoint, res, info } = context
-      const tokens = tokenRequest(context)
-      const client = await authenticateClient(server, tokens, endpoint)
+}: DeviceOption): Endpoint<Context> =>
+  clientEndpoint({
+    path: '/device_authorization',
+    metadataName: 'device_authorization_endpoint',
+    cors: true,
+    limit: 'deviceAuthorization',
+    async answer({ server, res, info }, client, { parameters }) {
       assertGrantAllowed(client, grantFor(server, deviceCodeGrantType))
-      const request = await readDirectRequest(server, tokens.parameters, client)
+      const request = await readDirectRequest(server, parameters, client)
       await server.throttle.takeQuota([{ name: 'deviceCode', address: info.address }])
       const deviceCode = createSecret('deviceCode')
       const now = server.now()
@@ -66,5 +61,4 @@ export const deviceAuthorizationEndpoint = ({
       }
       sendJson(res, answer, { headers: { Pragma: 'no-cache' } })
     },
-  },
-})
+  })

@@ -3,6 +3,7 @@ import { continueRequest, signInAgain, toDecide } from '../../authorization/cont
 import { formTarget } from '../../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
 import { switchUser } from '../../endpoints/consent.ts'
+import { pendingForm } from '../../endpoints/pending-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import { formParameters, queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -84,17 +85,12 @@ const submitCode = async (context: PageContext): Promise<void> => {
 /** Asks whether the device is the user's own: someone else may have sent them the code (RFC 8628 §5.4). */
 const showConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
   const { server, info, language } = context
-  const { client, request, secret, browser } = pending
+  const { client, request, browser } = pending
   const device = waitingDevice(request, server.now())
   const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const model = {
-    action: ownPath(server, '/device'),
-    hidden: {
-      [requestParameter]: secret,
-      [shownLogin]: active.login.sid,
-      csrf_token: formToken(context, [pending.id]),
-    },
+    ...pendingForm(context, pending, { [shownLogin]: active.login.sid }),
     client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
     userCode: formatUserCode(openUnder(browser.secret, device.sealedUserCode)),

@@ -29,7 +29,7 @@ const grantedTo = async (
   const [hash, now] = [hashSecret(code), clock()]
   const found = isSecretOf('deviceCode', code) ? await findDeviceCode(database, { hash }) : undefined
   if (devicePollState(found, client.clientId, now) === 'pending') {
-    const isDue = await pollDeviceCode(database, { hash, now })
+    const isDue = await pollDeviceCode(database, { hash, now, due: now + 1 })
     if (!isDue) await slowDownDevice(database, { hash, now })
     throw stillPending(isDue)
   }

@@ -20,7 +20,7 @@ export const device: Feature = {
   clientData: undefined,
   // A day later, so that a device learns that its code has expired.
   expired: [removeFrom('device_codes', 'hash', day)],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   activate: ({ features: { deviceAuthorization: given } }) =>
     given && {
       api: [deviceAuthorizationEndpoint(given)],

@@ -81,7 +81,7 @@ export const deviceKind: PendingRequestKind = {
       given: {
         hash: device.hash,
         expiresAt: device.expiresAt,
-        // Of any number of browsers with the same user code, one approves the device.
+        // If several browsers have the same user code, only one approves the device.
         approve: decideDevice({ hash: device.hash, decision: 'approved', now: server.now() }),
       },
     })

@@ -1,13 +1,12 @@
+import type { PageForm } from '../../pages/page-parts.ts'
+
 /** Why the last code was rejected. */
 export type UserCodeError = 'wrong' | 'throttled'
 
 declare module '../../pages/page-models.ts' {
   interface PageModels {
     /** Asks for the code that a device shows (RFC 8628 §3.3). */
-    device: {
-      /** Path the form posts to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    device: PageForm & {
       /** As a link said it, or as it was typed before. */
       userCode: string
       /** Why the last code was rejected. */
@@ -15,11 +14,8 @@ declare module '../../pages/page-models.ts' {
       /** With `throttled`: seconds until the next code is looked up. */
       retryAfter?: number
     }
-    /** Asks whether the device is the user's own. */
-    'device-confirm': {
-      /** Path the form posts to. The decision is `allow`, `deny` or `switch`. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    /** Asks whether the device is the user's own. The decision is `allow`, `deny` or `switch`. */
+    'device-confirm': PageForm & {
       client: ClientCard
       /** The user who is signed in. */
       username: string

@@ -1,5 +1,5 @@
 import type { PageModels } from '../../pages/page-models.ts'
-import { client, hidden, long, type Sample } from '../../samples/sample.ts'
+import { client, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
 
 const device: PageModels['device'] = { action: '/device', hidden: { csrf_token: 'sample' }, userCode: '' }
 const deviceConfirm: PageModels['device-confirm'] = {
@@ -20,19 +20,15 @@ const deviceDone: PageModels['device-done'] = {
 
 /** Every state of the pages of devices. */
 export const samples: readonly Sample[] = [
-  { name: 'device', page: 'device', model: device },
-  { name: 'device-filled', page: 'device', model: { ...device, userCode: 'WDJB-MJHT' } },
-  { name: 'device-wrong', page: 'device', model: { ...device, userCode: 'wdjb mjhx', error: 'wrong' } },
-  {
-    name: 'device-throttled',
-    page: 'device',
-    model: { ...device, userCode: 'WDJB-MJHX', error: 'throttled', retryAfter: 600 },
-  },
-  { name: 'device-confirm', page: 'device-confirm', model: deviceConfirm },
-  {
-    name: 'device-confirm-long',
-    page: 'device-confirm',
-    model: {
+  ...statesOf('device', {
+    device,
+    'device-filled': { ...device, userCode: 'WDJB-MJHT' },
+    'device-wrong': { ...device, userCode: 'wdjb mjhx', error: 'wrong' },
+    'device-throttled': { ...device, userCode: 'WDJB-MJHX', error: 'throttled', retryAfter: 600 },
+  }),
+  ...statesOf('device-confirm', {
+    'device-confirm': deviceConfirm,
+    'device-confirm-long': {
       ...deviceConfirm,
       client: { ...client, name: long },
       username: `${long}@example.com`,
@@ -40,7 +36,9 @@ export const samples: readonly Sample[] = [
       address: '2001:db8:1111:2222:3333:4444:5555:6666',
       sameNetwork: false,
     },
-  },
-  { name: 'device-done', page: 'device-done', model: deviceDone },
-  { name: 'device-denied', page: 'device-done', model: { ...deviceDone, outcome: 'denied' } },
+  }),
+  ...statesOf('device-done', {
+    'device-done': deviceDone,
+    'device-denied': { ...deviceDone, outcome: 'denied' },
+  }),
 ]

@@ -1,6 +1,6 @@
-import { isUniqueViolation } from '../../database/errors.ts'
 import { command, json, number, query, text, textOrNull, type Write } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
+import { findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
 import { type DeviceCode, slowDownSeconds } from './rules.ts'
 
 const columns = ['hash', 'client_id', 'request', 'address', 'decision', 'created_at', 'expires_at']
@@ -15,27 +15,16 @@ const deviceCodeOf = (row: Row): DeviceCode => ({
   expiresAt: number(row, 'expires_at'),
 })
 
-const insert = command<{
-  hash: string
-  userCodeHash: string
-  clientId: string
-  request: string
-  address: string
-  interval: number
-  now: number
-  expiresAt: number
-}>((table, v) =>
-  table('device_codes').insert({
-    hash: v.hash,
-    user_code_hash: v.userCodeHash,
-    client_id: v.clientId,
-    request: v.request,
-    address: v.address,
-    poll_interval: v.interval,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
-)
+const insert = insertInto('device_codes', [
+  'hash',
+  'user_code_hash',
+  'client_id',
+  'request',
+  'address',
+  'poll_interval',
+  'created_at',
+  'expires_at',
+])
 
 /** A device code to store; times are in seconds. */
 export type NewDeviceCode = Pick<DeviceCode, 'hash' | 'request' | 'address' | 'expiresAt'> & {
@@ -46,75 +35,59 @@ export type NewDeviceCode = Pick<DeviceCode, 'hash' | 'request' | 'address' | 'e
 }
 
 /** @returns false if another device has the user code */
-export const createDeviceCode = async (
-  db: Database,
-  { request, ...values }: NewDeviceCode,
-): Promise<boolean> => {
-  try {
-    await insert(db, { ...values, clientId: request.clientId, request: JSON.stringify(request) })
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error)) return false
-    throw error
-  }
-}
-
-const byHash = query<{ hash: string }>((table, v) =>
-  table('device_codes').select(columns).where({ hash: v.hash }),
-)
+export const createDeviceCode = (db: Database, device: NewDeviceCode): Promise<boolean> =>
+  isInserted(
+    insert(db, {
+      hash: device.hash,
+      user_code_hash: device.userCodeHash,
+      client_id: device.request.clientId,
+      request: JSON.stringify(device.request),
+      address: device.address,
+      poll_interval: device.interval,
+      created_at: device.now,
+      expires_at: device.expiresAt,
+    }),
+  )
 
 /** The request of a device that polls. */
-export const findDeviceCode = async (
-  db: Database,
-  values: { hash: string },
-): Promise<DeviceCode | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && deviceCodeOf(row)
-}
-
-const undecided = query<{ userCodeHash: string; now: number }>((table, v) =>
-  table('device_codes')
-    .select(columns)
-    .where({ user_code_hash: v.userCodeHash })
-    .whereNull('decision')
-    .where('expires_at', '>', v.now),
+export const findDeviceCode = findOne(
+  query<{ hash: string }>((table, v) => table('device_codes').select(columns).where({ hash: v.hash })),
+  deviceCodeOf,
 )
 
 /** The request that a user code names, if it still waits for a decision. */
-export const findUndecidedDevice = async (
-  db: Database,
-  values: { userCodeHash: string; now: number },
-): Promise<DeviceCode | undefined> => {
-  const [row] = await undecided(db, values)
-  return row && deviceCodeOf(row)
-}
-
-// Times are whole seconds, so a poll may seem to come up to a second too early.
-const poll = command<{ hash: string; now: number; due: number }>((table, v, _name, raw) =>
-  table('device_codes')
-    .where({ hash: v.hash })
-    .where((due) => due.whereNull('polled_at').orWhere(raw('polled_at + poll_interval'), '<=', v.due))
-    .update({ polled_at: v.now }),
+export const findUndecidedDevice = findOne(
+  query<{ userCodeHash: string; now: number }>((table, v) =>
+    table('device_codes')
+      .select(columns)
+      .where({ user_code_hash: v.userCodeHash })
+      .whereNull('decision')
+      .where('expires_at', '>', v.now),
+  ),
+  deviceCodeOf,
 )
 
 /**
  * Records a poll.
  *
- * @returns whether the interval had passed; of any number of polls at the same time, one returns true
+ * @param values.due a second from now: times are whole seconds, so a poll may seem to come up to a second too early
+ * @returns whether the interval had passed; only one of several polls at the same time returns true
  */
-export const pollDeviceCode = async (db: Database, values: { hash: string; now: number }): Promise<boolean> =>
-  (await poll(db, { ...values, due: values.now + 1 })) === 1
+export const pollDeviceCode = touches(
+  command<{ hash: string; now: number; due: number }>((table, v, _name, raw) =>
+    table('device_codes')
+      .where({ hash: v.hash })
+      .where((due) => due.whereNull('polled_at').orWhere(raw('polled_at + poll_interval'), '<=', v.due))
+      .update({ polled_at: v.now }),
+  ),
+)
 
-const slowDown = command<{ hash: string; now: number }>((table, v, _name, raw) =>
+/** Lengthens the interval for this and all later polls (RFC 8628 §3.5). */
+export const slowDownDevice = command<{ hash: string; now: number }>((table, v, _name, raw) =>
   table('device_codes')
     .where({ hash: v.hash })
     .update({ polled_at: v.now, poll_interval: raw(`poll_interval + ${slowDownSeconds}`) }),
 )
-
-/** Lengthens the interval for this and all later polls (RFC 8628 §3.5). */
-export const slowDownDevice = async (db: Database, values: { hash: string; now: number }): Promise<void> => {
-  await slowDown(db, values)
-}
 
 const decide = command<{ hash: string; decision: string; now: number }>((table, v) =>
   table('device_codes')

@@ -14,7 +14,7 @@ import type { PasskeyOption } from './option.ts'
 import { passkeyProvider } from './providers.ts'
 import { type Passkey, type PasskeyFailure, parsePasskeyResponse, passkeyName } from './rules.ts'
 import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from './table.ts'
-import { openPasskeyVerifier } from './verifier.ts'
+import { verifyRegistration } from './verifier.ts'
 
 declare module '../../events/event.ts' {
   interface EventDetails {
@@ -101,8 +101,7 @@ const store = async (
   const challenge = openChallenge(server, response.challenge, purposeOf(subject, browser))
   if (typeof challenge === 'string') return challenge
   const expected = { challenge: challenge.value, origin, rpId }
-  const verifier = await openPasskeyVerifier()
-  const created = await verifier.verifyRegistration(response, expected)
+  const created = await verifyRegistration(response, expected)
   if (created === undefined) return 'invalid'
   if (!(await consumeChallenge(server, challenge))) return 'replayed'
   const { credentialId, publicKey, counter, isBackedUp, aaguid } = created

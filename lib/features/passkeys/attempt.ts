@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { LoginPage, ProvenUser } from '../../endpoints/login-form.ts'
 import type { PageContext } from '../../http/context.ts'
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
-import { deviceOf } from '../../sessions/device-cookie.ts'
+import { accountOf, deviceOf } from '../../sessions/device-cookie.ts'
 import { limitedAttempt } from '../../sessions/login-attempt.ts'
 import type { Notice } from '../../sessions/notice.ts'
 import type { User } from '../../users/users.ts'
@@ -16,7 +16,7 @@ import {
   passkeyMethods,
 } from './rules.ts'
 import { findPasskey, usePasskey } from './table.ts'
-import { openPasskeyVerifier } from './verifier.ts'
+import { verifyAssertion } from './verifier.ts'
 
 interface Candidate {
   readonly response: PasskeyResponse
@@ -50,8 +50,7 @@ const verify = async (
   const challenge = openChallenge(server, response.challenge, purpose)
   if (typeof challenge === 'string') return { failure: challenge }
   const expected = { challenge: challenge.value, origin, rpId }
-  const verifier = await openPasskeyVerifier()
-  const used = await verifier.verifyAssertion(response, expected, publicKey)
+  const used = await verifyAssertion(response, expected, publicKey)
   if (used === undefined) return { failure: 'invalid' }
   if (!(await consumeChallenge(server, challenge))) return { failure: 'replayed' }
   const { counter, isBackedUp, isSynced } = used
@@ -60,7 +59,7 @@ const verify = async (
 }
 
 /**
- * Checks a passkey as far as the limits allow, and announces the outcome. Its failures are not counted with the wrong
+ * Checks a passkey unless a limit is reached, and announces the outcome. Its failures are not counted with the wrong
  * passwords for the account, so that guesses of a password cannot lock out a passkey, which cannot be guessed.
  *
  * @param value what our script sent: JSON
@@ -78,7 +77,7 @@ export const attemptPasskey = async (
   const id = `passkey ${hashSecret(response?.id ?? '')}`
   const username = 'user' in found ? found.user.username : undefined
   const device = username === undefined ? undefined : deviceOf(context, username)
-  const names = { username: username ?? id, countedAs: id, device, clientId }
+  const names = { username: username ?? id, account: accountOf(server, id), device, clientId }
   let failure = 'failure' in found ? found.failure : undefined
   let amr: readonly string[] = []
   const result = await limitedAttempt(context, names, async () => {

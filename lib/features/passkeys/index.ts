@@ -8,7 +8,7 @@ import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
-import { openPasskeyVerifier } from './verifier.ts'
+import { assertWebAuthn } from './verifier.ts'
 
 export type { PasskeyFailure } from './rules.ts'
 
@@ -33,7 +33,7 @@ declare module '../../feature.ts' {
 
 const activate = (option: PasskeyOption): ActiveFeature => ({
   // A package that is missing is reported at once, and not at the first sign-in.
-  start: async () => void (await openPasskeyVerifier()),
+  start: assertWebAuthn,
   pages: [passkeysPage(option)],
   accountPages: [{ page: 'passkeys', path: passkeysPath, needsEveryLevel: true }],
   signInMethods: [
@@ -64,11 +64,11 @@ export const passkeys: Feature = {
     export: exportPasskeys,
     // A changed password does not say that the passkeys are those of another person.
     revoke: async () => {},
-    erase: async ({ database }, subject) => void (await removePasskeysOfSubject(database, { subject })),
+    erase: ({ database }, subject) => removePasskeysOfSubject(database, { subject }),
   },
   clientData: undefined,
   expired: [],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   activate: (options) => {
     const passkeys = passkeyOption(options)
     return passkeys && activate(passkeys)

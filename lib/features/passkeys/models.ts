@@ -1,4 +1,5 @@
-import type { AccountPage } from '../../pages/account-page-model.ts'
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
 
 /** A passkey in the list of a user's passkeys. */
 export interface PasskeyCard {
@@ -18,28 +19,20 @@ export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
 declare module '../../pages/page-models.ts' {
   interface PageModels {
     /** The user's passkeys. */
-    passkeys: {
-      /** Path the form posts to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
-      /** The user who is signed in. */
-      username: string
-      /** In display order. */
-      passkeys: readonly PasskeyCard[]
-      /**
-       * What the script asks the browser for: PublicKeyCredentialCreationOptions as JSON (WebAuthn §5.1.9). Absent if the user
-       * has as many passkeys as are allowed.
-       */
-      options?: string | undefined
-      /** What the last form did. */
-      notice?: PasskeysNotice
-      otherPages: readonly AccountPage[]
-    }
-    /** One passkey, to rename or remove. */
-    passkey: {
-      /** Path both forms post to. The decision is `rename` or `remove`. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    passkeys: AccountPageModel &
+      PageForm & {
+        /** In display order. */
+        passkeys: readonly PasskeyCard[]
+        /**
+         * What the script asks the browser for: PublicKeyCredentialCreationOptions as JSON (WebAuthn §5.1.9). Absent if the user
+         * has as many passkeys as are allowed.
+         */
+        options?: string | undefined
+        /** What the last form did. */
+        notice?: PasskeysNotice
+      }
+    /** One passkey, to rename or remove. The decision is `rename` or `remove`. */
+    passkey: PageForm & {
       passkey: Omit<PasskeyCard, 'url'>
       username: string
       /** The list of passkeys. */

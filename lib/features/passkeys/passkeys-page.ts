@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { accountSignIn } from '../../endpoints/account/account-login.ts'
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { needsStep } from '../../endpoints/login-form.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
@@ -23,8 +23,8 @@ const maxResponseLength = 16_384
 const maxTypedName = 255
 
 /**
- * Whether the login is good enough to add a passkey, which signs in without anything else from then on: it must not be by
- * the password alone if the user must prove more than that to sign in.
+ * Whether the login is strong enough to add a passkey, which is then enough to sign in. If users must prove more than their
+ * password to sign in, they must have done so now.
  */
 const isStrong = async (context: PageContext, { login, user }: ActiveLogin): Promise<boolean> => {
   const isPasswordOnly = login.amr.every((method) => method === 'pwd')
@@ -51,14 +51,12 @@ const showPasskeys = (
 ): void => {
   const { server, person } = context
   const options = passkeyCreation(server, option, person.user, known, bindBrowser(context))
-  const notice = noticeOf(context.notice, kinds)
   context.send('passkeys', {
     ...context.form({}, 'add'),
-    username: person.user.username,
+    ...accountModel(server, person.user, 'passkeys'),
     passkeys: known.map((passkey) => cardOf(server, passkey)),
-    ...(options !== undefined && { options }),
-    ...(notice && { notice }),
-    otherPages: otherAccountPages(server, 'passkeys'),
+    options,
+    notice: noticeOf(context.notice, kinds),
   })
 }
 

@@ -58,10 +58,10 @@ const maxTransports = 8
 const maxIdLength = 1364
 
 /**
- * Reads what the browser returned. Whether it is true is not decided here.
+ * Reads what the browser returned, without verifying it.
  *
  * @param text JSON with `id` and `response`
- * @returns undefined if the text is nothing that a browser returns
+ * @returns undefined for what no browser returns
  */
 export const parsePasskeyResponse = (text: string): PasskeyResponse | undefined => {
   const { id, response } = parseJsonObject(text) ?? {}

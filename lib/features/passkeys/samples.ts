@@ -1,6 +1,6 @@
 import type { PageModels } from '../../pages/page-models.ts'
 import { login } from '../../samples/login.ts'
-import { accountPages, hidden, long, type Sample } from '../../samples/sample.ts'
+import { accountPages, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
 
 /** What the script of a page gives the browser. */
 const prompt = JSON.stringify({
@@ -30,30 +30,30 @@ const passkeys: PageModels['passkeys'] = {
 
 /** Every state of the pages of passkeys, and of the sign-in page with them. */
 export const samples: readonly Sample[] = [
-  { name: 'login-passkey', page: 'login', model: { ...login, methods } },
-  {
-    name: 'login-passkey-wrong',
-    page: 'login',
-    model: { ...login, username: 'alice@example.com', methods, error: 'method', failedMethod: 'passkey' },
-  },
-  {
-    name: 'login-passkey-confirm',
-    page: 'login',
-    model: { ...login, username: 'alice@example.com', confirm: true, methods },
-  },
-  { name: 'passkeys', page: 'passkeys', model: passkeys },
-  { name: 'passkeys-added', page: 'passkeys', model: { ...passkeys, notice: 'added' } },
-  { name: 'passkeys-not-added', page: 'passkeys', model: { ...passkeys, passkeys: [], notice: 'not-added' } },
-  { name: 'passkeys-full', page: 'passkeys', model: { ...passkeys, options: undefined, notice: 'removed' } },
-  {
-    name: 'passkey',
-    page: 'passkey',
-    model: {
+  ...statesOf('login', {
+    'login-passkey': { ...login, methods },
+    'login-passkey-wrong': {
+      ...login,
+      username: 'alice@example.com',
+      methods,
+      error: 'method',
+      failedMethod: 'passkey',
+    },
+    'login-passkey-confirm': { ...login, username: 'alice@example.com', confirm: true, methods },
+  }),
+  ...statesOf('passkeys', {
+    passkeys,
+    'passkeys-added': { ...passkeys, notice: 'added' },
+    'passkeys-not-added': { ...passkeys, passkeys: [], notice: 'not-added' },
+    'passkeys-full': { ...passkeys, options: undefined, notice: 'removed' },
+  }),
+  ...statesOf('passkey', {
+    passkey: {
       action: '/account/passkeys',
       hidden,
       passkey: { name: `My phone ${long}`, created: '2026-03-02T08:00:00.000Z' },
       username: 'alice@example.com',
       cancelUrl: '/account/passkeys',
     },
-  },
+  }),
 ]

@@ -1,7 +1,7 @@
 import type { UserExport } from '../../account/user-records.ts'
-import { isUniqueViolation } from '../../database/errors.ts'
 import { command, flag, number, numberOrNull, query, scopes, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
+import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
 import type { Passkey } from './rules.ts'
 
 const columns = [
@@ -15,7 +15,7 @@ const columns = [
   'backed_up',
   'created_at',
   'last_used_at',
-]
+] as const
 
 const passkeyOf = (row: Row): Passkey => ({
   hash: text(row, 'hash'),
@@ -30,65 +30,41 @@ const passkeyOf = (row: Row): Passkey => ({
   lastUsedAt: numberOrNull(row, 'last_used_at'),
 })
 
-const insert = command<{
-  hash: string
-  subject: string
-  credentialId: string
-  publicKey: string
-  counter: number
-  transports: string
-  name: string
-  backedUp: number
-  now: number
-}>((table, v) =>
-  table('passkeys').insert({
-    hash: v.hash,
-    subject: v.subject,
-    credential_id: v.credentialId,
-    public_key: v.publicKey,
-    counter: v.counter,
-    transports: v.transports,
-    name: v.name,
-    backed_up: v.backedUp,
-    created_at: v.now,
-    last_used_at: null,
-  }),
-)
+const insert = insertInto('passkeys', columns)
 
 /** A passkey to store. */
 export type NewPasskey = Omit<Passkey, 'createdAt' | 'lastUsedAt'> & { readonly now: number }
 
 /** @returns false if its credential ID is stored already, for this user or another */
-export const createPasskey = async (
-  db: Database,
-  { transports, isBackedUp, ...values }: NewPasskey,
-): Promise<boolean> => {
-  try {
-    await insert(db, { ...values, transports: transports.join(' '), backedUp: Number(isBackedUp) })
-    return true
-  } catch (error) {
-    if (isUniqueViolation(error)) return false
-    throw error
-  }
-}
-
-const byHash = query<{ hash: string }>((table, v) =>
-  table('passkeys').select(columns).where({ hash: v.hash }),
-)
+export const createPasskey = (db: Database, passkey: NewPasskey): Promise<boolean> =>
+  isInserted(
+    insert(db, {
+      hash: passkey.hash,
+      subject: passkey.subject,
+      credential_id: passkey.credentialId,
+      public_key: passkey.publicKey,
+      counter: passkey.counter,
+      transports: passkey.transports.join(' '),
+      name: passkey.name,
+      backed_up: Number(passkey.isBackedUp),
+      created_at: passkey.now,
+      last_used_at: null,
+    }),
+  )
 
 /** The passkey whose credential ID has this SHA-256. */
-export const findPasskey = async (db: Database, values: { hash: string }): Promise<Passkey | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && passkeyOf(row)
-}
-
-const ofSubject = query<{ subject: string }>((table, v) =>
-  table('passkeys').select(columns).where({ subject: v.subject }).orderBy('created_at').orderBy('hash'),
+export const findPasskey = findOne(
+  query<{ hash: string }>((table, v) => table('passkeys').select(columns).where({ hash: v.hash })),
+  passkeyOf,
 )
 
 /** The passkeys of a user, the oldest first. */
-export const listPasskeys = async (db: Database, values: { subject: string }): Promise<Passkey[]> =>
-  (await ofSubject(db, values)).map(passkeyOf)
+export const listPasskeys = findAll(
+  query<{ subject: string }>((table, v) =>
+    table('passkeys').select(columns).where({ subject: v.subject }).orderBy('created_at').orderBy('hash'),
+  ),
+  passkeyOf,
+)
 
 const use = command<{ hash: string; counter: number; backedUp: number; now: number }>((table, v) =>
   table('passkeys')
@@ -108,28 +84,18 @@ export const usePasskey = async (
   { isBackedUp, ...values }: { hash: string; counter: number; isBackedUp: boolean; now: number },
 ): Promise<boolean> => (await use(db, { ...values, backedUp: Number(isBackedUp) })) === 1
 
-const rename = command<{ hash: string; subject: string; name: string }>((table, v) =>
-  table('passkeys').where({ hash: v.hash, subject: v.subject }).update({ name: v.name }),
-)
-
 /** @returns whether the user has this passkey */
-export const renamePasskey = async (
-  db: Database,
-  values: { hash: string; subject: string; name: string },
-): Promise<boolean> => (await rename(db, values)) === 1
-
-const remove = command<{ hash: string; subject: string }>((table, v) =>
-  table('passkeys').where({ hash: v.hash, subject: v.subject }).delete(),
+export const renamePasskey = touches(
+  command<{ hash: string; subject: string; name: string }>((table, v) =>
+    table('passkeys').where({ hash: v.hash, subject: v.subject }).update({ name: v.name }),
+  ),
 )
 
 /** @returns whether this call removed it */
-export const removePasskey = async (
-  db: Database,
-  values: { hash: string; subject: string },
-): Promise<boolean> => (await remove(db, values)) === 1
-
-const removeOfSubject = command<{ subject: string }>((table, v) =>
-  table('passkeys').where({ subject: v.subject }).delete(),
+export const removePasskey = touches(
+  command<{ hash: string; subject: string }>((table, v) =>
+    table('passkeys').where({ hash: v.hash, subject: v.subject }).delete(),
+  ),
 )
 
 /**
@@ -137,8 +103,9 @@ const removeOfSubject = command<{ subject: string }>((table, v) =>
  *
  * @returns how many there were
  */
-export const removePasskeysOfSubject = (db: Database, values: { subject: string }): Promise<number> =>
-  removeOfSubject(db, values)
+export const removePasskeysOfSubject = command<{ subject: string }>((table, v) =>
+  table('passkeys').where({ subject: v.subject }).delete(),
+)
 
 declare module '../../account/user-records.ts' {
   interface UserExport {

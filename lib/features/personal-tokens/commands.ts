@@ -30,7 +30,7 @@ export const listPersonalTokensCommand: Command = {
   summary: 'lists the personal access tokens of a user',
   arguments: ['SUBJECT'],
   details: 'SUBJECT is the id of the user as `users` finds it. The tokens themselves are not stored.',
-  options: { json: { type: 'boolean', help: 'print JSON' } },
+  options: { json: { help: 'print JSON' } },
   example: 'latchkey personal-tokens list 42',
   async run({ database }, invocation) {
     const [subject = ''] = invocation.arguments

@@ -22,7 +22,7 @@ interface Typed {
   readonly name: string
   readonly days: string
   readonly scopes: readonly string[]
-  readonly organization: string | undefined
+  readonly organization?: string | undefined
 }
 
 const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
@@ -36,33 +36,24 @@ const showForm = (
   const { server, language } = context
   const { scopes } = option
   const maxDays = maxDaysOf(option)
-  const initial: Typed = {
-    name: '',
-    days: String(Math.min(30, maxDays)),
-    scopes: [],
-    organization: undefined,
-  }
+  const initial: Typed = { name: '', days: String(Math.min(30, maxDays)), scopes: [] }
   const typed = refused?.typed ?? initial
   const model = {
     ...context.form({}, 'create'),
     name: typed.name,
     days: typed.days,
     maxDays,
-    ...(organizations !== undefined &&
-      organizations.length > 1 && {
-        organizations: organizations.map(({ id, name }) => ({
-          id,
-          name,
-          isChosen: id === refused?.typed.organization,
-        })),
-      }),
+    organizations:
+      organizations && organizations.length > 1
+        ? organizations.map(({ id, name }) => ({ id, name, isChosen: id === typed.organization }))
+        : undefined,
     scopes: scopes.map((name) => ({
       ...scopeWords(server, name, language),
       name,
       isHighRisk: server.options.scopes[name]?.risk === 'high',
       checked: typed.scopes.includes(name),
     })),
-    ...(refused && { error: refused.error }),
+    error: refused?.error,
     cancelUrl: ownPath(server, personalTokensPath),
   }
   context.send('personal-token-form', model, refused ? { status: 400 } : {})

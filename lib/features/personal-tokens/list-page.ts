@@ -1,5 +1,5 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
@@ -48,14 +48,13 @@ const showTokens = async (
   const created = tokens.find(({ id }) => id === notice?.about)
   const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= maxPerUser
   context.send('personal-tokens', {
-    username: person.user.username,
+    ...accountModel(server, person.user, 'personal-tokens'),
     tokens: tokens.map((token) => cardOf(context, token, names)),
     ...(created && value !== undefined && { created: { name: created.name, value } }),
     ...(notice?.kind === 'revoked' && { notice: 'revoked' as const }),
     ...(isFull
       ? { max: maxPerUser }
       : organizations?.length !== 0 && { newUrl: ownPath(server, personalTokenFormPath) }),
-    otherPages: otherAccountPages(server, 'personal-tokens'),
   })
 }
 

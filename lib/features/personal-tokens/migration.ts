@@ -8,7 +8,7 @@ export const personalTokens: SchemaChange = {
       table.string('hash', hashLength).primary()
       table.string('id', 32).notNullable()
       table.string('subject', 255).notNullable()
-      // Each token of a user has a number of its own, below the limit. So parallel requests cannot exceed it.
+      // Each token of a user has its own number below the limit, so parallel requests cannot exceed it.
       table.integer('slot').notNullable()
       table.string('name', 255).notNullable()
       table.text('scopes').notNullable()

@@ -1,4 +1,5 @@
-import type { AccountPage } from '../../pages/account-page-model.ts'
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
 
 /** A permission, as on the consent page. */
 interface TokenScope {
@@ -33,9 +34,7 @@ export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days'
 declare module '../../pages/page-models.ts' {
   interface PageModels {
     /** The user's tokens. */
-    'personal-tokens': {
-      /** The user who is signed in. */
-      username: string
+    'personal-tokens': AccountPageModel & {
       /** The newest first. */
       tokens: readonly PersonalTokenCard[]
       /** The token that was just created. It is shown once. */
@@ -46,13 +45,9 @@ declare module '../../pages/page-models.ts' {
       newUrl?: string
       /** Set if the user has as many tokens as the host allows: how many that is. */
       max?: number
-      otherPages: readonly AccountPage[]
     }
     /** The form of a new token. */
-    'personal-token-form': {
-      /** Path the form posts to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    'personal-token-form': PageForm & {
       /** As it was typed. */
       name: string
       /** As it was typed. */
@@ -67,10 +62,7 @@ declare module '../../pages/page-models.ts' {
       cancelUrl: string
     }
     /** Asks whether to revoke a token. */
-    'revoke-token': {
-      /** Path the form posts to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    'revoke-token': PageForm & {
       name: string
       cancelUrl: string
     }

@@ -1,6 +1,6 @@
 import type { PageModels } from '../../pages/page-models.ts'
 
-import { long, type Sample } from '../../samples/sample.ts'
+import { long, type Sample, statesOf } from '../../samples/sample.ts'
 import type { PersonalTokenCard } from './models.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
@@ -56,22 +56,12 @@ const revoking: PageModels['revoke-token'] = {
 
 /** Every state of the pages of personal access tokens. */
 export const samples: readonly Sample[] = [
-  { name: 'personal-tokens', page: 'personal-tokens', model: list },
-  { name: 'personal-tokens-empty', page: 'personal-tokens', model: { ...list, tokens: [] } },
-  {
-    name: 'personal-tokens-created',
-    page: 'personal-tokens',
-    model: { ...list, tokens: [token], created: { name: token.name, value } },
-  },
-  {
-    name: 'personal-tokens-full',
-    page: 'personal-tokens',
-    model: { ...list, newUrl: undefined, max: 20, notice: 'revoked' },
-  },
-  {
-    name: 'personal-tokens-long',
-    page: 'personal-tokens',
-    model: {
+  ...statesOf('personal-tokens', {
+    'personal-tokens': list,
+    'personal-tokens-empty': { ...list, tokens: [] },
+    'personal-tokens-created': { ...list, tokens: [token], created: { name: token.name, value } },
+    'personal-tokens-full': { ...list, newUrl: undefined, max: 20, notice: 'revoked' },
+    'personal-tokens-long': {
       ...list,
       username: `${long}@example.com`,
       created: { name: long, value },
@@ -84,23 +74,26 @@ export const samples: readonly Sample[] = [
         },
       ],
     },
-  },
-  { name: 'personal-token-form', page: 'personal-token-form', model: form },
-  ...(['name', 'scopes', 'days', 'organization'] as const).map(
-    (error): Sample => ({
-      name: `personal-token-form-${error}`,
-      page: 'personal-token-form',
-      model: {
-        ...form,
-        error,
-        name: 'Backup script',
-        organizations: [
-          { id: 'ws-1', name: 'Initech', isChosen: false },
-          { id: 'ws-2', name: long, isChosen: true },
-        ],
-      },
-    }),
-  ),
-  { name: 'revoke-token', page: 'revoke-token', model: revoking },
-  { name: 'revoke-token-long', page: 'revoke-token', model: { ...revoking, name: long } },
+  }),
+  ...statesOf('personal-token-form', {
+    'personal-token-form': form,
+    ...Object.fromEntries(
+      (['name', 'scopes', 'days', 'organization'] as const).map((error) => [
+        `personal-token-form-${error}`,
+        {
+          ...form,
+          error,
+          name: 'Backup script',
+          organizations: [
+            { id: 'ws-1', name: 'Initech', isChosen: false },
+            { id: 'ws-2', name: long, isChosen: true },
+          ],
+        },
+      ]),
+    ),
+  }),
+  ...statesOf('revoke-token', {
+    'revoke-token': revoking,
+    'revoke-token-long': { ...revoking, name: long },
+  }),
 ]

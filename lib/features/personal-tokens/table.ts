@@ -1,5 +1,6 @@
 import { command, number, numberOrNull, query, scopes, text, textOrNull } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
+import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
 
 /** A personal access token, which a user made. Times are epoch seconds. */
 export interface PersonalToken {
@@ -41,18 +42,11 @@ const tokenOf = (row: Row): PersonalToken => {
   }
 }
 
-const byHash = query<{ hash: string }>((table, v) =>
-  table('personal_tokens').select(columns).where({ hash: v.hash }),
-)
-
 /** A token by its hash. The caller checks its expiry. */
-export const findPersonalToken = async (
-  db: Database,
-  values: { hash: string },
-): Promise<PersonalToken | undefined> => {
-  const [row] = await byHash(db, values)
-  return row && tokenOf(row)
-}
+export const findPersonalToken = findOne(
+  query<{ hash: string }>((table, v) => table('personal_tokens').select(columns).where({ hash: v.hash })),
+  tokenOf,
+)
 
 const byId = query<{ id: string }>((table, v) => table('personal_tokens').select(columns).where({ id: v.id }))
 
@@ -76,38 +70,22 @@ const ofSubject = query<{ subject: string }>((table, v) =>
 )
 
 /** The tokens of a user that are not removed, the newest first; also expired ones. */
-export const listPersonalTokens = async (
-  db: Database,
-  values: { subject: string },
-): Promise<PersonalToken[]> => (await ofSubject(db, values)).map(tokenOf)
+export const listPersonalTokens = findAll(ofSubject, tokenOf)
 
 /** The numbers that the tokens of a user have. */
-export const listPersonalTokenSlots = async (db: Database, values: { subject: string }): Promise<number[]> =>
-  (await ofSubject(db, values)).map((row) => number(row, 'slot'))
+export const listPersonalTokenSlots = findAll(ofSubject, (row) => number(row, 'slot'))
 
-const insert = command<{
-  hash: string
-  id: string
-  subject: string
-  slot: number
-  name: string
-  scopes: string
-  organization: string | null
-  now: number
-  expiresAt: number
-}>((table, v) =>
-  table('personal_tokens').insert({
-    hash: v.hash,
-    id: v.id,
-    subject: v.subject,
-    slot: v.slot,
-    name: v.name,
-    scopes: v.scopes,
-    organization: v.organization,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
-)
+const insert = insertInto('personal_tokens', [
+  'hash',
+  'id',
+  'subject',
+  'slot',
+  'name',
+  'scopes',
+  'organization',
+  'created_at',
+  'expires_at',
+])
 
 export interface NewPersonalToken extends Omit<PersonalToken, 'createdAt' | 'lastUsedAt'> {
   readonly hash: string
@@ -116,59 +94,43 @@ export interface NewPersonalToken extends Omit<PersonalToken, 'createdAt' | 'las
 }
 
 /** @throws OAuthError whose cause is a unique violation if the slot is taken */
-export const createPersonalToken = async (db: Database, token: NewPersonalToken): Promise<void> => {
-  const { organization = null, scopes: granted, ...values } = token
-  await insert(db, { ...values, organization, scopes: granted.join(' ') })
-}
+export const createPersonalToken = (db: Database, token: NewPersonalToken): Promise<number> =>
+  insert(db, {
+    hash: token.hash,
+    id: token.id,
+    subject: token.subject,
+    slot: token.slot,
+    name: token.name,
+    scopes: token.scopes.join(' '),
+    organization: token.organization ?? null,
+    created_at: token.now,
+    expires_at: token.expiresAt,
+  })
 
-const touch = command<{ id: string; now: number; before: number }>((table, v) =>
+/** Stores that a token was used, unless that is stored for a time after `before`. */
+export const touchPersonalToken = command<{ id: string; now: number; before: number }>((table, v) =>
   table('personal_tokens')
     .where({ id: v.id })
     .where((either) => either.whereNull('last_used_at').orWhere('last_used_at', '<=', v.before))
     .update({ last_used_at: v.now }),
 )
 
-/** Stores that a token was used, unless that is stored for a time after `before`. */
-export const touchPersonalToken = async (
-  db: Database,
-  values: { id: string; now: number; before: number },
-): Promise<void> => {
-  await touch(db, values)
-}
-
-const removeOne = command<{ id: string; subject: string }>((table, v) =>
-  table('personal_tokens').where({ id: v.id, subject: v.subject }).delete(),
-)
-
 /** Removes one token of a user. Returns whether this call removed it. */
-export const removePersonalToken = async (
-  db: Database,
-  values: { id: string; subject: string },
-): Promise<boolean> => (await removeOne(db, values)) === 1
-
-const removeAll = command<{ subject: string }>((table, v) =>
-  table('personal_tokens').where({ subject: v.subject }).delete(),
+export const removePersonalToken = touches(
+  command<{ id: string; subject: string }>((table, v) =>
+    table('personal_tokens').where({ id: v.id, subject: v.subject }).delete(),
+  ),
 )
 
 /** Removes all tokens of a user. */
-export const removePersonalTokensOfSubject = async (
-  db: Database,
-  values: { subject: string },
-): Promise<void> => {
-  await removeAll(db, values)
-}
-
-const removeEnded = command<{ subject: string; now: number }>((table, v) =>
-  table('personal_tokens').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
+export const removePersonalTokensOfSubject = command<{ subject: string }>((table, v) =>
+  table('personal_tokens').where({ subject: v.subject }).delete(),
 )
 
 /** Removes the expired tokens of a user, so that they do not count. */
-export const removeEndedPersonalTokens = async (
-  db: Database,
-  values: { subject: string; now: number },
-): Promise<void> => {
-  await removeEnded(db, values)
-}
+export const removeEndedPersonalTokens = command<{ subject: string; now: number }>((table, v) =>
+  table('personal_tokens').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
+)
 
 /** What is exported about a personal access token. */
 export type PersonalTokenExport = Omit<PersonalToken, 'subject'>

@@ -1,8 +1,7 @@
 import { readPushedRequest } from '../../authorization/incoming-request.ts'
-import { authenticateClient } from '../../client-auth/index.ts'
+import { clientEndpoint } from '../../endpoints/client-endpoint.ts'
 import type { Context } from '../../http/context.ts'
 import { provedKey } from '../../http/dpop.ts'
-import { tokenRequest } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { sendJson } from '../../http/send.ts'
 import { withProvedKey } from '../../protocol/requests/authorization-request.ts'
@@ -11,21 +10,17 @@ import { keepPushed } from './requests.ts'
 import { assertPushable } from './rules.ts'
 
 /** RFC 9126 §2: a client sends its authorization request here, and the browser only carries a reference to it. */
-export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> => ({
-  path: '/par',
-  metadataName: 'pushed_authorization_request_endpoint',
-  authenticatesClient: true,
-  cors: true,
-  limit: 'par',
-  methods: {
-    async POST(context) {
-      const { server, endpoint, res } = context
-      const sent = tokenRequest(context)
-      const client = await authenticateClient(server, sent, endpoint)
-      assertPushable(sent.parameters)
-      const { request } = await readPushedRequest(server, sent.parameters, client)
+export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> =>
+  clientEndpoint({
+    path: '/par',
+    metadataName: 'pushed_authorization_request_endpoint',
+    cors: true,
+    limit: 'par',
+    async answer(context, client, { parameters }) {
+      const { server, res } = context
+      assertPushable(parameters)
+      const { request } = await readPushedRequest(server, parameters, client)
       const bound = withProvedKey(request, await provedKey(context, client))
       sendJson(res, await keepPushed(server, option, client, bound), { status: 201 })
     },
-  },
-})
+  })

@@ -20,13 +20,6 @@ const maxUnopened = 1000
 /** Stands for the browser until one opens the request. A browser's secret has a prefix, so no cookie has this hash. */
 const unopenedHash = (clientId: string): string => hashSecret(`client ${clientId}`)
 
-/** The answer of the endpoint (RFC 9126 §2.2). */
-export interface PushedRequest {
-  readonly request_uri: string
-  /** Seconds. */
-  readonly expires_in: number
-}
-
 /** Seconds that a pushed request waits with a security profile (FAPI 2.0 Security Profile §5.3.2.2). */
 const longest = 599
 
@@ -34,13 +27,13 @@ const longest = 599
 const lifetimeOf = ({ lifetime }: PushedRequestOption, { metadata }: Client): number =>
   profileLifetime(metadata, lifetime, longest)
 
-/** Stores a validated request until a browser opens it. */
+/** Stores a validated request until a browser opens it. @returns the answer of the endpoint (RFC 9126 §2.2) */
 export const keepPushed = async (
   server: AuthorizationServer,
   option: PushedRequestOption,
   client: Client,
   request: AuthorizationRequest,
-): Promise<PushedRequest> => {
+): Promise<{ readonly request_uri: string; readonly expires_in: number }> => {
   const { database } = server
   const expires_in = lifetimeOf(option, client)
   const secret = createSecret('authorizationRequest')

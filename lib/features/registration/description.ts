@@ -19,7 +19,7 @@ import type { AllowClient, RegistrationRequest } from './option.ts'
 /** What a client says about itself, before it is checked. Unknown members are ignored. */
 export type Described = Readonly<Record<string, unknown>>
 
-/** The values of a list that a client may have for itself. A server may leave out others (RFC 7591 §2). */
+/** The values of a list that a client may choose. A server may drop the others (RFC 7591 §2). */
 const supported = (input: Described, name: string, isSupported: (value: string) => boolean): object => {
   const given = input[name]
   if (!Array.isArray(given) || given.length === 0) return {}

@@ -104,7 +104,7 @@ const storeDocument = async (
   })
 }
 
-/** Notes that a known document cannot be read: if it is gone it is not used any more. */
+/** Notes that a known document could not be read. If it is gone, it is no longer used. */
 const noteFailure = async (
   { database, now }: AuthorizationServer,
   { clientId, readAt }: ClientRegistrationRecord,
@@ -165,8 +165,8 @@ const readAgain = async (
 }
 
 /**
- * Makes sure that a client whose id is the URL of a metadata document is in the database as the document describes it. Any
- * other client costs no statement.
+ * Makes sure that a client whose id is the URL of a metadata document is in the database as the document describes it. For
+ * any other client it does not query the database.
  *
  * @param documents the option `features.clientMetadataDocuments`
  * @param values.address of a request that may introduce a new client; without one only a known document is read again

@@ -14,9 +14,9 @@ export const registration: Feature = {
   texts: {},
   userData: undefined,
   clientData: {
-    erase: (database, clientId) => deleteClientRegistration(database, { clientId }),
-    // Its registration access token then is worthless, and its document is not read any more.
-    takeOver: (tx, clientId) => deleteClientRegistration(tx, { clientId }),
+    erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
+    // Its registration access token is then worthless, and its document is no longer read.
+    takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
     // A client that is used now stays.
     whenAllowed: ({ clientId, metadata: { self_described: by } }) =>
       by === 'registration' || by === 'document' ? keepUsedClient({ clientId }) : undefined,

@@ -46,7 +46,7 @@ export const registerSelf = async (
   const metadata = await describedClient(server, input, { kind: 'registration', address }, allow)
   await makeRoom(server)
   const [clientId, token, now] = [randomUUID(), createSecret('registrationToken'), clock()]
-  // The host decided that this client acts for itself, so no user has to use it.
+  // The host lets this client act on its own behalf, so it stays even if no user ever uses it.
   const isForItself = metadata.grant_types.includes('client_credentials')
   const expiresAt = isForItself ? null : now + options.lifetimes.unusedClient
   const registration = {

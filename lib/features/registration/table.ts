@@ -8,8 +8,9 @@ import {
   type Write,
 } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
+import { findOne, insertInto, touches } from '../../repositories/statements.ts'
 
-/** What is kept about a client that described itself, beside its metadata. */
+/** What is stored about a client that described itself, in addition to its metadata. */
 export interface ClientRegistrationRecord {
   readonly clientId: string
   /** Hash of its registration access token; null for a metadata document. */
@@ -20,7 +21,7 @@ export interface ClientRegistrationRecord {
   readonly freshUntil: number | null
 }
 
-const columns = ['client_id', 'token_hash', 'read_at', 'fresh_until']
+const columns = ['client_id', 'token_hash', 'read_at', 'fresh_until'] as const
 
 const recordOf = (row: Row): ClientRegistrationRecord => ({
   clientId: text(row, 'client_id'),
@@ -29,18 +30,13 @@ const recordOf = (row: Row): ClientRegistrationRecord => ({
   freshUntil: numberOrNull(row, 'fresh_until'),
 })
 
-const byId = query<{ clientId: string }>((table, v) =>
-  table('client_registrations').select(columns).where({ client_id: v.clientId }),
-)
-
 /** The registration of a client that described itself; undefined for a client of the host. */
-export const findClientRegistration = async (
-  db: Database,
-  { clientId }: { clientId: string },
-): Promise<ClientRegistrationRecord | undefined> => {
-  const [row] = await byId(db, { clientId })
-  return row && recordOf(row)
-}
+export const findClientRegistration = findOne(
+  query<{ clientId: string }>((table, v) =>
+    table('client_registrations').select(columns).where({ client_id: v.clientId }),
+  ),
+  recordOf,
+)
 
 export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly now: number
@@ -48,38 +44,27 @@ export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly expiresAt: number | null
 }
 
-type Values = { [Name in keyof NewClientRegistration]: NewClientRegistration[Name] }
-
-const insert = command<Values>((table, v) =>
-  table('client_registrations').insert({
-    client_id: v.clientId,
-    token_hash: v.tokenHash,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-    read_at: v.readAt,
-    fresh_until: v.freshUntil,
-  }),
-)
+const insert = insertInto('client_registrations', [...columns, 'created_at', 'expires_at'])
 
 /** @throws OAuthError whose cause is a unique violation when the client has one */
-export const createClientRegistration = async (
-  db: Database,
-  registration: NewClientRegistration,
-): Promise<void> => {
-  await insert(db, { ...registration })
-}
-
-const setRead = command<{ clientId: string; readAt: number; freshUntil: number }>((table, v) =>
-  table('client_registrations')
-    .where({ client_id: v.clientId })
-    .update({ read_at: v.readAt, fresh_until: v.freshUntil }),
-)
+export const createClientRegistration = (db: Database, client: NewClientRegistration): Promise<number> =>
+  insert(db, {
+    client_id: client.clientId,
+    token_hash: client.tokenHash,
+    created_at: client.now,
+    expires_at: client.expiresAt,
+    read_at: client.readAt,
+    fresh_until: client.freshUntil,
+  })
 
 /** Notes when a metadata document was read, and until when it need not be read again. */
-export const setDocumentRead = async (
-  db: Database,
-  values: { clientId: string; readAt: number; freshUntil: number },
-): Promise<boolean> => (await setRead(db, values)) === 1
+export const setDocumentRead = touches(
+  command<{ clientId: string; readAt: number; freshUntil: number }>((table, v) =>
+    table('client_registrations')
+      .where({ client_id: v.clientId })
+      .update({ read_at: v.readAt, fresh_until: v.freshUntil }),
+  ),
+)
 
 const setUsed = command<{ clientId: string }>((table, v) =>
   table('client_registrations').where({ client_id: v.clientId }).update({ expires_at: null }),
@@ -91,17 +76,9 @@ const setUsed = command<{ clientId: string }>((table, v) =>
  */
 export const keepUsedClient = (values: { clientId: string }): Write => setUsed.with(values)
 
-const remove = command<{ clientId: string }>((table, v) =>
+/** Removes the registration of a client. Its registration access token is then worthless. */
+export const deleteClientRegistration = command<{ clientId: string }>((table, v) =>
   table('client_registrations').where({ client_id: v.clientId }).delete(),
-)
-
-/** Removes the registration of a client, whose registration access token then is worthless. */
-export const deleteClientRegistration = async (db: Database, values: { clientId: string }): Promise<void> => {
-  await remove(db, values)
-}
-
-const removeUnused = command<{ clientId: string; before: number }>((table, v) =>
-  table('client_registrations').where({ client_id: v.clientId }).where('expires_at', '<=', v.before).delete(),
 )
 
 /**
@@ -110,10 +87,14 @@ const removeUnused = command<{ clientId: string; before: number }>((table, v) =>
  * @param values.before expiry in epoch seconds, or earlier
  * @returns false if the client has been used meanwhile
  */
-export const deleteUnusedRegistration = async (
-  db: Database,
-  values: { clientId: string; before: number },
-): Promise<boolean> => (await removeUnused(db, values)) === 1
+export const deleteUnusedRegistration = touches(
+  command<{ clientId: string; before: number }>((table, v) =>
+    table('client_registrations')
+      .where({ client_id: v.clientId })
+      .where('expires_at', '<=', v.before)
+      .delete(),
+  ),
+)
 
 const unused = query<Record<never, never>>((table) =>
   table('client_registrations').count({ unused: '*' }).whereNotNull('expires_at'),

@@ -1,4 +1,4 @@
-import { type Check, type Finding, type StoredSubject, warning } from '../../check.ts'
+import { type Check, type Found, type StoredSubject, warning } from '../../check.ts'
 import { isUserMapping } from '../../options/users.ts'
 
 /** Usual names of columns for a second factor, in snake_case. */
@@ -7,20 +7,19 @@ const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|w
 const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
 
 /** Our own login page asks for a password only, unless the host says what else a user needs. */
-const secondFactorFindings = async ({ options, hostKnex }: StoredSubject): Promise<Finding[]> => {
+const secondFactorFindings = async ({ options, hostKnex }: StoredSubject): Promise<Found> => {
   const { login, users, features } = options
-  if (users === undefined || !isUserMapping(users)) return []
-  if (login.url !== undefined || login.secondFactor || features.authenticatorApps) return []
+  if (users === undefined || !isUserMapping(users)) return undefined
+  if (login.url !== undefined || login.secondFactor || features.authenticatorApps) return undefined
   const columns = Object.keys(await hostKnex(users.table).columnInfo())
   const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
-  return found.length === 0
-    ? []
-    : [
-        warning(
-          `${users.table} has ${found.join(', ')}, but the login page asks for a password only`,
-          "set login.secondFactor, or let your own login page sign users in: login: { url: '/sign-in', current: … }",
-        ),
-      ]
+  return (
+    found.length > 0 &&
+    warning(
+      `${users.table} has ${found.join(', ')}, but the login page asks for a password only`,
+      "set login.secondFactor, or let your own login page sign users in: login: { url: '/sign-in', current: … }",
+    )
+  )
 }
 
 /** What `latchkey doctor` checks. */

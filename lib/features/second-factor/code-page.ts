@@ -16,7 +16,7 @@ import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { completeLogin } from '../../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
 import type { User } from '../../users/users.ts'
-import { findSecondFactor } from './find.ts'
+import { findSecondFactor, typedCode } from './find.ts'
 import type { SecondFactorOption } from './option.ts'
 import { attemptCode, codeNotices, codePath, openPendingLogin, sendCode } from './pending-login.ts'
 import type { PendingLogin } from './pending-logins-table.ts'
@@ -25,8 +25,6 @@ import type { PendingLogin } from './pending-logins-table.ts'
 const attemptField = 'attempt'
 /** Set on the page and the form for recovery codes. */
 const recoveryParameter = 'recovery'
-/** Characters; more cannot be a code. */
-const maxCode = 64
 
 /** What the user signs in for. */
 interface Place {
@@ -83,7 +81,7 @@ interface Waiting {
   readonly factor: SecondFactor
 }
 
-/** Undefined if this browser has no such sign-in, and if its user is disabled or no longer has a second factor. */
+/** Undefined if this browser has no such sign-in, or if its user is disabled or no longer has a second factor. */
 const openWaiting = async (
   context: PageContext,
   option: SecondFactorOption,
@@ -187,15 +185,14 @@ const enter = async (
   context: PageContext,
   place: Place,
   { pending, user, factor }: Waiting,
-  code: string,
+  form: Parameters,
+  codePage: { about: string; url: string },
 ): Promise<ActiveLogin | undefined> => {
   const { clientId } = place
-  const isRecovery = formParameters(context.req).has(recoveryParameter)
-  const url = pageUrl(context, place, isRecovery)
-  const codePage = { about: codeNotices(place.about, isRecovery), url }
   const wrong = (isLastTry = false): undefined =>
     say(context, codePage.about, { kind: 'wrong', isLastTry }, codePage.url)
-  if (code === '' || code.length > maxCode) return wrong()
+  const code = typedCode(form)
+  if (code === undefined) return wrong()
   const attempt = { user, factor, code, clientId }
   const result = await orUnavailable(context, codePage, () => attemptCode(context, pending, attempt))
   if (result?.outcome === 'wrong') return wrong(result.isLastTry)
@@ -218,35 +215,34 @@ const submit: Handler = async (context, option, place, form) => {
   const waiting = await openWaiting(context, option, place)
   // It has ended.
   if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
+  const { pending, factor } = waiting
   // This tab shows the form of an earlier password.
-  if (waiting.pending.attempt !== form.optional(attemptField)) return redirectToPage(res, url)
+  if (pending.attempt !== form.optional(attemptField)) return redirectToPage(res, url)
   if (form.has('send')) {
-    const isSent = await orUnavailable(context, codePage, () =>
-      sendCode(context, waiting.pending, waiting.factor),
-    )
+    const isSent = await orUnavailable(context, codePage, () => sendCode(context, pending, factor))
     if (isSent !== undefined) say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
     return
   }
-  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
-  const active = await enter(context, place, waiting, code)
+  const active = await enter(context, place, waiting, form, codePage)
   if (active === undefined) return
   clearNotice(context)
   await place.finish(active)
 }
 
-const at = (
+const at = async (
   context: PageContext,
   option: SecondFactorOption,
   parameters: Parameters,
   handle: Handler,
-): Promise<void> =>
-  parameters.has(requestParameter)
-    ? withPending(context, parameters, async (about, pending) =>
-        handle(about, option, await placeOfRequest(about, pending), parameters),
-      )
-    : placeOfAccount(context, namedAccountPage(context.server, parameters)).then((place) =>
-        handle(context, option, place, parameters),
-      )
+): Promise<void> => {
+  if (!parameters.has(requestParameter)) {
+    const place = await placeOfAccount(context, namedAccountPage(context.server, parameters))
+    return handle(context, option, place, parameters)
+  }
+  await withPending(context, parameters, async (about, pending) =>
+    handle(about, option, await placeOfRequest(about, pending), parameters),
+  )
+}
 
 /** Asks for the code of a second factor between the password and the login. */
 export const codePage = (option: SecondFactorOption): Endpoint<PageContext> => ({

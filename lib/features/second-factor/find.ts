@@ -2,27 +2,25 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
 import { authenticationCode } from '../../keys/secrets.ts'
 import type { SecondFactor } from '../../options/login.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 import { createReplay } from '../../repositories/replays.ts'
 import { deviceOf } from '../../sessions/device-cookie.ts'
 import { assertMethods } from '../../sessions/host-login.ts'
-import { detailsOf } from '../../sessions/login-attempt.ts'
+import { limitedAttempt } from '../../sessions/login-attempt.ts'
 import type { LoginOutcome } from '../../throttle/login-throttle.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
 import type { SecondFactorOption } from './option.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
-const isSecondFactor = (factor: unknown): factor is SecondFactor =>
-  typeof factor === 'object' &&
-  factor !== null &&
-  'kind' in factor &&
-  factor.kind === 'code' &&
-  'verify' in factor &&
-  typeof factor.verify === 'function'
+const isSecondFactor = (factor: unknown): factor is SecondFactor => {
+  const { kind, verify } = Object(factor)
+  return kind === 'code' && typeof verify === 'function'
+}
 
 /**
- * The second factor that this user needs, by the option `login.secondFactor` or `features.authenticatorApps`. Anything that is
- * neither nothing nor a second factor is an error, so that a mistake does not sign a user in.
+ * The second factor that this user needs, by the option `login.secondFactor` or `features.authenticatorApps`. If the host returns anything
+ * else, that is an error, so that a mistake does not sign a user in.
  *
  * @param acrValues the levels that the request asks for; empty if it asks for none
  * @returns undefined if the password is enough
@@ -107,7 +105,7 @@ export interface CodeAttempt {
 }
 
 /**
- * Checks a code as far as the limits allow, and announces what failed.
+ * Checks a code unless a limit is reached, and announces what failed.
  *
  * @throws OAuthError `temporarily_unavailable` when it could not be checked; that does not count as a failure
  */
@@ -116,22 +114,22 @@ export const checkCode = async (
   { user, factor, code, username, clientId }: CodeAttempt,
 ): Promise<LoginOutcome<User>> => {
   const { server, info } = context
-  const { throttle, events } = server
   const { subject } = user
   const known = deviceOf(context, username)
   const device = known && { ...known, id: `code:${known.id}` }
-  const result = await throttle.login.attempt(
-    { account: codeAccount(server, subject), address: info.address, device },
+  return limitedAttempt(
+    context,
+    { username, clientId, account: codeAccount(server, subject), device },
     async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
+    (details) => server.events.announce('second_factor.failed', info, { ...details, subject }),
   )
-  const details = detailsOf(context, { username, clientId })
-  if (result.outcome === 'failed') {
-    events.announce('second_factor.failed', info, { ...details, subject })
-    const seconds = result.lockedFor
-    if (seconds !== undefined) events.announce('login.locked', info, { ...details, seconds })
-  }
-  if (result.outcome === 'refused') {
-    events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
-  }
-  return result
+}
+
+/** Characters; more cannot be a code. */
+const maxCode = 64
+
+/** The code that a form has, without spaces; undefined if it cannot be one. */
+export const typedCode = (form: Parameters): string | undefined => {
+  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
+  return code === '' || code.length > maxCode ? undefined : code
 }

@@ -73,9 +73,9 @@ export const secondFactor: Feature = {
     },
   },
   clientData: undefined,
-  // Of the second factors, those expire that their users have not confirmed.
+  // A second factor expires only if its user has not confirmed it.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
-  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  tools: () => import('./samples.ts'),
   checks: () => import('./checks.ts').then(({ checks }) => checks),
   activate: ({ features: { authenticatorApps: apps }, login: { secondFactor: ask } }) =>
     apps ? activate({ apps }) : ask && activate({ ask }),

@@ -1,12 +1,10 @@
-import type { AccountPage } from '../../pages/account-page-model.ts'
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
 
 declare module '../../pages/page-models.ts' {
   interface PageModels {
     /** Asks for the code of a second factor, after the password. */
-    'second-factor': {
-      /** Path the forms post to. */
-      action: string
-      hidden: Readonly<Record<string, string>>
+    'second-factor': PageForm & {
       /** The user whose password was right. */
       username: string
       /** The code is sent to the user, who may ask for another one with the field `send`. */
@@ -26,30 +24,25 @@ declare module '../../pages/page-models.ts' {
       /** The form for another user. */
       switchUrl: string
     }
-    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. */
-    'second-factor-settings': {
-      /** Path the form posts to. The decision is `confirm`, `remove` or `saved`. */
-      action: string
-      hidden: Readonly<Record<string, string>>
-      /** The user who is signed in. */
-      username: string
-      /** What an authenticator app needs; absent if the user has a second factor. */
-      setUp?: {
-        readonly qr: { readonly size: number; readonly path: string }
-        /** In groups of four letters. */
-        readonly secret: string
+    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. The decision is `confirm`, `remove` or `saved`. */
+    'second-factor-settings': AccountPageModel &
+      PageForm & {
+        /** What an authenticator app needs; absent if the user has a second factor. */
+        setUp?: {
+          readonly qr: { readonly size: number; readonly path: string }
+          /** In groups of four letters. */
+          readonly secret: string
+        }
+        /** Without `setUp`: since when the user has a second factor (ISO 8601). */
+        since?: string
+        /** Without `setUp`: the number of unused recovery codes. */
+        codesLeft?: number
+        /** New recovery codes, which are shown now and never again. */
+        codes?: readonly string[]
+        error?: 'wrong' | 'throttled'
+        /** With `throttled`: seconds until the next code is checked. */
+        retryAfter?: number
+        notice?: 'removed'
       }
-      /** Without `setUp`: since when the user has a second factor (ISO 8601). */
-      since?: string
-      /** Without `setUp`: the number of unused recovery codes. */
-      codesLeft?: number
-      /** New recovery codes, which are shown now and never again. */
-      codes?: readonly string[]
-      error?: 'wrong' | 'throttled'
-      /** With `throttled`: seconds until the next code is checked. */
-      retryAfter?: number
-      notice?: 'removed'
-      otherPages: readonly AccountPage[]
-    }
   }
 }

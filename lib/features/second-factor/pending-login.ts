@@ -20,8 +20,8 @@ import {
   takeTry,
 } from './pending-logins-table.ts'
 
-// Between the right password and the right code there is no login. What there is stands in a row that only this browser
-// can name, for one page: a pending request, or the account.
+// Between the right password and the right code there is no login, only a row. Only this browser can name it, and only for
+// one page: that of a pending request, or of the account.
 
 /** The page that asks for the code. */
 export const codePath = '/second-factor'
@@ -35,23 +35,6 @@ const maxSends = 3
 
 const idOf = ({ secret }: Browser, about: string): string => hashSecret(`${secret} ${about}`)
 
-/**
- * Keeps a sign-in whose password was right until its second factor is.
- *
- * @param about the id of the pending request, or the page of the account
- */
-export const keepPendingLogin = async (
-  context: PageContext,
-  about: string,
-  { username, subject }: { username: string; subject: string },
-): Promise<PendingLogin> => {
-  const { database, now } = context.server
-  const id = idOf(bindBrowser(context), about)
-  const pending = { id, attempt: randomId(), subject, username, expiresAt: now() + lifetime }
-  await putPendingLogin(database, pending)
-  return { ...pending, tries: 0, sends: 0 }
-}
-
 /** The sign-in of this browser that waits for its second factor. */
 export const openPendingLogin = async (
   context: PageContext,
@@ -62,15 +45,15 @@ export const openPendingLogin = async (
   return browser && findPendingLogin(database, { id: idOf(browser, about), now: now() })
 }
 
-/** `ended`: the user starts again with the password, at once or after so many seconds. */
+/** `ended`: the user starts again with the password, after `retryAfter` seconds if it is set. */
 export type CodeOutcome =
   | { readonly outcome: 'accepted' }
   | { readonly outcome: 'wrong'; readonly isLastTry: boolean }
   | { readonly outcome: 'ended'; readonly retryAfter?: number }
 
 /**
- * Checks a code as far as the limits allow, and announces what failed. The right code ends the pending login; of any number
- * of calls at the same time one gets `accepted`.
+ * Checks a code unless a limit is reached, and announces what failed. The right code ends the pending login; only one of
+ * several calls at the same time gets `accepted`.
  *
  * @throws OAuthError `temporarily_unavailable` when the code could not be checked
  */
@@ -101,14 +84,14 @@ export const attemptCode = async (
 }
 
 /**
- * Lets the host send a code. The number is limited for each password and for each user, so that who knows a password cannot
- * send messages without end.
+ * Lets the host send a code. The number is limited for each password and for each user, so that someone who knows a password
+ * cannot send endless messages.
  *
- * @returns false if the limits do not allow another one
+ * @returns false if a limit is reached
  */
 export const sendCode = async (
   { server }: Context,
-  { id, attempt, subject }: PendingLogin,
+  { id, attempt, subject }: Pick<PendingLogin, 'id' | 'attempt' | 'subject'>,
   factor: SecondFactor,
 ): Promise<boolean> => {
   const { database, now, throttle } = server
@@ -123,7 +106,7 @@ export const sendCode = async (
   return true
 }
 
-/** What the notices of the page for a code are about. Those of its form for recovery codes are their own. */
+/** What notices on the page for a code are about. The form for recovery codes has notices of its own. */
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 
@@ -142,7 +125,9 @@ export const beginSecondFactor = async (
   const factor = await findSecondFactor(context, option, user, acrValues)
   if (factor === undefined) return undefined
   const { subject } = user
-  const pending = await keepPendingLogin(context, about, { username, subject })
+  const id = idOf(bindBrowser(context), about)
+  const pending = { id, attempt: randomId(), subject, username, expiresAt: server.now() + lifetime }
+  await putPendingLogin(server.database, pending)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('second_factor.requested', info, { ...details, subject })
   if (factor.send && !(await sendCode(context, pending, factor)))

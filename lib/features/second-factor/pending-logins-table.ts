@@ -1,5 +1,5 @@
 import { command, number, query, text } from '../../database/statement.ts'
-import type { Database } from '../../database/types.ts'
+import { findOne, touches } from '../../repositories/statements.ts'
 
 /** A sign-in whose password was right, and whose second factor is missing. */
 export interface PendingLogin {
@@ -17,13 +17,8 @@ export interface PendingLogin {
   readonly expiresAt: number
 }
 
-const put = command<{
-  id: string
-  attempt: string
-  subject: string
-  username: string
-  expiresAt: number
-}>((table, v) =>
+/** Stores a pending login. It replaces an earlier one of the same browser for the same page. */
+export const putPendingLogin = command<Omit<PendingLogin, 'tries' | 'sends'>>((table, v) =>
   table('pending_logins')
     .insert({
       id: v.id,
@@ -38,39 +33,23 @@ const put = command<{
     .merge(['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']),
 )
 
-/** Stores a pending login. It replaces an earlier one of the same browser for the same page. */
-export const putPendingLogin = async (
-  db: Database,
-  login: Omit<PendingLogin, 'tries' | 'sends'>,
-): Promise<void> => {
-  const { id, attempt, subject, username, expiresAt } = login
-  await put(db, { id, attempt, subject, username, expiresAt })
-}
-
-const columns = ['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']
-
-const byId = query<{ id: string; now: number }>((table, v) =>
-  table('pending_logins').select(columns).where({ id: v.id }).where('expires_at', '>', v.now),
-)
+const columns = ['id', 'attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']
 
 /** The pending login with this id, unless it has expired. */
-export const findPendingLogin = async (
-  db: Database,
-  { id, now }: { id: string; now: number },
-): Promise<PendingLogin | undefined> => {
-  const [row] = await byId(db, { id, now })
-  return (
-    row && {
-      id,
-      attempt: text(row, 'attempt'),
-      subject: text(row, 'subject'),
-      username: text(row, 'username'),
-      tries: number(row, 'tries'),
-      sends: number(row, 'sends'),
-      expiresAt: number(row, 'expires_at'),
-    }
-  )
-}
+export const findPendingLogin = findOne(
+  query<{ id: string; now: number }>((table, v) =>
+    table('pending_logins').select(columns).where({ id: v.id }).where('expires_at', '>', v.now),
+  ),
+  (row): PendingLogin => ({
+    id: text(row, 'id'),
+    attempt: text(row, 'attempt'),
+    subject: text(row, 'subject'),
+    username: text(row, 'username'),
+    tries: number(row, 'tries'),
+    sends: number(row, 'sends'),
+    expiresAt: number(row, 'expires_at'),
+  }),
+)
 
 /** Names one attempt, while it lasts. */
 interface Attempt {
@@ -80,44 +59,30 @@ interface Attempt {
 }
 
 const countUnder = (column: 'tries' | 'sends') =>
-  command<Attempt & { max: number }>((table, v) =>
-    table('pending_logins')
-      .where({ id: v.id, attempt: v.attempt })
-      .where(column, '<', v.max)
-      .where('expires_at', '>', v.now)
-      .increment(column, 1),
+  touches(
+    command<Attempt & { max: number }>((table, v) =>
+      table('pending_logins')
+        .where({ id: v.id, attempt: v.attempt })
+        .where(column, '<', v.max)
+        .where('expires_at', '>', v.now)
+        .increment(column, 1),
+    ),
   )
-const countTry = countUnder('tries')
-const countSend = countUnder('sends')
 
 /** Counts a try before the code is checked. @returns false if there were as many as are allowed */
-export const takeTry = async (
-  db: Database,
-  { max, ...values }: Attempt & { max: number },
-): Promise<boolean> => (await countTry(db, { max, ...values })) === 1
+export const takeTry = countUnder('tries')
 
 /** Counts a code that is to be sent. @returns false if there were as many as are allowed */
-export const takeSend = async (
-  db: Database,
-  { max, ...values }: Attempt & { max: number },
-): Promise<boolean> => (await countSend(db, { max, ...values })) === 1
-
-const consume = command<Attempt>((table, v) =>
-  table('pending_logins').where({ id: v.id, attempt: v.attempt }).where('expires_at', '>', v.now).delete(),
-)
+export const takeSend = countUnder('sends')
 
 /** Ends a pending login, because its code was right or because it failed too often. @returns whether this call ended it */
-export const consumePendingLogin = async (db: Database, { id, attempt, now }: Attempt): Promise<boolean> =>
-  (await consume(db, { id, attempt, now })) === 1
-
-const removeOf = command<{ subject: string }>((table, v) =>
-  table('pending_logins').where({ subject: v.subject }).delete(),
+export const consumePendingLogin = touches(
+  command<Attempt>((table, v) =>
+    table('pending_logins').where({ id: v.id, attempt: v.attempt }).where('expires_at', '>', v.now).delete(),
+  ),
 )
 
 /** Ends every pending login of a user. */
-export const removePendingLoginsOfSubject = async (
-  db: Database,
-  { subject }: { subject: string },
-): Promise<void> => {
-  await removeOf(db, { subject })
-}
+export const removePendingLoginsOfSubject = command<{ subject: string }>((table, v) =>
+  table('pending_logins').where({ subject: v.subject }).delete(),
+)

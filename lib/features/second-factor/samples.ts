@@ -1,5 +1,5 @@
 import type { PageModels } from '../../pages/page-models.ts'
-import { accountPages, hidden, long, type Sample } from '../../samples/sample.ts'
+import { accountPages, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
 import { qrCode } from './qr-code.ts'
 
 const secondFactor: PageModels['second-factor'] = {
@@ -25,62 +25,36 @@ const secondFactorOn = { ...secondFactorSettings, since: '2026-03-02T08:00:00.00
 
 /** The pages of a second factor. */
 export const samples: readonly Sample[] = [
-  { name: 'second-factor', page: 'second-factor', model: secondFactor },
-  {
-    name: 'second-factor-wrong',
-    page: 'second-factor',
-    model: { ...secondFactor, error: 'wrong', isLastTry: true },
-  },
-  {
-    name: 'second-factor-recovery',
-    page: 'second-factor',
-    model: { ...secondFactor, isRecovery: true, otherCodeUrl: '/second-factor' },
-  },
-  {
-    name: 'second-factor-sent',
-    page: 'second-factor',
-    model: { ...secondFactor, isSent: true, notice: 'sent', otherCodeUrl: undefined },
-  },
-  {
-    name: 'second-factor-not-sent',
-    page: 'second-factor',
-    model: { ...secondFactor, isSent: true, error: 'not-sent', username: `${long}@example.com` },
-  },
-  {
-    name: 'second-factor-unavailable',
-    page: 'second-factor',
-    model: { ...secondFactor, error: 'unavailable', errorId: '7F3C-91A2-B4' },
-  },
-  {
-    name: 'second-factor-settings',
-    page: 'second-factor-settings',
-    model: { ...secondFactorSettings, setUp },
-  },
-  {
-    name: 'second-factor-settings-wrong',
-    page: 'second-factor-settings',
-    model: { ...secondFactorSettings, setUp, error: 'wrong', username: `${long}@example.com` },
-  },
-  {
-    name: 'second-factor-settings-removed',
-    page: 'second-factor-settings',
-    model: { ...secondFactorSettings, setUp, notice: 'removed' },
-  },
-  { name: 'second-factor-settings-on', page: 'second-factor-settings', model: secondFactorOn },
-  {
-    name: 'second-factor-settings-throttled',
-    page: 'second-factor-settings',
-    model: { ...secondFactorOn, error: 'throttled', retryAfter: 840 },
-  },
-  {
-    name: 'second-factor-settings-codes',
-    page: 'second-factor-settings',
-    model: {
+  ...statesOf('second-factor', {
+    'second-factor': secondFactor,
+    'second-factor-wrong': { ...secondFactor, error: 'wrong', isLastTry: true },
+    'second-factor-recovery': { ...secondFactor, isRecovery: true, otherCodeUrl: '/second-factor' },
+    'second-factor-sent': { ...secondFactor, isSent: true, notice: 'sent', otherCodeUrl: undefined },
+    'second-factor-not-sent': {
+      ...secondFactor,
+      isSent: true,
+      error: 'not-sent',
+      username: `${long}@example.com`,
+    },
+    'second-factor-unavailable': { ...secondFactor, error: 'unavailable', errorId: '7F3C-91A2-B4' },
+  }),
+  ...statesOf('second-factor-settings', {
+    'second-factor-settings': { ...secondFactorSettings, setUp },
+    'second-factor-settings-wrong': {
+      ...secondFactorSettings,
+      setUp,
+      error: 'wrong',
+      username: `${long}@example.com`,
+    },
+    'second-factor-settings-removed': { ...secondFactorSettings, setUp, notice: 'removed' },
+    'second-factor-settings-on': secondFactorOn,
+    'second-factor-settings-throttled': { ...secondFactorOn, error: 'throttled', retryAfter: 840 },
+    'second-factor-settings-codes': {
       ...secondFactorSettings,
       codes: ['a2b3', 'c4d5', 'e6f7', 'g2h3', 'i4j5'].flatMap((part) => [
         `${part}-7k3m-p5qr-xw2z`,
         `${part}-t6vu-n4ab-yd5c`,
       ]),
     },
-  },
+  }),
 ]

@@ -1,8 +1,8 @@
 import type { UserExport } from '../../account/user-records.ts'
-import { isUniqueViolation } from '../../database/errors.ts'
 import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
+import { findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
 
 /** The TOTP secret of a user. */
 export interface SecondFactorRecord {
@@ -16,27 +16,21 @@ export interface SecondFactorRecord {
   readonly expiresAt: number | null
 }
 
-const ofSubject = query<{ subject: string }>((table, v) =>
-  table('second_factors')
-    .select(['subject', 'secret', 'last_step', 'created_at', 'expires_at'])
-    .where({ subject: v.subject }),
-)
-
 /** The second factor of a user, confirmed or not. */
-export const findSecondFactorRecord = async (
-  db: Database,
-  { subject }: { subject: string },
-): Promise<SecondFactorRecord | undefined> => {
-  const [row] = await ofSubject(db, { subject })
-  if (row === undefined) return undefined
-  return {
-    subject,
+export const findSecondFactorRecord = findOne(
+  query<{ subject: string }>((table, v) =>
+    table('second_factors')
+      .select(['subject', 'secret', 'last_step', 'created_at', 'expires_at'])
+      .where({ subject: v.subject }),
+  ),
+  (row): SecondFactorRecord => ({
+    subject: text(row, 'subject'),
     secret: text(row, 'secret'),
     lastStep: numberOrNull(row, 'last_step'),
     createdAt: number(row, 'created_at'),
     expiresAt: numberOrNull(row, 'expires_at'),
-  }
-}
+  }),
+)
 
 interface NewSecondFactor {
   readonly subject: string
@@ -47,14 +41,7 @@ interface NewSecondFactor {
   readonly expiresAt: number
 }
 
-const insert = command<NewSecondFactor>((table, v) =>
-  table('second_factors').insert({
-    subject: v.subject,
-    secret: v.secret,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
-)
+const insert = insertInto('second_factors', ['subject', 'secret', 'created_at', 'expires_at'])
 const removeReplaced = command<{ subject: string; replaced: string }>((table, v) =>
   table('second_factors')
     .where({ subject: v.subject, secret: v.replaced })
@@ -64,13 +51,9 @@ const removeReplaced = command<{ subject: string; replaced: string }>((table, v)
 
 /** Stores a second factor that is to be confirmed, unless a parallel request has just stored one, or the user has one. */
 export const createSecondFactor = async (db: Database, values: NewSecondFactor): Promise<void> => {
-  const { subject, replaced } = values
+  const { subject, secret, replaced, now, expiresAt } = values
   await removeReplaced(db, { subject, replaced })
-  try {
-    await insert(db, values)
-  } catch (error) {
-    if (!isUniqueViolation(error)) throw error
-  }
+  await isInserted(insert(db, { subject, secret, created_at: now, expires_at: expiresAt }))
 }
 
 const confirm = command<{ subject: string; secret: string; step: number; now: number }>((table, v) =>
@@ -79,9 +62,7 @@ const confirm = command<{ subject: string; secret: string; step: number; now: nu
     .where('expires_at', '>', v.now)
     .update({ expires_at: null, last_step: v.step }),
 )
-const insertCode = command<{ hash: string; subject: string }>((table, v) =>
-  table('recovery_codes').insert({ hash: v.hash, subject: v.subject }),
-)
+const insertCode = insertInto('recovery_codes', ['hash', 'subject'])
 const removeCodes = command<{ subject: string }>((table, v) =>
   table('recovery_codes').where({ subject: v.subject }).delete(),
 )
@@ -105,41 +86,28 @@ export const confirmSecondFactor = (
     return true
   })
 
-const advance = command<{ subject: string; step: number }>((table, v) =>
-  table('second_factors')
-    .where({ subject: v.subject })
-    .whereNull('expires_at')
-    .where('last_step', '<', v.step)
-    .update({ last_step: v.step }),
-)
-
 /** Records that the code of a time step is used (RFC 6238 §5.2). @returns false if it or a later one was used before */
-export const useTimeStep = async (
-  db: Database,
-  values: { subject: string; step: number },
-): Promise<boolean> => (await advance(db, values)) === 1
-
-const reseal = command<{ subject: string; from: string; to: string }>((table, v) =>
-  table('second_factors').where({ subject: v.subject, secret: v.from }).update({ secret: v.to }),
+export const useTimeStep = touches(
+  command<{ subject: string; step: number }>((table, v) =>
+    table('second_factors')
+      .where({ subject: v.subject })
+      .whereNull('expires_at')
+      .where('last_step', '<', v.step)
+      .update({ last_step: v.step }),
+  ),
 )
 
 /** Stores the same secret encrypted under a newer key. */
-export const resealSecondFactor = async (
-  db: Database,
-  values: { subject: string; from: string; to: string },
-): Promise<void> => {
-  await reseal(db, values)
-}
-
-const removeCode = command<{ hash: string; subject: string }>((table, v) =>
-  table('recovery_codes').where({ hash: v.hash, subject: v.subject }).delete(),
+export const resealSecondFactor = command<{ subject: string; from: string; to: string }>((table, v) =>
+  table('second_factors').where({ subject: v.subject, secret: v.from }).update({ secret: v.to }),
 )
 
 /** Uses a recovery code. @returns whether this call used it */
-export const consumeRecoveryCode = async (
-  db: Database,
-  values: { hash: string; subject: string },
-): Promise<boolean> => (await removeCode(db, values)) === 1
+export const consumeRecoveryCode = touches(
+  command<{ hash: string; subject: string }>((table, v) =>
+    table('recovery_codes').where({ hash: v.hash, subject: v.subject }).delete(),
+  ),
+)
 
 const countCodes = query<{ subject: string }>((table, v) =>
   table('recovery_codes').where({ subject: v.subject }).count({ count: '*' }),

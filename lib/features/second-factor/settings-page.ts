@@ -1,4 +1,4 @@
-import { otherAccountPages } from '../../endpoints/account/account-pages.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
@@ -9,7 +9,7 @@ import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { ActiveLogin } from '../../sessions/login.ts'
 import type { Notice } from '../../sessions/notice.ts'
-import { checkCode } from './find.ts'
+import { checkCode, typedCode } from './find.ts'
 import type { AuthenticatorOption } from './option.ts'
 import { qrCode } from './qr-code.ts'
 import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
@@ -17,8 +17,6 @@ import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } f
 
 /** The page where users set up the second factor that Latchkey keeps. */
 export const settingsPath = '/account/second-factor'
-/** Characters; more cannot be a code. */
-const maxCode = 64
 
 type Model = PageModels['second-factor-settings']
 
@@ -60,10 +58,9 @@ const show = async (context: SignedContext<SignedInUser>): Promise<void> => {
   const said = saidBy(notice, server.now())
   const model = {
     ...context.form(),
-    username: person.user.username,
+    ...accountModel(server, person.user, 'second-factor-settings'),
     ...state,
     ...said,
-    otherPages: otherAccountPages(server, 'second-factor-settings'),
   }
   const statuses = { wrong: 400, throttled: 429 }
   context.send('second-factor-settings', model, {
@@ -103,12 +100,6 @@ const remove = async (
   await removeSecondFactor(server.database, { subject })
   server.events.announce('second_factor.removed', info, { subject })
   return { kind: 'removed' }
-}
-
-/** The code that the form has, as its act takes it. */
-const typedCode = (form: Parameters): string | undefined => {
-  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
-  return code === '' || code.length > maxCode ? undefined : code
 }
 
 /** The page where users set up and remove the second factor that Latchkey keeps (`features.authenticatorApps`). */

@@ -146,7 +146,7 @@ export const openEnrolment = async (
 /**
  * Confirms a second factor with a code of it.
  *
- * @returns the recovery codes, which are not stored; undefined if the code is wrong, or the second factor is not open any more
+ * @returns the recovery codes, which are stored as hashes only; undefined if the code is wrong or the second factor has expired
  */
 export const confirmEnrolment = async (
   { database, now }: AuthorizationServer,
