@@ -11,7 +11,6 @@ import {
   type ClientRecord,
   findClient,
   findClientRecord,
-  listClients,
   listSomeClients,
   rotateClientSecret,
   setClientDisabled,
@@ -76,7 +75,7 @@ export interface RotationOptions {
 export interface ClientListOptions {
   /** The id of the last client of the page before. @default the first page */
   readonly after?: string | undefined
-  /** The most clients to return, from 1 to 1000. @default all */
+  /** The most clients to return, from 1 to 1000. @default 100 */
   readonly limit?: number | undefined
   /** Only clients whose id or `client_name` contains this text, in upper or lower case. @default all */
   readonly search?: string | undefined
@@ -96,7 +95,7 @@ export interface ClientAdministration {
    */
   create(client: ClientRegistration): Promise<SavedClient>
   /**
-   * Returns the clients, ordered by id: all of them, or one page.
+   * Returns a page of the clients, ordered by id. For the next one, pass the last id as `after`.
    *
    * @throws TypeError if `limit` is not a number from 1 to 1000
    * @example
@@ -241,14 +240,11 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
   const announce = (type: ClientEvent, clientId: string): void =>
     events.announce(type, info, { clientId, ...(actor !== undefined && { actor }) })
 
-  const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
-    const isWhole = after === undefined && limit === undefined && !search
-    if (isWhole) return listClients(database, { now: now() })
-    const most = limit ?? Number.POSITIVE_INFINITY
-    if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
+  const select = ({ after = '', limit = 100, search }: ClientListOptions): Promise<ClientRecord[]> => {
+    if (!(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
       throw new TypeError(`latchkey: limit must be a whole number from 1 to ${maxListed}`)
     }
-    const which = { after: after ?? '', limit: most, search: search || undefined, now: now() }
+    const which = { after, limit, search: search || undefined, now: now() }
     return listSomeClients(database, which)
   }
   const find = async (clientId: string): Promise<RegisteredClient | undefined> => {

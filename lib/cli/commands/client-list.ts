@@ -1,4 +1,4 @@
-import type { RegisteredClient } from '../../clients/administration.ts'
+import type { ClientAdministration, RegisteredClient } from '../../clients/administration.ts'
 import type { Command } from '../../command.ts'
 import { note, print, table, titledTable } from '../terminal.ts'
 import { clientsOf } from './client.ts'
@@ -19,6 +19,18 @@ const rowsOf = (client: RegisteredClient): string[][] => {
   ]
 }
 
+const pageSize = 1000
+
+const everyClient = async (clients: ClientAdministration): Promise<RegisteredClient[]> => {
+  const found = await clients.list({ limit: pageSize })
+  while (found.length > 0 && found.length % pageSize === 0) {
+    const page = await clients.list({ limit: pageSize, after: found.at(-1)?.client_id })
+    if (page.length === 0) break
+    found.push(...page)
+  }
+  return found
+}
+
 /** `latchkey client list` */
 export const listClientsCommand: Command = {
   name: 'client list',
@@ -26,7 +38,7 @@ export const listClientsCommand: Command = {
   options: { json: { type: 'boolean', help: 'print JSON with all metadata' } },
   example: 'latchkey client list --json',
   async run(context, invocation) {
-    const clients = await clientsOf(context).list()
+    const clients = await everyClient(clientsOf(context))
     if (invocation.flag('json')) return print(JSON.stringify(clients, null, 2))
     if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
     print(titledTable([headings, ...clients.flatMap(rowsOf)]))
