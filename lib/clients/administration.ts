@@ -75,7 +75,7 @@ export interface RotationOptions {
 export interface ClientListOptions {
   /** The id of the last client of the page before. @default the first page */
   readonly after?: string | undefined
-  /** The most clients to return, from 1 to 1000. @default all */
+  /** The most clients to return, from 1 to 1000. @default 100 */
   readonly limit?: number | undefined
   /** Only clients whose id or `client_name` contains this text, in upper or lower case. @default all */
   readonly search?: string | undefined
@@ -95,7 +95,7 @@ export interface ClientAdministration {
    */
   create(client: ClientRegistration): Promise<SavedClient>
   /**
-   * Returns the clients, ordered by id: all of them, or one page.
+   * Returns a page of the clients, ordered by id. For the next one, pass the last id as `after`.
    *
    * @throws TypeError if `limit` is not a number from 1 to 1000
    * @example
@@ -244,8 +244,8 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       ...(subject !== undefined && { subject }),
     })
 
-  const select = ({ after, limit, search }: ClientListOptions): Promise<ClientRecord[]> => {
-    if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
+  const select = ({ after, limit = 100, search }: ClientListOptions): Promise<ClientRecord[]> => {
+    if (!(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
       throw new TypeError(`latchkey: limit must be a whole number from 1 to ${maxListed}`)
     }
     return listClients(database, { after, limit, search: search || undefined, now: now() })

@@ -64,36 +64,38 @@ const mapping = object({
   rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
 })
 
-const functions = object({
-  /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
-  find: required(callback<(id: string) => Answer<HostUser | undefined>>()),
-  /**
-   * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
-   * response times reveal who has an account.
-   */
-  authenticate: required(
-    callback<
-      (attempt: {
-        readonly username: string
-        readonly password: string
-        readonly req: Request
-      }) => Answer<HostUser | undefined>
-    >(),
-  ),
-  /**
-   * Returns the user's claims. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
-   * column or a function of the row. @default none
-   */
-  claims:
-    callback<
-      (user: HostUser, asked: { readonly scopes: readonly string[] }) => Answer<Record<string, unknown>>
-    >(),
-})
+const functionsOf = <User extends HostUser>() =>
+  object({
+    /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
+    find: required(callback<(id: string) => Answer<User | undefined>>()),
+    /**
+     * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
+     * response times reveal who has an account.
+     */
+    authenticate: required(
+      callback<
+        (attempt: {
+          readonly username: string
+          readonly password: string
+          readonly req: Request
+        }) => Answer<User | undefined>
+      >(),
+    ),
+    /**
+     * Returns the user's claims. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
+     * column or a function of the row. @default none
+     */
+    claims:
+      callback<
+        (user: User, asked: { readonly scopes: readonly string[] }) => Answer<Record<string, unknown>>
+      >(),
+  })
 
 /** The host's user table. */
 export interface UserMapping extends GivenMembers<(typeof mapping)['members']> {}
 /** The host's users behind functions, for users that do not live in one table. */
-export interface UserFunctions extends GivenMembers<(typeof functions)['members']> {}
+export interface UserFunctions<User extends HostUser = HostUser>
+  extends GivenMembers<ReturnType<typeof functionsOf<User>>['members']> {}
 
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
@@ -101,7 +103,7 @@ export const isUserMapping = (users: UserMapping | UserFunctions): users is User
 export const users = either(
   kept<UserMapping>(mapping),
   (value) => isRecord(value) && ('table' in value || 'columns' in value),
-  kept<UserFunctions>(functions),
+  kept<UserFunctions>(functionsOf()),
   'an object with a table and columns, or with the functions find and authenticate',
 )
 

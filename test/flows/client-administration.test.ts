@@ -238,7 +238,7 @@ test('list() returns pages by id, disabled clients too, with what the search fin
   expect(await ids({ limit: 204, search: 'n-', after: 'n-203' })).toEqual(['n-204'])
   expect(await ids({ limit: 2, after: 'n-204' })).toEqual(['native', 'odd'])
   const all = (await table('clients')).map(({ client_id }) => client_id).sort()
-  expect(await ids({})).toEqual(all)
+  expect(await ids({})).toEqual(all.slice(0, 100))
   expect(await ids({ after: 'odd' })).toEqual(all.filter((id) => id > 'odd'))
   expect(await ids({ search: 'NO. N-20' })).toEqual(numbered.slice(200))
   for (const search of ['100%_!"', 'größe', '%', '_', '!']) expect(await ids({ search })).toEqual(['odd'])

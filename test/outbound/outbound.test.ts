@@ -376,5 +376,5 @@ test('the option outbound.allow is a list of origins', () => {
   expect(allowOf('http://127.0.0.1:4001')).toEqual(['http://127.0.0.1:4001'])
   const withPath = ['http://127.0.0.1:4001/', 'http://127.0.0.1:4001/keys']
   for (const origin of [...withPath, '127.0.0.1', 'https://a.example:443', '*', 'null'])
-    expect(() => allowOf(origin)).toThrow(/outbound.allow must be a list of origins/)
+    expect(() => allowOf(origin)).toThrow(/outbound.allow\[\d\] must be an origin/)
 })

@@ -91,10 +91,9 @@ for (const [service, client] of kinds) {
       const secrets = ['a secret of the tests that is long enough']
       const oauth = authRouter({
         issuer,
-        database: { knex: database, tablePrefix },
+        database: { knex: database, tablePrefix, ...options },
         secrets,
         logger: quiet,
-        ...options,
       })
       opened.push(() => oauth.close())
       await oauth.ready()

@@ -198,13 +198,16 @@ describe('the app', () => {
   test.each([
     [{ issuer: undefined }, 'issuer is required'],
     [{ issuer: 'oauth' }, 'issuer must be a URL, or the path of the mount'],
-    [{ client: undefined }, 'client must be an object'],
+    [{ client: undefined }, 'client is required'],
     [{ client: { client_id: 'web' } }, 'client.redirect_uri is required'],
-    [{ client: { ...attackOptions.client, redirect_uri: 'callback' } }, 'client.redirect_uri must be a URL'],
+    [
+      { client: { ...attackOptions.client, redirect_uri: 'callback' } },
+      'client.redirect_uri must be a redirect URI of the client, a URL',
+    ],
     [{ client: { ...attackOptions.client, secret: 'x' } }, 'client.secret is not an option'],
     [{ user: { username: 'ada@example.com' } }, 'user.password is required'],
     [{ wrongPassword: 5 }, 'wrongPassword is not an option; did you mean wrongPasswords?'],
-    [{ wrongPasswords: 0 }, 'wrongPasswords must be a number of attempts'],
+    [{ wrongPasswords: 0 }, 'wrongPasswords must be a whole number, at least 1'],
     [{ login: 'x' }, 'login must be a function'],
     [{ otherClient: {} }, 'otherClient.client_id is required'],
   ])('is not touched with the options %j', async (changes, message) => {

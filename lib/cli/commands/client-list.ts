@@ -1,4 +1,8 @@
-import { clientAdministration, type RegisteredClient } from '../../clients/administration.ts'
+import {
+  type ClientAdministration,
+  clientAdministration,
+  type RegisteredClient,
+} from '../../clients/administration.ts'
 import type { Command } from '../../command.ts'
 import { note, print, table, titledTable } from '../terminal.ts'
 
@@ -18,6 +22,18 @@ const rowsOf = (client: RegisteredClient): string[][] => {
   ]
 }
 
+const pageSize = 1000
+
+const everyClient = async (clients: ClientAdministration): Promise<RegisteredClient[]> => {
+  const found: RegisteredClient[] = []
+  let page: RegisteredClient[]
+  do {
+    page = await clients.list({ limit: pageSize, after: found.at(-1)?.client_id })
+    found.push(...page)
+  } while (page.length === pageSize)
+  return found
+}
+
 /** `latchkey client list` */
 export const listClientsCommand: Command = {
   name: 'client list',
@@ -25,7 +41,7 @@ export const listClientsCommand: Command = {
   options: { json: { help: 'print JSON with all metadata' } },
   example: 'latchkey client list --json',
   async run(context, invocation) {
-    const clients = await clientAdministration(context).list()
+    const clients = await everyClient(clientAdministration(context))
     if (invocation.flag('json')) return print(JSON.stringify(clients, null, 2))
     if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
     print(titledTable([headings, ...clients.flatMap(rowsOf)]))
