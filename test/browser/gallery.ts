@@ -16,7 +16,7 @@ export interface Gallery {
   close(): Promise<void>
 }
 
-const branding = {
+const appearance = {
   name: 'Acme',
   links: { forgotPassword: '/forgot', signUp: '/sign-up', help: '/help', privacy: '/privacy' },
 }
@@ -43,7 +43,7 @@ const serveStates = (): {
   listener: RequestListener
   documentOf(name: string, language?: string): string
 } => {
-  const views = createViews({ pages: look(branding), basePath: '', languages, cache: true })
+  const views = createViews({ pages: look(appearance), basePath: '', languages, cache: true })
   const choices = languages.tags.map((tag) => ({ tag, name: languages.nameOf(tag), url: `/${tag}/login` }))
   const documentOf = (name: string, language = 'en'): string => {
     const state = states.find((each) => each.name === name)

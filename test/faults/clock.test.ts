@@ -36,7 +36,7 @@ jest.setTimeout(60_000)
 const minute = 60
 const hour = 3600
 const lifetimes = { code: minute, accessToken: hour, idToken: 2 * hour, sessionIdle: 2 * hour }
-const refreshTokenGracePeriod = 10
+const refreshGracePeriod = 10
 
 const steps = [
   ['an hour forward', hour],
@@ -60,7 +60,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
   beforeAll(async () => {
     database = openFaultDatabase(kind)
     host = await startSharedHost(database, {
-      lifetimes: { ...lifetimes, refreshGracePeriod: refreshTokenGracePeriod },
+      lifetimes: { ...lifetimes, refreshGracePeriod },
       database: { prune: false },
     })
     listener = await listen(host.app)
@@ -166,7 +166,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
   test.each(steps)('%s does not make a used refresh token valid again', async (_, step) => {
     const { refresh_token } = await tokens()
     const { body: next } = await refresh(refresh_token)
-    clock.travel(refreshTokenGracePeriod - 1)
+    clock.travel(refreshGracePeriod - 1)
     expect((await refresh(refresh_token)).body.refresh_token).toBe(next.refresh_token)
     clock.travel(step)
     // Long after its window, by any clock: an attacker uses it.
@@ -211,7 +211,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
       await removeExpiredRows(handle, {
         now: clock.now(),
         expired,
-        refreshGracePeriod: refreshTokenGracePeriod,
+        refreshGracePeriod,
       })
       expect(await living(clock.now())).toEqual(before)
       clock.travel(-step)

@@ -36,7 +36,7 @@ import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
 
-const refreshTokenGracePeriod = 3600
+const refreshGracePeriod = 3600
 const loops = rounds(8, 200)
 const places = {
   PostgreSQL: { url: services.postgresql, port: 5432 },
@@ -61,11 +61,11 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     const { url, port } = places[kind]
     proxy = await openFaultProxy(url, port)
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
+    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod } })
     ada = await signIn(host.app)
     const logger = { info: () => {}, warn: () => {}, error: () => {} }
     const options = sharedOptions(database, {
-      lifetimes: { refreshGracePeriod: refreshTokenGracePeriod },
+      lifetimes: { refreshGracePeriod },
       issuer: 'http://localhost:3000/oauth',
       logger,
     })

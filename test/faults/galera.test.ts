@@ -20,7 +20,7 @@ import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
 jest.setTimeout(120_000)
 
-const refreshTokenGracePeriod = 3600
+const refreshGracePeriod = 3600
 const rounds = isExhaustive ? 50 : 3
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
@@ -41,7 +41,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     database = openFaultDatabase('MariaDB', { url: here, own })
     second = knex(own({ ...database.config, connection: there }))
     await prepareDatabase(database)
-    return sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
+    return sharedOptions(database, { lifetimes: { refreshGracePeriod } })
   }
   beforeAll(async () => {
     const first = openDatabase()

@@ -29,7 +29,7 @@ import type { Host } from '../support/host.ts'
 jest.setTimeout(600_000)
 
 /** Longer than any test here, so that a lost answer can always be had again. */
-const refreshTokenGracePeriod = 3600
+const refreshGracePeriod = 3600
 
 let servers: FaultServers
 beforeAll(() => {
@@ -71,7 +71,7 @@ const onProcesses = (kind: DatabaseKind): void => {
 
   beforeAll(async () => {
     database = openFaultDatabase(kind)
-    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
+    host = await startSharedHost(database, { lifetimes: { refreshGracePeriod } })
     ada = await signIn(host.app)
   })
   afterAll(() => host.close())
@@ -79,7 +79,7 @@ const onProcesses = (kind: DatabaseKind): void => {
   const openVictims = async (): Promise<Victims> => {
     const start = (): Promise<FaultServer> =>
       servers.start({
-        ...sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } }),
+        ...sharedOptions(database, { lifetimes: { refreshGracePeriod } }),
         counting: true,
       })
     const victims: Victims = {

@@ -24,7 +24,7 @@ const period = isLong ? 2000 : 1000
 /** Milliseconds from the return of the database until everybody is served; a loaded machine may be slower. */
 const timeoutMs = isLong ? 5000 : 15_000
 /** Longer than any test here, so that a lost answer can always be had again. */
-const refreshTokenGracePeriod = 3600
+const refreshGracePeriod = 3600
 
 const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds))
@@ -61,7 +61,7 @@ const openPlace = async (kind: Kind): Promise<Place> => {
   const prepare = async () => {
     await instance.start()
     await prepareDatabase(database)
-    return sharedOptions(database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } })
+    return sharedOptions(database, { lifetimes: { refreshGracePeriod } })
   }
   const kit = await startServer(prepare())
   opened.push(kit.kill)

@@ -56,10 +56,8 @@ const first = ({ origins: [origin = ''] }: Place): string => origin
 describeOnEach(`${crowd} requests at once`, (kind) => {
   const place = {} as Place
   let host: Host
-  const begin = async (refreshTokenGracePeriod: number): Promise<void> => {
-    place.origins = await servers.start(
-      sharedOptions(place.database, { lifetimes: { refreshGracePeriod: refreshTokenGracePeriod } }),
-    )
+  const begin = async (refreshGracePeriod: number): Promise<void> => {
+    place.origins = await servers.start(sharedOptions(place.database, { lifetimes: { refreshGracePeriod } }))
   }
   beforeAll(async () => {
     place.database = openFaultDatabase(kind)

@@ -34,12 +34,12 @@ const scopes = {
   roles: { description: 'Know your roles', claims: ['roles', 'rank'], optional: true },
 } satisfies Scopes
 
-const branding = { name: 'Acme' }
+const appearance = { name: 'Acme' }
 
 let host: Host
 const deployments: Host[] = []
 beforeAll(async () => {
-  host = await startHost({ clients: seeds, options: { scopes, pages: branding } })
+  host = await startHost({ clients: seeds, options: { scopes, pages: appearance } })
 })
 afterAll(async () => {
   for (const one of deployments) await one.oauth.close()
@@ -337,7 +337,7 @@ describe('when the meaning of a scope has changed', () => {
     const next = await startHost({
       database: host.database,
       clients: seeds,
-      options: { scopes: { ...scopes, ...changed }, pages: branding },
+      options: { scopes: { ...scopes, ...changed }, pages: appearance },
     })
     deployments.push(next)
     return new RawBrowser(next.app, undefined, {}, agent.cookies)

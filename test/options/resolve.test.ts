@@ -291,8 +291,8 @@ test('a scope may be one sentence or described in full', () => {
 })
 
 type Refused = [Record<string, unknown>, string]
-const brand = (branding: Record<string, unknown>, message: string): Refused => [
-  { pages: branding },
+const brand = (appearance: Record<string, unknown>, message: string): Refused => [
+  { pages: appearance },
   `pages.${message}`,
 ]
 
@@ -466,7 +466,7 @@ test.each([[null], ['config'], [[]], [5]])('refuses %j instead of the options', 
 
 test('any options are resolved or refused with an OptionsError', () => {
   const given =
-    'tablePrefix users login session scopes lifetimes branding logger issuer secrets codeChallengeMethods features outbound'
+    'database users login session scopes lifetimes pages limits logger issuer secrets codeChallengeMethods features outbound'
   fc.assert(
     fc.property(fc.constantFrom(...given.split(' ')), fc.anything(), (name, value) => {
       try {

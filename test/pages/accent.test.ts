@@ -94,8 +94,8 @@ describe('the stylesheet', () => {
   const folder = mkdtempSync(join(tmpdir(), 'accent-'))
   afterAll(() => rmSync(folder, { recursive: true }))
   const style = (accent?: string, directory?: string) => {
-    const branding = accent === undefined ? {} : { accent }
-    const asset = createViews({ pages: look({ ...branding, views: directory }), basePath: '' }).asset(
+    const appearance = accent === undefined ? {} : { accent }
+    const asset = createViews({ pages: look({ ...appearance, views: directory }), basePath: '' }).asset(
       'style.css',
     )
     return { text: asset?.body.toString() ?? '', etag: asset?.etag }

@@ -6,8 +6,8 @@ import { createViews, look } from '../support/views.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }
 const login: PageModels['login'] = { action: '/login', hidden: {}, client, username: '', confirm: false }
-const branding = { name: 'Acme' }
-const views = createViews({ pages: look(branding), basePath: '/oauth' })
+const appearance = { name: 'Acme' }
+const views = createViews({ pages: look(appearance), basePath: '/oauth' })
 const title = (html: string): string => /<title>(.*)<\/title>/.exec(html)?.[1] ?? ''
 
 describe('assets', () => {
@@ -36,7 +36,7 @@ describe("the host's folder", () => {
     mkdirSync(join(folder, name, '..'), { recursive: true })
     writeFileSync(join(folder, name), content)
   }
-  const hosted = () => createViews({ pages: look({ ...branding, views: folder }), basePath: '/oauth' })
+  const hosted = () => createViews({ pages: look({ ...appearance, views: folder }), basePath: '/oauth' })
 
   beforeEach(() => {
     rmSync(folder, { recursive: true })
@@ -78,7 +78,7 @@ describe("the host's folder", () => {
   it('is read again for each page unless cached', () => {
     write('return.eta', 'one')
     const fresh = hosted()
-    const cached = createViews({ pages: look({ ...branding, views: folder }), basePath: '', cache: true })
+    const cached = createViews({ pages: look({ ...appearance, views: folder }), basePath: '', cache: true })
     expect([fresh, cached].map((each) => each.render('return', { url: '/' }))).toEqual(['one', 'one'])
     write('return.eta', 'two')
     expect([fresh, cached].map((each) => each.render('return', { url: '/' }))).toEqual(['two', 'one'])
@@ -86,7 +86,7 @@ describe("the host's folder", () => {
 
   it('fails at start-up when it does not exist or a template is broken', () => {
     const directory = join(folder, 'nowhere')
-    expect(() => createViews({ pages: look({ ...branding, views: directory }), basePath: '' })).toThrow(
+    expect(() => createViews({ pages: look({ ...appearance, views: directory }), basePath: '' })).toThrow(
       'pages.views must be an existing folder',
     )
     write('error.eta', '<% if ( { %>')

@@ -86,7 +86,7 @@ const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
   return Object.fromEntries(entries)
 }
 
-const branding = {
+const appearance = {
   name: 'Acme',
   logo: '/logo.svg',
   links: { help: '/help', privacy: '/privacy' },
@@ -98,7 +98,7 @@ const choices = [
 
 /** Every state of every page, made of what is spoilt. */
 const rendered = (spoil: Spoil): Map<string, string> => {
-  const brand = mapped(branding, spoil) as typeof branding
+  const brand = mapped(appearance, spoil) as typeof appearance
   const views = createViews({ pages: { ...look(), ...brand }, basePath: '' })
   const speech = { choices: mapped(choices, spoil) as typeof choices }
   const render = ({ page, model }: Sample) =>

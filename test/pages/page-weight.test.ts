@@ -24,8 +24,8 @@ const real = (model: object): object =>
     : model
 
 const links = { help: '/help', privacy: '/privacy' }
-const branding = { name: 'Acme', accent: '#ffd400', links }
-const views = createViews({ pages: look(branding), basePath: '' })
+const appearance = { name: 'Acme', accent: '#ffd400', links }
+const views = createViews({ pages: look(appearance), basePath: '' })
 
 /** The languages that Latchkey brings. */
 const { tags } = createLanguages({ pages: look(), scopes: {} })

@@ -50,8 +50,8 @@ const removal: PageModels['remove-client'] = {
   cancelUrl: '/oauth/account',
 }
 
-const branding = { name: 'Acme' }
-const views = createViews({ pages: look(branding), basePath: '/oauth' })
+const appearance = { name: 'Acme' }
+const views = createViews({ pages: look(appearance), basePath: '/oauth' })
 const title = (html: string): string => /<title>(.*)<\/title>/.exec(html)?.[1] ?? ''
 /** The tags of one kind, as written. */
 const tags = (html: string, name: string): string[] => html.match(new RegExp(`<${name}\\b[^>]*>`, 'g')) ?? []
