@@ -101,8 +101,8 @@ export const required = <Value, Result>(
 })
 
 /** The same schema with a default. */
-export const withDefault = <Value, Result>(
-  value: NoInfer<Exclude<Result, undefined>>,
+export const withDefault = <Value, Result, Default extends Exclude<Result, undefined>>(
+  value: Default,
   schema: Schema<Value, Result>,
 ): Schema<Value, Exclude<Result, undefined>> => ({
   ...schema,
