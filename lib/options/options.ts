@@ -51,8 +51,15 @@ export interface FeatureOptions {
   check?(options: Options): void
 }
 
-const session = custom<'own' | 'host' | RequestHandler>("'own', 'host' or a session middleware", (value) =>
-  value === 'own' || value === 'host' || typeof value === 'function' ? (value as RequestHandler) : undefined,
+/** Makes `req.session`. */
+export interface SessionMiddleware extends RequestHandler {}
+
+const session = custom<'own' | 'host' | SessionMiddleware>(
+  "'own', 'host' or a session middleware",
+  (value) =>
+    value === 'own' || value === 'host' || typeof value === 'function'
+      ? (value as SessionMiddleware)
+      : undefined,
 )
 
 // As in a scope, because challenges and `acr_values` separate the values by spaces (RFC 9470 §3).

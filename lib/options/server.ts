@@ -57,7 +57,7 @@ export interface Logger {
 const isLogger = (value: unknown): value is Logger =>
   ['info', 'warn', 'error'].every((name) => typeof Reflect.get(Object(value), name) === 'function')
 
-export const logger = withDefault<Logger, Logger | undefined>(
+export const logger = withDefault(
   console,
   custom<Logger>('an object with the functions info, warn and error', (value) =>
     isLogger(value) ? value : undefined,
