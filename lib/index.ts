@@ -46,13 +46,21 @@ export { OptionsError } from './options/check.ts'
 export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
 export type { Lifetimes } from './options/lifetimes.ts'
 export type { Limit, RedisClient } from './options/limits.ts'
-export type { HostLogin, NewLogin, SecondFactor, SecondFactorRequest } from './options/login.ts'
+export type { HostLogin, NewLogin, SecondFactor, SecondFactorRequest, WithResponse } from './options/login.ts'
 export type { AuthRouterOptions, SessionMiddleware } from './options/options.ts'
 export type { Picture } from './options/pages.ts'
 export type { ResourceTokenRequest } from './options/resources.ts'
 export type { Logger } from './options/server.ts'
 export type { TokenExchangeDecision, TokenExchangeRequest } from './options/token-exchange.ts'
-export type { ClaimMapping, HostUser, UserFunctions, UserMapping, UserRow } from './options/users.ts'
+export type {
+  ClaimMapping,
+  HostUser,
+  PasswordAttempt,
+  UserFunctions,
+  UserMapping,
+  UserRow,
+  WithRequest,
+} from './options/users.ts'
 export type {
   ClientChanges,
   ClientMetadata,

@@ -96,7 +96,7 @@ export const defineGrant = <Definition extends GrantDefinition>(definition: Defi
 /** Grants of the host, each name once. */
 export const grants = withDefault(
   [],
-  list<GrantDefinition, GrantDefinition | undefined>(kept(grant), {
+  list(kept(grant), {
     what: 'a list of what defineGrant() returns',
   }),
 )

@@ -28,12 +28,7 @@ const numbers = object(
 export const limit = (max: number, seconds: number): Schema<Limit | false, Limit | false> =>
   withDefault(
     { max, seconds },
-    either<false, false | undefined, Limit, Limit>(
-      oneOf(false),
-      (value) => value === false,
-      numbers,
-      numbers.what,
-    ),
+    either(oneOf(false), (value) => value === false, numbers, numbers.what),
   )
 
 const quarterHour = 900

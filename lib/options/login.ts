@@ -1,8 +1,8 @@
-import type { Request, Response } from 'express'
+import type { Response } from 'express'
 import { hostLink } from '../protocol/links.ts'
 import { type Picture, picture } from './pages.ts'
 import { type Checked, callback, list, object, oneOf, required, text, withDefault } from './schema.ts'
-import type { HostUser } from './users.ts'
+import type { HostUser, WithRequest } from './users.ts'
 
 type Answer<Value> = Value | Promise<Value>
 type Falsy = undefined | null | false | '' | 0
@@ -46,16 +46,18 @@ export interface SecondFactor {
 }
 
 /** What the request that a user signs in for asks of the login. */
-export interface SecondFactorRequest {
-  readonly req: Request
+export interface SecondFactorRequest extends WithRequest {
   /** The login needs one of these levels; empty if the request names none. */
   readonly acrValues: readonly string[]
 }
 
-/** A login on the built-in page. */
-export interface NewLogin {
-  readonly req: Request
+/** The request of the user's browser, and its answer. */
+export interface WithResponse extends WithRequest {
   readonly res: Response
+}
+
+/** A login on the built-in page. */
+export interface NewLogin extends WithResponse {
   /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]
   /** Authentication level; undefined if it has none. */
@@ -87,7 +89,7 @@ export const login = object({
   /** Other ways to sign in, as buttons above the form of the built-in page. They require `current`. @default none */
   providers: list(provider, { what: 'a list of { name, url, icon }' }),
   /** Returns the user who is logged in to your app, or a falsy value. Required with `url`: docs/users.md#your-own-login-page. @default none */
-  current: callback<(asked: { readonly req: Request }) => Answer<HostLogin | Falsy>>(),
+  current: callback<(asked: WithRequest) => Answer<HostLogin | Falsy>>(),
   /**
    * Logs the user in to your app after a login on the built-in page: in its session, or with a cookie of its own. It must not
    * answer the request. `amr` and `acr` say how the user has authenticated. @default none
@@ -98,7 +100,7 @@ export const login = object({
    * the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.
    * @default none: the page says that the user is still signed in to the app
    */
-  forget: callback<(asked: { readonly req: Request; readonly res: Response }) => Answer<void>>(),
+  forget: callback<(asked: WithResponse) => Answer<void>>(),
   /**
    * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need
    * none: docs/second-factor.md. There is no login before its code is right. It runs again for each code.

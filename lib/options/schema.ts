@@ -32,11 +32,6 @@ interface Range {
   readonly max?: number
 }
 
-/** A schema of a value that the host must set. */
-export interface Required<Given, Checked> extends Schema<Given, Checked> {
-  readonly isRequired: true
-}
-
 /** Schemas by name. */
 export type Shape<Members> = { readonly [Name in keyof Members]: Schema }
 
@@ -44,6 +39,9 @@ export type Shape<Members> = { readonly [Name in keyof Members]: Schema }
 export type Given<Of> = Of extends Schema<infer Value, unknown> ? Value : never
 /** What the server reads. */
 export type Checked<Of> = Of extends Schema<unknown, infer Value> ? Value : never
+
+/** What the server reads if it is set. */
+type Present<Of> = Exclude<Checked<Of>, undefined>
 
 type RequiredNames<Members> = {
   [Name in keyof Members]: Members[Name] extends { readonly isRequired: true } ? Name : never
@@ -88,27 +86,31 @@ export const custom = <Value, Result = Value>(
     value === undefined ? undefined : (check(value, path) ?? refuse(`${path} must be ${what}`)),
 })
 
+// What follows names the schemas that it is made of, so that declarations are short and keep the comments.
+
+/** A schema of a value that the host must set. */
+export interface Required<Of> extends Schema<Given<Of>, Present<Of>> {
+  readonly isRequired: true
+}
+
 /** The same schema for an option that must be set. */
-export const required = <Value, Result>(
-  schema: Schema<Value, Result>,
-): Required<Value, Exclude<Result, undefined>> => ({
-  ...schema,
+export const required = <Of extends Schema>(schema: Of): Required<Of> => ({
+  ...(schema as Schema<Given<Of>>),
   isRequired: true,
   check: (value, path) =>
     (value === undefined
       ? refuse(`${path} is required: ${schema.what}`)
-      : schema.check(value, path)) as Exclude<Result, undefined>,
+      : schema.check(value, path)) as Present<Of>,
 })
 
+/** A schema of a value with a default. */
+export interface WithDefault<Of> extends Schema<Given<Of>, Present<Of>> {}
+
 /** The same schema with a default. */
-export const withDefault = <Value, Result, Default extends Exclude<Result, undefined>>(
-  value: Default,
-  schema: Schema<Value, Result>,
-): Schema<Value, Exclude<Result, undefined>> => ({
-  ...schema,
+export const withDefault = <Of extends Schema>(value: Present<Of>, schema: Of): WithDefault<Of> => ({
+  ...(schema as Schema<Given<Of>>),
   default: value,
-  check: (given, path) =>
-    (given === undefined ? value : schema.check(given, path)) as Exclude<Result, undefined>,
+  check: (given, path) => (given === undefined ? value : schema.check(given, path)) as Present<Of>,
 })
 
 /** True or false. */
@@ -161,12 +163,15 @@ type Method<Callback> = Callback extends (...all: infer All) => infer Result
 export const callback = <Callback>(): Schema<Method<Callback>, Method<Callback> | undefined> =>
   custom('a function', (value) => (typeof value === 'function' ? (value as Method<Callback>) : undefined))
 
+/** A schema of a list. */
+export interface ListSchema<Of> extends Schema<readonly Given<Of>[], readonly Present<Of>[] | undefined> {}
+
 /** A list. */
-export const list = <Value, Result>(
-  of: Schema<Value, Result>,
+export const list = <Of extends Schema>(
+  of: Of,
   { what = 'a list', min = 0 }: { readonly what?: string; readonly min?: number } = {},
-): Schema<readonly Value[], readonly Exclude<Result, undefined>[] | undefined> => ({
-  ...custom<readonly Value[], readonly Exclude<Result, undefined>[]>(what, (values, path) =>
+): ListSchema<Of> => ({
+  ...custom<readonly Given<Of>[], readonly Present<Of>[]>(what, (values, path) =>
     Array.isArray(values) && values.length >= min
       ? values.map((value, place) => required(of).check(value, `${path}[${place}]`))
       : undefined,
@@ -178,22 +183,25 @@ export const list = <Value, Result>(
 export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** A schema of an object whose names the host chooses. */
+export interface RecordSchema<Of>
+  extends Schema<Readonly<Record<string, Given<Of>>>, Readonly<Record<string, Present<Of>>>> {}
+
 /** An object whose names the host chooses; `{}` by default. */
-export const record = <Value, Result>(
-  of: Schema<Value, Result>,
+export const record = <Of extends Schema>(
+  of: Of,
   nameOf: (name: string, path: string) => string = (name) => name,
-): Schema<Readonly<Record<string, Value>>, Readonly<Record<string, Exclude<Result, undefined>>>> => ({
+): RecordSchema<Of> => ({
   what: 'an object',
   default: {},
   of,
   check: (values = {}, path) => {
     if (!isRecord(values)) return refuse(`${path} must be an object`)
-    return Object.fromEntries(
-      Object.entries(values).map(([name, value]) => [
-        nameOf(name, path),
-        required(of).check(value, `${path}['${name}']`),
-      ]),
-    )
+    const checked = Object.entries(values).map(([name, value]) => [
+      nameOf(name, path),
+      required(of).check(value, `${path}['${name}']`),
+    ])
+    return Object.fromEntries(checked)
   },
 })
 
@@ -224,47 +232,56 @@ export const object = <Members extends object & Shape<Members>>(
   },
 })
 
+/** A schema of one of two. */
+export interface Either<First, Second>
+  extends Schema<Given<First> | Given<Second>, Checked<First> | Checked<Second>> {}
+
 /** `first` for the values that `isFirst` accepts, else `second`. */
-export const either = <A, B, C, D>(
-  first: Schema<A, B>,
+export const either = <First extends Schema, Second extends Schema>(
+  first: First,
   isFirst: (value: unknown) => boolean,
-  second: Schema<C, D>,
+  second: Second,
   what = `${first.what.replace(' or ', ', ')} or ${second.what}`,
-): Schema<A | C, B | D> => {
+): Either<First, Second> => {
   const members = { ...first.members, ...second.members }
   return {
     what,
     default: second.default,
     ...(Object.keys(members).length > 0 && { members }),
     check: (value, path) => {
-      if (value !== undefined && isFirst(value)) return first.check(value, path)
-      if (value !== undefined && second.members && !isRecord(value)) return refuse(`${path} must be ${what}`)
-      return second.check(value, path)
+      if (value !== undefined && second.members && !isFirst(value) && !isRecord(value))
+        return refuse(`${path} must be ${what}`)
+      const chosen: Schema = value !== undefined && isFirst(value) ? first : second
+      return chosen.check(value, path) as Checked<First> | Checked<Second>
     },
   }
 }
 
+/** A schema of an object that may be absent. */
+export interface Optional<Of> extends Schema<Given<Of>, Checked<Of> | undefined> {}
+
 /** The same schema for an object that may be absent. */
-export const optional = <Value, Result>(
-  schema: Schema<Value, Result>,
-): Schema<Value, Result | undefined> => ({
-  ...schema,
-  check: (value, path) => (value === undefined ? undefined : schema.check(value, path)),
+export const optional = <Of extends Schema>(schema: Of): Optional<Of> => ({
+  ...(schema as Schema<Given<Of>>),
+  check: (value, path) => (value === undefined ? undefined : (schema.check(value, path) as Checked<Of>)),
 })
 
 /** The same schema, but undefined is refused if it is written: an environment variable that is not set. */
-export const explicit = <Value, Result>(schema: Schema<Value, Result>): Schema<Value, Result> => ({
+export const explicit = <Of extends Schema>(schema: Of): Of => ({
   ...schema,
-  check: (value, path, isWritten = false) =>
+  check: (value: unknown, path: string, isWritten = false) =>
     value === undefined && isWritten ? refuse(`${path} must be ${schema.what}`) : schema.check(value, path),
 })
 
+/** A schema of an object that is not copied. */
+export interface Kept<Of> extends Schema<Given<Of>, Given<Of> | undefined> {}
+
 /** The host's own object, checked but not copied, because its functions may use `this`. */
-export const kept = <Value>(schema: Schema<Value>): Schema<Value, Value | undefined> => ({
-  ...schema,
+export const kept = <Of extends Schema>(schema: Of): Kept<Of> => ({
+  ...(schema as Schema<Given<Of>>),
   check: (value, path) => {
     if (value !== undefined) schema.check(value, path)
-    return value as Value | undefined
+    return value as Given<Of> | undefined
   },
 })
 

@@ -28,6 +28,17 @@ export interface HostUser {
 
 type Answer<Value> = Value | Promise<Value>
 
+/** The request of the user's browser. */
+export interface WithRequest {
+  readonly req: Request
+}
+
+/** What someone typed on the sign-in page. */
+export interface PasswordAttempt extends WithRequest {
+  readonly username: string
+  readonly password: string
+}
+
 const column = text('the name of a column')
 
 const claim = custom<ClaimMapping>('the name of a column or a function of the row', (value) =>
@@ -72,15 +83,7 @@ const functionsOf = <User extends HostUser>() =>
      * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
      * response times reveal who has an account.
      */
-    authenticate: required(
-      callback<
-        (attempt: {
-          readonly username: string
-          readonly password: string
-          readonly req: Request
-        }) => Answer<User | undefined>
-      >(),
-    ),
+    authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),
     /**
      * Returns the user's claims. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
      * column or a function of the row. @default none
@@ -101,13 +104,11 @@ export interface UserFunctions<User extends HostUser = HostUser>
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
 export const users = either(
-  kept<UserMapping>(mapping),
+  kept(mapping),
   (value) => isRecord(value) && ('table' in value || 'columns' in value),
-  kept<UserFunctions>(functionsOf()),
+  kept(functionsOf()),
   'an object with a table and columns, or with the functions find and authenticate',
 )
 
 export const organizations =
-  callback<
-    (user: HostUser, asked: { readonly req: Request | undefined }) => Answer<readonly Organization[]>
-  >()
+  callback<(user: HostUser, asked: Partial<WithRequest>) => Answer<readonly Organization[]>>()

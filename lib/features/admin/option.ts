@@ -1,6 +1,6 @@
-import type { Request } from 'express'
 import type { FeatureOptions } from '../../options/options.ts'
 import { type Checked, callback, feature, required } from '../../options/schema.ts'
+import type { WithRequest } from '../../options/users.ts'
 
 const features = {
   /** Pages on which administrators look after clients, users, keys and events, at `/admin`: docs/admin.md. */
@@ -9,9 +9,7 @@ const features = {
      * Says who may use the pages. It runs at every request of these pages, and is their only guard. `true` or the id of the
      * administrator, which events have as `actor`, allows the request. Nothing else does.
      */
-    allow: required(
-      callback<(asked: { readonly req: Request }) => boolean | string | Promise<boolean | string>>(),
-    ),
+    allow: required(callback<(asked: WithRequest) => boolean | string | Promise<boolean | string>>()),
   }),
 }
 

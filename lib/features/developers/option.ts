@@ -1,4 +1,3 @@
-import type { Request } from 'express'
 import { refuse } from '../../options/check.ts'
 import { limit } from '../../options/limits.ts'
 import type { FeatureOptions, Options } from '../../options/options.ts'
@@ -13,7 +12,7 @@ import {
   withDefault,
 } from '../../options/schema.ts'
 import { assertKnownScopes } from '../../options/scopes.ts'
-import type { HostUser } from '../../options/users.ts'
+import type { HostUser, WithRequest } from '../../options/users.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 
 const features = {
@@ -25,10 +24,7 @@ const features = {
      */
     allow: required(
       callback<
-        (
-          user: HostUser,
-          asked: { readonly req: Request },
-        ) => boolean | 'approval' | Promise<boolean | 'approval'>
+        (user: HostUser, asked: WithRequest) => boolean | 'approval' | Promise<boolean | 'approval'>
       >(),
     ),
     /** The most clients of one user. */
