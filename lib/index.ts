@@ -47,7 +47,7 @@ export { defineGrant, type GrantDecision, type GrantDefinition, type GrantReques
 export type { Lifetimes } from './options/lifetimes.ts'
 export type { Limit, RedisClient } from './options/limits.ts'
 export type { HostLogin, NewLogin, SecondFactor, SecondFactorRequest, WithResponse } from './options/login.ts'
-export type { AuthRouterOptions } from './options/options.ts'
+export type { AuthRouterOptions, SessionMiddleware } from './options/options.ts'
 export type { Picture } from './options/pages.ts'
 export type { ResourceTokenRequest } from './options/resources.ts'
 export type { Logger } from './options/server.ts'
