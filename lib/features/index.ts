@@ -9,6 +9,16 @@ import { pushedRequests } from './pushed-requests/index.ts'
 import { registration } from './registration/index.ts'
 import { secondFactor } from './second-factor/index.ts'
 
+// Declarations of hosts need them, because each adds its names to the options.
+import './admin/option.ts'
+import './developers/option.ts'
+import './device/option.ts'
+import './passkeys/option.ts'
+import './personal-tokens/option.ts'
+import './pushed-requests/option.ts'
+import './registration/option.ts'
+import './second-factor/option.ts'
+
 // The types that hosts may import.
 export type {
   DeveloperAdministration,

@@ -3,7 +3,7 @@ import { type AuthorizationDetail, isDetailType } from '../protocol/requests/aut
 import { refuse } from './check.ts'
 import { languageTag } from './pages.ts'
 import { knownResource } from './resources.ts'
-import { type Checked, callback, flag, object, record, required, text } from './schema.ts'
+import { type Checked, callback, flag, type ObjectSchema, object, record, required, text } from './schema.ts'
 
 /** One line of an authorization detail on the consent page. */
 export interface DetailField {
@@ -15,7 +15,7 @@ export interface DetailField {
 
 const description = required(text('the heading on the consent page'))
 
-const detailType = object({
+const members = {
   /** The heading of each object on the consent page, and the line on Connected apps: "Make a payment". */
   description,
   /** The same text in other languages, by language tag: `{ de: { description } }`. */
@@ -57,7 +57,14 @@ const detailType = object({
   remember: flag(false),
   /** The resource whose tokens have these objects; other tokens lack them. @default all tokens */
   resource: text(),
-})
+}
+
+type DetailSchemasMembers = typeof members
+
+/** The members of a type of `authorization_details`. */
+export interface DetailSchemas extends DetailSchemasMembers {}
+
+const detailType: ObjectSchema<DetailSchemas> = object(members)
 
 /** A type of `authorization_details` (RFC 9396 §2.1), checked. */
 export type DetailType = Checked<typeof detailType>

@@ -8,6 +8,7 @@ import {
   isRecord,
   kept,
   list,
+  type ObjectSchema,
   object,
   required,
   withDefault,
@@ -48,25 +49,29 @@ export interface GrantDecision {
   readonly refreshToken?: boolean
 }
 
-const grant = object(
-  {
-    /** Its name: an absolute URI (RFC 6749 §4.5), such as `urn:example:grant-type:pin`. */
-    grantType: required(
-      custom<DefinedGrantType>(
-        'an absolute URI of your own, such as urn:example:grant-type:pin (RFC 6749 §4.5)',
-        (value) => (typeof value === 'string' && isDefinedGrantType(value) ? value : undefined),
-      ),
+const members = {
+  /** Its name: an absolute URI (RFC 6749 §4.5), such as `urn:example:grant-type:pin`. */
+  grantType: required(
+    custom<DefinedGrantType>(
+      'an absolute URI of your own, such as urn:example:grant-type:pin (RFC 6749 §4.5)',
+      (value) => (typeof value === 'string' && isDefinedGrantType(value) ? value : undefined),
     ),
-    /**
-     * Decides what the request is for. It returns undefined to refuse it with `invalid_grant`; throw an `OAuthError` to refuse it
-     * in other words.
-     */
-    exchange: required(
-      callback<(request: GrantRequest) => GrantDecision | undefined | Promise<GrantDecision | undefined>>(),
-    ),
-  },
-  'what defineGrant() returns',
-)
+  ),
+  /**
+   * Decides what the request is for. It returns undefined to refuse it with `invalid_grant`; throw an `OAuthError` to refuse it
+   * in other words.
+   */
+  exchange: required(
+    callback<(request: GrantRequest) => GrantDecision | undefined | Promise<GrantDecision | undefined>>(),
+  ),
+}
+
+type GrantSchemasMembers = typeof members
+
+/** The members of a grant. */
+export interface GrantSchemas extends GrantSchemasMembers {}
+
+const grant: ObjectSchema<GrantSchemas> = object(members, 'what defineGrant() returns')
 
 /** A grant of the host. */
 export interface GrantDefinition extends GivenMembers<(typeof grant)['members']> {}

@@ -1,8 +1,8 @@
-import { type CheckedMembers, object, seconds } from './schema.ts'
+import { type CheckedMembers, type ObjectSchema, object, seconds } from './schema.ts'
 
 const day = 86_400
 
-export const lifetimes = object({
+const members = {
   /** An authorization code. */
   code: seconds(60),
   /** A pushed request that no browser has opened (RFC 9126 §2.2): docs/clients.md#pushed-requests. */
@@ -37,7 +37,14 @@ export const lifetimes = object({
    * The time between publishing a signing key and signing with it: 1 day. It must exceed the time for which clients cache keys.
    */
   signingKeyLead: seconds(day),
-})
+}
+
+type LifetimeSchemasMembers = typeof members
+
+/** The members of `lifetimes`. */
+export interface LifetimeSchemas extends LifetimeSchemasMembers {}
+
+export const lifetimes: ObjectSchema<LifetimeSchemas> = object(members)
 
 /** Lifetimes in seconds. */
 export interface Lifetimes extends CheckedMembers<(typeof lifetimes)['members']> {}

@@ -3,6 +3,7 @@ import {
   custom,
   either,
   number,
+  type ObjectSchema,
   object,
   oneOf,
   required,
@@ -68,46 +69,57 @@ export type LimitStore = 'database' | 'memory' | RedisClient
 const isStore = (value: unknown): value is LimitStore =>
   value === 'database' || value === 'memory' || typeof Reflect.get(Object(value), 'eval') === 'function'
 
+const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Shape<Quotas> & object>(
+  failures: Failures,
+  quotas: Quotas,
+) => ({
+  /** Limits on failed attempts. */
+  failures: object(failures),
+  /** Limits on uses that cost the server something: each counts, also a successful one. */
+  quotas: object(quotas),
+  /**
+   * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
+   * end; those with `offline_access` are counted apart. Latchkey checks this now and then, so there can be a third more for a
+   * while.
+   */
+  authorizationsPerClient: withDefault(
+    100,
+    custom<number | false>('false or a whole number, at least 1', (value) =>
+      value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
+        ? (value as number | false)
+        : undefined,
+    ),
+  ),
+  /**
+   * Where failed logins and quotas are counted: in the database or in Redis for all processes together, or in the memory of
+   * each process. Failed client authentication is always counted in memory; 256-bit secrets do not justify a query.
+   */
+  store: withDefault(
+    'database',
+    custom<LimitStore>("'database', 'memory' or a client of redis or ioredis", (value) =>
+      isStore(value) ? value : undefined,
+    ),
+  ),
+})
+
+/** The members of `limits`. */
+export interface LimitSchemas<
+  Failures extends Shape<Failures> & object,
+  Quotas extends Shape<Quotas> & object,
+> extends ReturnType<typeof membersOf<Failures, Quotas>> {}
+
 /**
  * The option `limits`.
  *
  * @param failures limits that count failures, by name
  * @param quotas limits that count every use, by name
  */
-export const limitsOf = <Failures extends Shape<Failures>, Quotas extends Shape<Quotas>>(
+export const limitsOf = <Failures extends Shape<Failures> & object, Quotas extends Shape<Quotas> & object>(
   failures: Failures,
   quotas: Quotas,
 ) => {
-  const members = object(
-    {
-      /** Limits on failed attempts. */
-      failures: object(failures),
-      /** Limits on uses that cost the server something: each counts, also a successful one. */
-      quotas: object(quotas),
-      /**
-       * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
-       * end; those with `offline_access` are counted apart. Latchkey checks this now and then, so there can be a third more for a
-       * while.
-       */
-      authorizationsPerClient: withDefault(
-        100,
-        custom<number | false>('false or a whole number, at least 1', (value) =>
-          value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
-            ? (value as number | false)
-            : undefined,
-        ),
-      ),
-      /**
-       * Where failed logins and quotas are counted: in the database or in Redis for all processes together, or in the memory of
-       * each process. Failed client authentication is always counted in memory; 256-bit secrets do not justify a query.
-       */
-      store: withDefault(
-        'database',
-        custom<LimitStore>("'database', 'memory' or a client of redis or ioredis", (value) =>
-          isStore(value) ? value : undefined,
-        ),
-      ),
-    },
+  const members: ObjectSchema<LimitSchemas<Failures, Quotas>> = object(
+    membersOf(failures, quotas),
     'false or an object',
   )
   const none = (shape: object): object => Object.fromEntries(Object.keys(shape).map((name) => [name, false]))

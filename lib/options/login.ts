@@ -1,7 +1,17 @@
 import type { Response } from 'express'
 import { hostLink } from '../protocol/links.ts'
 import { type Picture, picture } from './pages.ts'
-import { type Checked, callback, list, object, oneOf, required, text, withDefault } from './schema.ts'
+import {
+  type Checked,
+  callback,
+  list,
+  type ObjectSchema,
+  object,
+  oneOf,
+  required,
+  text,
+  withDefault,
+} from './schema.ts'
 import type { HostUser, WithRequest } from './users.ts'
 
 type Answer<Value> = Value | Promise<Value>
@@ -81,7 +91,7 @@ const provider = object(
   'an object with name, url and icon',
 )
 
-export const login = object({
+const members = {
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
   /** What users type as their name on the built-in page: it decides the label, the error and the keyboard of phones. */
@@ -109,7 +119,14 @@ export const login = object({
   secondFactor: callback<(user: HostUser, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
   /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
   acr: text(),
-})
+}
+
+type LoginSchemasMembers = typeof members
+
+/** The members of `login`. */
+export interface LoginSchemas extends LoginSchemasMembers {}
+
+export const login: ObjectSchema<LoginSchemas> = object(members)
 
 /** Another way to sign in, which the host offers: a social network, or a company's own login. */
 export type LoginProvider = Checked<typeof provider>

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { type Checked, custom, feature, text } from './schema.ts'
+import { type Checked, custom, type FeatureSchema, feature, text } from './schema.ts'
 
 const pemBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g
 
@@ -23,7 +23,7 @@ export const remoteMutualTls = feature({
   header,
 })
 
-export const mutualTls = feature({
+const members = {
   /**
    * The header in which a proxy sends the certificate of the client, such as `Client-Cert` (RFC 9440) or `X-SSL-Client-Cert`. It
    * is read if `trust proxy` of the app trusts the sender. The proxy must remove it from requests of clients.
@@ -49,7 +49,14 @@ export const mutualTls = feature({
     'an https URL without a slash at the end',
     (value) => URL.canParse(value) && /^https:\/\/[^?#@]*[^/?#@]$/.test(value),
   ),
-})
+}
+
+type MutualTlsSchemasMembers = typeof members
+
+/** The members of `features.mutualTls`. */
+export interface MutualTlsSchemas extends MutualTlsSchemasMembers {}
+
+export const mutualTls: FeatureSchema<MutualTlsSchemas> = feature(members)
 
 /** Checked options of mutual TLS. */
 export type MutualTls = NonNullable<Checked<typeof mutualTls>>

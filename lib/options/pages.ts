@@ -8,6 +8,7 @@ import {
   either,
   flag,
   isRecord,
+  type ObjectSchema,
   object,
   oneOf,
   record,
@@ -81,7 +82,7 @@ const locale = object({
   texts: required(record(text('a string', () => true))),
 })
 
-export const pages = object({
+const members = {
   /** The name of your product. */
   name: withDefault('Latchkey', text()),
   /**
@@ -135,7 +136,14 @@ export const pages = object({
     either(oneOf(true, false), (value) => typeof value === 'boolean', locale),
     languageTag,
   ),
-})
+}
+
+type PageSchemasMembers = typeof members
+
+/** The members of `pages`. */
+export interface PageSchemas extends PageSchemasMembers {}
+
+export const pages: ObjectSchema<PageSchemas> = object(members)
 
 /** The product's name and look on the pages. */
 export type Pages = Checked<typeof pages>

@@ -2,7 +2,18 @@ import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { canonicalResource, isSameResource } from '../protocol/requests/resource.ts'
 import { standardScopes } from '../protocol/scope.ts'
 import { closestOf, refuse } from './check.ts'
-import { type Checked, callback, list, object, oneOf, record, required, text, withDefault } from './schema.ts'
+import {
+  type Checked,
+  callback,
+  list,
+  type ObjectSchema,
+  object,
+  oneOf,
+  record,
+  required,
+  text,
+  withDefault,
+} from './schema.ts'
 import { assertKnownScopes, type Scope } from './scopes.ts'
 import type { HostUser } from './users.ts'
 
@@ -18,7 +29,7 @@ export interface ResourceTokenRequest {
   organization?: string
 }
 
-const resource = object({
+const members = {
   /** The name on the consent page and in the metadata (RFC 9728 §2). @default the URL's host and path */
   name: text(),
   /** The scopes that the API knows. Each is in the option `scopes`. */
@@ -41,7 +52,14 @@ const resource = object({
         request: ResourceTokenRequest,
       ) => Record<string, unknown> | Promise<Record<string, unknown>>
     >(),
-})
+}
+
+type ResourceSchemasMembers = typeof members
+
+/** The members of a resource. */
+export interface ResourceSchemas extends ResourceSchemasMembers {}
+
+const resource: ObjectSchema<ResourceSchemas> = object(members)
 
 export const resources = record(resource)
 

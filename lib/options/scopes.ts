@@ -7,6 +7,7 @@ import {
   either,
   flag,
   list,
+  type ObjectSchema,
   object,
   oneOf,
   record,
@@ -28,7 +29,7 @@ const scopeWords = object(words)
 const names = (what: string): Schema<readonly string[], readonly string[] | undefined> =>
   list(text(), { what: `a list of ${what}` })
 
-const scope = object({
+const members = {
   ...words,
   /** The same texts in other languages, by language tag: `{ de: { description, details } }`. */
   locales: record(scopeWords, languageTag),
@@ -48,7 +49,14 @@ const scope = object({
   group: oneOf('identity', 'read', 'change', 'other'),
   /** `'high'` marks the scope as sensitive. An optional scope with a high risk is unticked until the user has allowed it once. */
   risk: withDefault('normal', oneOf('normal', 'high')),
-})
+}
+
+type ScopeSchemasMembers = typeof members
+
+/** The members of a scope. */
+export interface ScopeSchemas extends ScopeSchemasMembers {}
+
+const scope: ObjectSchema<ScopeSchemas> = object(members)
 
 /** What the consent page says about a scope, in one language. */
 export type ScopeWords = Checked<typeof scopeWords>

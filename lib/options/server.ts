@@ -1,7 +1,19 @@
 import type { Knex } from 'knex'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { refuse } from './check.ts'
-import { custom, flag, isRecord, list, object, type Schema, text, withDefault } from './schema.ts'
+import {
+  type CheckedMembers,
+  custom,
+  flag,
+  type GivenMembers,
+  isRecord,
+  list,
+  type ObjectSchema,
+  object,
+  type Schema,
+  text,
+  withDefault,
+} from './schema.ts'
 
 const checkedIssuer = (issuer: unknown, path: string): string | undefined => {
   if (typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined
@@ -72,13 +84,20 @@ export const origins = list(
   { what: 'a list of origins' },
 )
 
-export const outbound = object({
+const outboundMembers = {
   /**
    * Origins that may use http or a private address, for tests and internal networks. Requests to any other origin, such as for
    * clients' keys and logout notices, use https and public addresses.
    */
   allow: withDefault([], origins),
-})
+}
+
+type OutboundSchemasMembers = typeof outboundMembers
+
+/** The members of `outbound`. */
+export interface OutboundSchemas extends OutboundSchemasMembers {}
+
+export const outbound: ObjectSchema<OutboundSchemas> = object(outboundMembers)
 
 const knex = custom<Knex | Knex.Config>('a Knex instance or configuration', (value) =>
   typeof value === 'function' || isRecord(value) ? (value as Knex | Knex.Config) : undefined,
@@ -90,27 +109,34 @@ export const tablePrefix = withDefault(
   text('at most 20 characters of a–z, 0–9 and _', (value) => /^[a-z0-9_]{0,20}$/.test(value)),
 )
 
-const settings = object(
-  {
-    /**
-     * Your Knex instance, which you close yourself, or a Knex configuration, which Latchkey opens and closes. Required in
-     * production.
-     * @default SQLite in `./latchkey.sqlite`, in development
-     */
-    knex,
-    /** The prefix of every table name. */
-    tablePrefix,
-    /**
-     * Prepares statements on the database server. Set it to false behind a pooler that changes connections between
-     * transactions, such as PgBouncer in transaction mode: docs/production.md#poolers.
-     */
-    preparedStatements: flag(true),
-    /**
-     * Removes expired rows in small batches, about every ten minutes: docs/production.md#expired-rows. Set it to false if you
-     * run `latchkey prune` on a schedule.
-     */
-    prune: flag(true),
-  },
+const databaseMembers = {
+  /**
+   * Your Knex instance, which you close yourself, or a Knex configuration, which Latchkey opens and closes. Required in
+   * production.
+   * @default SQLite in `./latchkey.sqlite`, in development
+   */
+  knex,
+  /** The prefix of every table name. */
+  tablePrefix,
+  /**
+   * Prepares statements on the database server. Set it to false behind a pooler that changes connections between
+   * transactions, such as PgBouncer in transaction mode: docs/production.md#poolers.
+   */
+  preparedStatements: flag(true),
+  /**
+   * Removes expired rows in small batches, about every ten minutes: docs/production.md#expired-rows. Set it to false if you
+   * run `latchkey prune` on a schedule.
+   */
+  prune: flag(true),
+}
+
+type DatabaseSchemasMembers = typeof databaseMembers
+
+/** The members of `database`. */
+export interface DatabaseSchemas extends DatabaseSchemasMembers {}
+
+const settings: ObjectSchema<DatabaseSchemas> = object(
+  databaseMembers,
   'a Knex instance or configuration, or an object with knex',
 )
 
@@ -118,14 +144,16 @@ const isKnex = (value: unknown): boolean =>
   typeof value === 'function' ||
   (isRecord(value) && ['client', 'dialect', 'connection'].some((name) => name in value))
 
+/** The database and how it is used. */
+export interface DatabaseOptions extends GivenMembers<DatabaseSchemas> {}
+
 /** The database alone, or in an object with how it is used. */
-export const database: Schema<
-  Knex | Knex.Config | NonNullable<typeof settings.given>,
-  ReturnType<typeof settings.check>
-> = {
+export const database: Schema<Knex | Knex.Config | DatabaseOptions, CheckedMembers<DatabaseSchemas>> = {
   ...settings,
   check: (value, path) => {
     if (!isKnex(value)) return settings.check(value, path)
+    if (isRecord(value) && 'knex' in value)
+      refuse(`${path} has the settings of Knex beside knex; write them in ${path}.knex`)
     const misplaced = isRecord(value) && Object.keys(settings.members).find((name) => name in value)
     if (misplaced) refuse(`${path}.${misplaced} must stand beside knex: ${path}: { knex: {…}, ${misplaced} }`)
     return settings.check({ knex: value }, path)

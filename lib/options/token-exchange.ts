@@ -1,6 +1,6 @@
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { ActClaim } from '../protocol/tokens/token-context.ts'
-import { callback, feature, required } from './schema.ts'
+import { callback, type FeatureSchema, feature, required } from './schema.ts'
 
 /** A token exchange, as the host's function `allow` sees it. All tokens of the request are valid. */
 export interface TokenExchangeRequest {
@@ -39,7 +39,7 @@ export interface TokenExchangeDecision {
   readonly impersonation?: boolean
 }
 
-export const tokenExchange = feature({
+const members = {
   /**
    * Decides which client may act for which user at which resource. Anything but `true` and an object refuses the request.
    */
@@ -50,4 +50,11 @@ export const tokenExchange = feature({
       ) => TokenExchangeDecision | boolean | undefined | Promise<TokenExchangeDecision | boolean | undefined>
     >(),
   ),
-})
+}
+
+type TokenExchangeSchemasMembers = typeof members
+
+/** The members of `features.tokenExchange`. */
+export interface TokenExchangeSchemas extends TokenExchangeSchemasMembers {}
+
+export const tokenExchange: FeatureSchema<TokenExchangeSchemas> = feature(members)

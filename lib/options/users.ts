@@ -7,9 +7,11 @@ import {
   type GivenMembers,
   isRecord,
   kept,
+  type ObjectSchema,
   object,
   record,
   required,
+  type Schema,
   text,
 } from './schema.ts'
 
@@ -45,7 +47,7 @@ const claim = custom<ClaimMapping>('the name of a column or a function of the ro
   typeof value === 'string' || typeof value === 'function' ? (value as ClaimMapping) : undefined,
 )
 
-const mapping = object({
+const mappingMembers = {
   /** The table's name, as your own code writes it. */
   table: required(text('the name of the table')),
   /** The columns that hold the id, the login name and the password hash. */
@@ -73,7 +75,14 @@ const mapping = object({
    * logged. @default hashes stay as they are
    */
   rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
-})
+}
+
+type MappingSchemasMembers = typeof mappingMembers
+
+/** The members of `users` with a table. */
+export interface MappingSchemas extends MappingSchemasMembers {}
+
+const mapping: ObjectSchema<MappingSchemas> = object(mappingMembers)
 
 const functionsOf = <User extends HostUser>() =>
   object({
@@ -103,7 +112,7 @@ export interface UserFunctions<User extends HostUser = HostUser>
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 
-export const users = either(
+export const users: Schema<UserMapping | UserFunctions, UserMapping | UserFunctions | undefined> = either(
   kept(mapping),
   (value) => isRecord(value) && ('table' in value || 'columns' in value),
   kept(functionsOf()),

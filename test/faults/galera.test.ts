@@ -47,7 +47,7 @@ describeUnless(missingGalera(), 'a Galera cluster that is written to at both end
     const first = openDatabase()
     const other = first.then((options) => ({
       ...options,
-      database: { ...options.database, connection: cluster!.nodes[1]!.url },
+      database: { ...options.database, knex: { ...database!.config, connection: cluster!.nodes[1]!.url } },
     }))
     const starting = await Promise.allSettled([startServer(first), startServer(other)])
     for (const start of starting) if (start.status === 'fulfilled') kits.push(start.value)

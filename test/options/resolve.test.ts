@@ -230,6 +230,9 @@ test('settings inside a Knex configuration are refused with their place', () => 
   expect(() => resolve({ database: { client: 'pg', prune: false } })).toThrow(
     'database.prune must stand beside knex: database: { knex: {…}, prune }',
   )
+  expect(() => resolve({ database: { client: 'pg', knex: {} } as object })).toThrow(
+    'database has the settings of Knex beside knex; write them in database.knex',
+  )
 })
 
 test('functions of users stay on their object, so that they may use this', () => {
