@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildSync } from 'esbuild'
@@ -15,6 +15,13 @@ const programs = [
   'server/ceiling',
   'load/generator',
 ]
+
+/** The folders with templates of features. */
+const featureViews = (checkout: string): string[] => {
+  const features = 'lib/features'
+  const names = existsSync(join(checkout, features)) ? readdirSync(join(checkout, features)) : []
+  return names.map((name) => `${features}/${name}/views`).filter((path) => existsSync(join(checkout, path)))
+}
 
 /**
  * Bundles the programs of a checkout with the library, because hosts load a bundle, too (`scripts/bundle.ts`).
@@ -39,7 +46,9 @@ export const compile = (checkout: string): string => {
       ...bundled,
     })
   }
-  cpSync(join(checkout, 'views'), join(directory, 'views'), { recursive: true })
+  for (const folder of ['views', ...featureViews(checkout)]) {
+    cpSync(join(checkout, folder), join(directory, folder), { recursive: true })
+  }
   writeFileSync(join(directory, 'package.json'), '{ "type": "module" }\n')
   return directory
 }
