@@ -89,7 +89,8 @@ const respond = (
   grant: TokenGrant,
 ): Promise<TokenResponse | undefined> => {
   const { hash } = refresh.token
-  if (refresh.outcome === 'repeat') return repeat(server, openUnder(value, refresh.successor), grant)
+  if (refresh.outcome === 'repeat')
+    return repeat(server, openUnder(value, refresh.successor, 'successor'), grant)
   const presented = { value, hash, address }
   return refresh.outcome === 'rotate' ? rotate(server, presented, grant) : keep(server, presented, grant)
 }
@@ -121,7 +122,7 @@ const rotate = async (
   const tokens = await issueTokens(server, grant)
   const { refreshToken: next, response } = tokens
   const successor =
-    next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value) : null
+    next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value, 'successor') : null
   const obstacle = await writeIf(
     server.database,
     [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],

@@ -110,7 +110,7 @@ const tagLength = 16
  *
  * @param purpose what is encrypted: a value of one purpose cannot be opened for another
  */
-export const sealUnder = (secret: string, value: string, purpose = 'successor'): string => {
+export const sealUnder = (secret: string, value: string, purpose: string): string => {
   const iv = randomBytes(ivLength)
   const cipher = createCipheriv('aes-256-gcm', deriveKey(secret, purpose), iv)
   const sealed = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()])
@@ -122,9 +122,11 @@ export const sealUnder = (secret: string, value: string, purpose = 'successor'):
  *
  * @throws Error if the secret or the purpose is a different one, or the value was changed
  */
-export const openUnder = (secret: string, value: string, purpose = 'successor'): string => {
+export const openUnder = (secret: string, value: string, purpose: string): string => {
   const bytes = Buffer.from(value, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', deriveKey(secret, purpose), bytes.subarray(0, ivLength))
+  const [key, iv] = [deriveKey(secret, purpose), bytes.subarray(0, ivLength)]
+  // Node would otherwise accept a tag of four bytes.
+  const decipher = createDecipheriv('aes-256-gcm', key, iv, { authTagLength: tagLength })
   decipher.setAuthTag(bytes.subarray(ivLength, ivLength + tagLength))
   return decipher.update(bytes.subarray(ivLength + tagLength), undefined, 'utf8') + decipher.final('utf8')
 }

@@ -49,7 +49,7 @@ export const leaveNotice = (context: PageContext, about: string, { username, ...
   const key = keyOf(context, about)
   if (key === undefined) return
   const isKept = username !== undefined && Buffer.byteLength(username) <= maxUsername
-  const value = sealUnder(key, JSON.stringify({ ...notice, ...(isKept && { username }) }))
+  const value = sealUnder(key, JSON.stringify({ ...notice, ...(isKept && { username }) }), 'notice')
   setCookie(context.server, context.res, { purpose: 'notice', value, maxAge: lifetime })
 }
 
@@ -60,7 +60,7 @@ export const readNotice = (context: PageContext, about: string): Notice | undefi
   if (!value || key === undefined) return undefined
   try {
     // Only this function's counterpart can have sealed it.
-    return JSON.parse(openUnder(key, value)) as Notice
+    return JSON.parse(openUnder(key, value, 'notice')) as Notice
   } catch {
     return undefined
   }

@@ -166,16 +166,20 @@ describe('tokens', () => {
   test('a sealed successor opens only under its predecessor, and not after a change (RFC 6819 §4.5.2)', () => {
     fc.assert(
       fc.property(secret, secret, secret, fc.nat(70), (token, other, successor, at) => {
-        const sealed = sealUnder(token, successor)
-        expect(openUnder(token, sealed)).toBe(successor)
+        const sealed = sealUnder(token, successor, 'a test')
+        expect(openUnder(token, sealed, 'a test')).toBe(successor)
         expect(sealed).not.toContain(successor.slice(0, 12))
-        if (other !== token) expect(() => openUnder(other, sealed)).toThrow()
-        expect(() => openUnder(hashSecret(token), sealed)).toThrow()
+        if (other !== token) expect(() => openUnder(other, sealed, 'a test')).toThrow()
+        expect(() => openUnder(hashSecret(token), sealed, 'a test')).toThrow()
         const bytes = Buffer.from(sealed, 'base64url')
         const place = at % bytes.length
         bytes[place] = (bytes[place] ?? 0) ^ 1
-        expect(() => openUnder(token, bytes.toString('base64url'))).toThrow()
-        expect(() => openUnder(token, sealed.slice(0, -4))).toThrow()
+        expect(() => openUnder(token, bytes.toString('base64url'), 'a test')).toThrow()
+        expect(() => openUnder(token, sealed.slice(0, -4), 'a test')).toThrow()
+        expect(() => openUnder(token, sealed, 'another')).toThrow()
+        // The nonce and four bytes of the tag.
+        const short = Buffer.from(sealUnder(token, '', 'a test'), 'base64url').subarray(0, 16)
+        expect(() => openUnder(token, short.toString('base64url'), 'a test')).toThrow()
       }),
       { numRuns: runs(20) },
     )

@@ -56,7 +56,7 @@ const openDevice = async (
   active: ActiveLogin | undefined,
 ): Promise<void> => {
   const { hash, address, createdAt, expiresAt } = device
-  const sealedUserCode = sealUnder(bindBrowser(context).secret, userCode)
+  const sealedUserCode = sealUnder(bindBrowser(context).secret, userCode, 'user code')
   const request = {
     ...device.request,
     needsConfirmation: true,
@@ -93,7 +93,7 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
     ...pendingForm(context, pending, { [shownLogin]: active.login.sid }),
     client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
-    userCode: formatUserCode(openUnder(browser.secret, device.sealedUserCode)),
+    userCode: formatUserCode(openUnder(browser.secret, device.sealedUserCode, 'user code')),
     requestedAgo: server.now() - device.createdAt,
     address: device.address,
     sameNetwork: networkOf(device.address) === networkOf(info.address),
