@@ -24,5 +24,5 @@ module.exports = {
   testSequencer: '<rootDir>/test/support/slow-first.cjs',
   // Browsers, databases and other processes run beside the workers; a third one on two processors makes all of them slower.
   maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),
-  workerIdleMemoryLimit: '512MB',
+  workerIdleMemoryLimit: '1500MB',
 }
