@@ -119,6 +119,7 @@ for (const [service, client] of kinds) {
           body: { error: 'temporarily_unavailable', error_description },
         })
         await hungUp
+        jest.restoreAllMocks()
         expect((await clientCredentials()).status).toBe(200)
       })
 
@@ -141,6 +142,7 @@ for (const [service, client] of kinds) {
         })
         await expect(work).rejects.toEqual(unavailable)
         expect(statements).not.toContain('ROLLBACK')
+        jest.restoreAllMocks()
         expect(await createReplay(db, replay())).toBe(true)
         expect(await createReplay(db, kept)).toBe(false)
         // Nothing is committed; the server may keep its locks until it notices that the client is gone.
@@ -156,6 +158,7 @@ for (const [service, client] of kinds) {
       const answers = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
       expect(answers.map(({ status }) => status)).toEqual([503, 503, 503])
       proxy.heal()
+      jest.restoreAllMocks()
       // A connection that was being opened during the silence fails later, together with one request.
       for (let status = 503; status !== 200; ) status = (await clientCredentials()).status
       const after = await Promise.all([clientCredentials(), clientCredentials(), clientCredentials()])
@@ -168,6 +171,7 @@ for (const [service, client] of kinds) {
       const held: unknown = await knex.client.acquireConnection()
       hurry()
       await expect(createReplay(db, replay())).rejects.toEqual(unavailable)
+      jest.restoreAllMocks()
       await knex.client.releaseConnection(held)
       expect(await createReplay(db, replay())).toBe(true)
       // At the end of the turn of the event loop.
