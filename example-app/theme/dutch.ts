@@ -4,6 +4,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'title.error': 'Fout: {title}',
 
   'login.title': 'Inloggen',
+  'login.heading': 'Inloggen bij {product}',
   'login.continue': 'om door te gaan naar {client} ({host})',
   'login.continue.no-host': 'om door te gaan naar {client}',
   'login.username': 'E-mailadres of gebruikersnaam',
@@ -99,6 +100,7 @@ export const dutch: Readonly<Record<string, string>> = {
 
   'consent.title': '{client} wil toegang',
   'consent.can': '{client} kan dan:',
+  'consent.can.count': '{client} kan dan ({count}):',
   'consent.identity': 'Zien wie je bent',
   'consent.datum': '{claim}: {value}',
   'consent.known': 'Wat {client} al kan ({count})',

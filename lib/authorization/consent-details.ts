@@ -19,6 +19,7 @@ export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
 interface Described {
   readonly description: string
   readonly details?: string
+  readonly riskReason?: string
 }
 
 /** The words of the host, in the language of the page or else in the default language. */
@@ -27,15 +28,16 @@ export const hostWords = (
   {
     description,
     details,
+    riskReason,
     locales = {},
   }: Described & { readonly locales?: Readonly<Record<string, Described>> },
   language: string,
 ): Described & { language?: string } => {
   const tag = lookUpLanguage([language], Object.keys(locales))
   const words = tag === undefined ? undefined : locales[tag]
-  if (words) return { description: words.description, details: words.details }
+  if (words) return { description: words.description, details: words.details, riskReason: words.riskReason }
   const standard = languages.default
-  return { description, details, ...(language !== standard && { language: standard }) }
+  return { description, details, riskReason, ...(language !== standard && { language: standard }) }
 }
 
 /** A type in the words of the host; its name if the host no longer has it. */

@@ -31,7 +31,7 @@ export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'sco
 }
 
 /** The words of the pages for an entry of a consent. */
-type Words = Pick<ConsentScope, 'description' | 'details' | 'language' | 'group' | 'resources'>
+type Words = Pick<ConsentScope, 'description' | 'details' | 'riskReason' | 'language' | 'group' | 'resources'>
 
 /** A scope, resource or single claim in the words of the pages. */
 export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
@@ -127,6 +127,7 @@ export const shownConsent = (
     optional: scope.optional,
     resources: scope.resources,
     risk: scope.isHighRisk === true ? 'high' : undefined,
+    riskReason: scope.riskReason,
     meaning: meaningOf(server, client, scope.name),
   })),
 })

@@ -153,8 +153,9 @@ export const authorizationContext = async (
 export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
   const scope = termsOf(server, client, name)
   if (scope === undefined) return selfOf(client)
-  const { description, details, claims = [], optional = false, risk = 'normal' } = scope
-  const said = JSON.stringify([description, details, [...claims].sort(), optional, groupOf(scope), risk])
+  const { description, details, claims = [], optional = false, risk = 'normal', riskReason } = scope
+  const terms = [description, details, [...claims].sort(), optional, groupOf(scope), risk, riskReason]
+  const said = JSON.stringify(terms)
   return shortHash(`${said}${selfOf(client)}`)
 }
 

@@ -1,6 +1,7 @@
-import { type Check, error, type Found, type Subject, warning } from '../check.ts'
+import { type Check, error, type Found, note, type Subject, warning } from '../check.ts'
 import { sqliteProblem } from '../database/sqlite-version.ts'
 import type { Options } from '../options/options.ts'
+import { nameless } from '../options/pages.ts'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 
 /** The parts of the version of Node, such as 20 and 19. */
@@ -39,6 +40,16 @@ export const configurationChecks: readonly Check<Subject>[] = [
       error(
         `the issuer is ${issuer}, which only this machine can open`,
         "set issuer: 'https://app.example.com/oauth', the public URL of the mount",
+      ),
+  },
+  {
+    id: 'name',
+    title: 'the pages show the name of the product',
+    run: ({ options: { pages, production } }) =>
+      pages.name === nameless &&
+      (production ? warning : note)(
+        `the pages call the product ${nameless}`,
+        "set pages: { name: 'Acme' }, the name that your users know",
       ),
   },
   { id: 'node', title: 'this version of Node is supported', run: nodeFindings },

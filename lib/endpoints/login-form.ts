@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
 import { redirectToPage } from '../http/send.ts'
+import { identifierOf } from '../options/login.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -108,7 +109,8 @@ export const showLogin = (context: PageContext, page: LoginPage, username = ''):
     username: name,
     confirm: account !== undefined,
     ...loginWays(server, page.returnPath, name),
-    identifier: server.options.login.identifier,
+    identifier: identifierOf(server.options),
+    providersFirst: server.options.login.providersFirst,
   }
   context.send('login', model, {
     status: error === undefined ? 200 : statuses[error],

@@ -4,7 +4,8 @@ import { Secret, TOTP } from 'otpauth'
 
 /** Seconds. */
 const period = 30
-const digits = 6
+/** How many digits a code has. */
+export const totpDigits = 6
 
 /** A new TOTP secret of 160 bits, in base32. */
 export const createTotpSecret = (): string => new Secret({ size: 20 }).base32
@@ -33,7 +34,14 @@ export const verifyTotp = (secret: string, code: string, options: TotpOptions = 
   // The library throws for digits of other scripts.
   if (!/^[0-9]{6}$/.test(token)) return undefined
   const key = Secret.fromBase32(secret)
-  const delta = TOTP.validate({ token, secret: key, digits, period, timestamp: now * 1000, window: 1 })
+  const delta = TOTP.validate({
+    token,
+    secret: key,
+    digits: totpDigits,
+    period,
+    timestamp: now * 1000,
+    window: 1,
+  })
   if (delta === null) return undefined
   const step = Math.floor(now / period) + delta
   return step > after ? step : undefined
@@ -46,4 +54,4 @@ export const verifyTotp = (secret: string, code: string, options: TotpOptions = 
  * @param label the user, as the app shows them
  */
 export const totpUri = (secret: string, issuer: string, label: string): string =>
-  new TOTP({ issuer, label, secret: Secret.fromBase32(secret), digits, period }).toString()
+  new TOTP({ issuer, label, secret: Secret.fromBase32(secret), digits: totpDigits, period }).toString()

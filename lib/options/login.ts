@@ -4,15 +4,21 @@ import { type Picture, picture } from './pages.ts'
 import {
   type Checked,
   callback,
+  flag,
   list,
   type ObjectSchema,
   object,
   oneOf,
   required,
   text,
-  withDefault,
 } from './schema.ts'
-import type { HostUser, WithRequest } from './users.ts'
+import {
+  type HostUser,
+  isUserMapping,
+  type UserFunctions,
+  type UserMapping,
+  type WithRequest,
+} from './users.ts'
 
 type Answer<Value> = Value | Promise<Value>
 type Falsy = undefined | null | false | '' | 0
@@ -94,10 +100,15 @@ const provider = object(
 const members = {
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
-  /** What users type as their name on the built-in page: it decides the label, the error and the keyboard of phones. */
-  identifier: withDefault('either', oneOf('email', 'username', 'either')),
-  /** Other ways to sign in, as buttons above the form of the built-in page. They require `current`. @default none */
+  /**
+   * What users type as their name on the built-in page: it decides the label, the error and the keyboard of phones.
+   * @default `'email'` if `users.columns.username` is called so, else `'either'`
+   */
+  identifier: oneOf('email', 'username', 'either'),
+  /** Other ways to sign in, as buttons below the form of the built-in page. They require `current`. @default none */
   providers: list(provider, { what: 'a list of { name, url, icon }' }),
+  /** Whether the other ways to sign in stand above the form. */
+  providersFirst: flag(false),
   /** Returns the user who is logged in to your app, or a falsy value. Required with `url`: docs/users.md#your-own-login-page. @default none */
   current: callback<(asked: WithRequest) => Answer<HostLogin | Falsy>>(),
   /**
@@ -134,3 +145,15 @@ export type LoginProvider = Checked<typeof provider>
 /** The pictures on the buttons of `login.providers`. */
 export const providerIcons = ({ providers = [] }: Checked<typeof login>): Picture[] =>
   providers.flatMap(({ icon }) => icon ?? [])
+
+/** What users type as their name, by the option or by the name of the host's column. */
+export const identifierOf = ({
+  login: { identifier },
+  users,
+}: {
+  readonly login: Pick<Checked<typeof login>, 'identifier'>
+  readonly users?: UserMapping | UserFunctions | undefined
+}): 'email' | 'username' | 'either' => {
+  const isEmail = users !== undefined && isUserMapping(users) && /e-?mail/i.test(users.columns.username)
+  return identifier ?? (isEmail ? 'email' : 'either')
+}

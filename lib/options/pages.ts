@@ -82,9 +82,12 @@ const locale = object({
   texts: required(record(text('a string', () => true))),
 })
 
+/** What the pages call a product without a name. */
+export const nameless = 'Latchkey'
+
 const members = {
   /** The name of your product. */
-  name: withDefault('Latchkey', text()),
+  name: withDefault(nameless, text()),
   /**
    * The logo: a path on your own origin, or a file that Latchkey serves: `new URL('./logo.svg', import.meta.url)`. `{ light, dark }`
    * has one for light and one for dark pages. It is shown 32 px high and at most 160 px wide. @default the initial of the name

@@ -22,6 +22,8 @@ const words = {
   description: required(text('the sentence that the consent page shows')),
   /** More information, collapsed by default. @default none */
   details: text(),
+  /** Why a scope of high risk is sensitive, such as “It can spend your money”. @default none */
+  riskReason: text(),
 }
 
 const scopeWords = object(words)
@@ -130,21 +132,30 @@ export const assertKnownScopes = (
   if (unknown !== undefined) refuse(`${where}: ${unknown}`)
 }
 
+/** Texts that a scope has in all of its languages or in none: every user reads the same. */
+const optionalTexts = ['details', 'riskReason'] as const
+
 /**
- * Refuses a scope that implies an unknown scope, or itself through others, and details in some languages only: every user
- * reads the same.
+ * Refuses a scope that implies an unknown scope, or itself through others, words in some languages only, and a reason for a
+ * risk that is not high.
  *
  * @throws OptionsError
  */
 export const assertScopes = (scopes: Readonly<Record<string, Scope>>): void => {
   const implied = impliedScopes({ scopes })
-  for (const [name, { implies = [], details, locales }] of Object.entries(scopes)) {
+  for (const [name, scope] of Object.entries(scopes)) {
+    const { implies = [], locales } = scope
     const where = `scopes['${name}']`
     assertKnownScopes(`${where}.implies`, implies, { scopes })
     if (withImpliedScopes(implies, implied).includes(name)) refuse(`${where}.implies leads back to ${name}`)
+    if (scope.riskReason !== undefined && scope.risk !== 'high')
+      refuse(`${where}.riskReason requires ${where}.risk to be 'high'`)
     for (const [tag, translated] of Object.entries(locales)) {
-      if ((translated.details === undefined) !== (details === undefined))
-        refuse(`${where}.locales['${tag}'].details must be set if and only if ${where}.details is set`)
+      const half = optionalTexts.find(
+        (text) => (translated[text] === undefined) !== (scope[text] === undefined),
+      )
+      if (half !== undefined)
+        refuse(`${where}.locales['${tag}'].${half} must be set if and only if ${where}.${half} is set`)
     }
   }
 }

@@ -29,7 +29,9 @@ export interface ConsentScope {
   description: string
   /** More information, collapsed. */
   details?: string
-  /** Language of both texts (BCP 47), if it differs from the page. */
+  /** Why it is sensitive. */
+  riskReason?: string
+  /** Language of these texts (BCP 47), if it differs from the page. */
   language?: string
   group: 'identity' | 'read' | 'change' | 'other' | 'offline'
   /** The names of the resources at which the scope is asked for (RFC 8707); absent for a request without resources. */
@@ -115,6 +117,8 @@ export interface PageModels {
     identifier?: 'email' | 'username' | 'either'
     /** Pages of the host, which lead back here. */
     links?: { readonly forgotPassword?: string; readonly signUp?: string }
+    /** Whether the other ways to sign in stand above the form. @default false */
+    providersFirst?: boolean
     /** Other ways to sign in, which lead back here. */
     providers?: readonly { readonly name: string; readonly url: string; readonly icon?: string }[]
     /** Ways to sign in beside the password. The partial of the same name shows one. */

@@ -65,6 +65,7 @@ export const scopes: readonly ConsentScope[] = [
   }),
   scope('payments:send', 'Pay for your orders', 'change', {
     isHighRisk: true,
+    riskReason: 'It can spend your money',
     optional: true,
     checked: false,
     details: 'With the card that you have stored, up to the limit that you have set.',

@@ -129,7 +129,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
     example.visit(
       async (page) => {
         await example.toLogin(page)
-        await waitForHeading(page, 'Inloggen')
+        await waitForHeading(page, 'Inloggen bij Notes')
         expect(await page.locator('html').getAttribute('lang')).toBe('nl')
         expect(await page.locator('.saying').textContent()).toBe('Schrijf het op.Laat het los.')
         await enter(page, mira)

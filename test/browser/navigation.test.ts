@@ -194,9 +194,9 @@ describeWith('chromium', 'the buttons of browser and page in Chromium', () => {
       const wrong = { ...ada, password: 'not ada’s password' }
       for (let time = 1; time <= 2; time += 1) {
         await signIn(page, wrong)
-        await page.getByText('Wrong email, username or password').waitFor()
+        await page.getByText('Wrong email or password').waitFor()
         expect(await statusOf(page.reload())).toBe(400)
-        await page.getByText('Wrong email, username or password').waitFor()
+        await page.getByText('Wrong email or password').waitFor()
         expect(await page.inputValue('#username')).toBe(ada.email)
       }
       expect(posts).toHaveLength(2)
@@ -219,7 +219,7 @@ describeWith('chromium', 'the buttons of browser and page in Chromium', () => {
         if (request.method() === 'POST') posts.push(request.url())
       })
       await signIn(page, { ...ada, password: 'not ada’s password' })
-      await page.getByText('Wrong email, username or password').waitFor()
+      await page.getByText('Wrong email or password').waitFor()
       await page.goBack()
       expect(page.url()).not.toBe('about:blank')
       await page.locator('#password').waitFor()

@@ -45,7 +45,7 @@ const passwordForms = `[...document.forms].filter((form) => form.querySelector('
       field.checkVisibility() ? '' : 'unseen', field.readOnly ? 'fixed' : ''].join(' ').trim())])`
 
 /** The buttons of the consent page cover what is below the window until the user scrolls. */
-const unstick = `document.querySelector('.consent .buttons')?.setAttribute('style', 'position: static')`
+const unstick = `document.querySelector('.floating .buttons')?.setAttribute('style', 'position: static')`
 
 const facts = `({
   direction: getComputedStyle(document.querySelector('h1')).direction,
@@ -97,13 +97,13 @@ const isClientForm = (name: string): boolean =>
   /^(developer-(new|edit|client-created)|personal-token|operator)/.test(name)
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
-/** With passkeys, the field that has the focus offers them, and there is one button more. */
+/** With passkeys, the field that has the focus offers them. */
 const passkeyForm = (isConfirmed: boolean): string[] => {
   const form = isConfirmed ? confirmForm : signInForm('Email or username')
   const [known, offered] = isConfirmed
     ? ['current-password', 'current-password webauthn']
     : ['username username username', 'username username username webauthn']
-  return [...form.map((field) => field.replace(known, offered)), 'button  use-passkey']
+  return form.map((field) => field.replace(known, offered))
 }
 
 const formsIn = (name: string): string[][] => {
@@ -150,7 +150,7 @@ const planted = `button[value="deny"] { position: relative; left: 90px }
   button[value="allow"] { position: relative; left: 40px }
   h1 { height: 1em; overflow: hidden }
   .small-print a { display: inline-block; min-height: 0; height: 20px; line-height: 20px; padding: 0 }
-  .consent > h2 { width: 230px; overflow: hidden; white-space: nowrap }`
+  .consent > h2 { width: 255px; overflow: hidden; white-space: nowrap }`
 
 describeWith('chromium', 'every state of every page', () => {
   let browser: Browser

@@ -6,7 +6,7 @@ afterAll(() => cli.close())
 const nowhere = 'http://127.0.0.1:1/oauth'
 
 test('a mistake is printed with its fix, as text or JSON, and an error has exit code 1', async () => {
-  const folder = cli.folder()
+  const folder = cli.folder({ 'latchkey.config.mjs': "export default { pages: { name: 'Acme' } }" })
   await cli.succeed(folder, ['migrate'])
   await cli.succeed(folder, ['client', 'create', '--id', 'shop', '--redirect-uri', 'https://a.ngrok.app/cb'])
   const warned = await cli.succeed(folder, ['doctor'])

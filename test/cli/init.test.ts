@@ -40,6 +40,19 @@ test('the columns of the user table are found, whatever their usual names', asyn
   expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toBe('.latchkey-secret\n')
 })
 
+test.each([
+  ['@acme/order-desk', 'Order desk'],
+  ['notes', 'Notes'],
+  [undefined, 'My app'],
+])('users see the name of the app %s as %s', async (name, expected) => {
+  const folder = await folderWith('users', ['id', 'email', 'password'], {
+    'package.json': JSON.stringify({ name }),
+  })
+  await init(folder)
+  const config = readFileSync(join(folder, 'latchkey.config.mjs'), 'utf8')
+  expect(config).toContain(`pages: { name: ${JSON.stringify(expected)} }`)
+})
+
 test('files that exist stay as they are; a second run adds nothing', async () => {
   const files = { 'latchkey.config.mjs': '// mine\n', '.gitignore': 'node_modules' }
   const folder = await folderWith('users', ['id', 'email', 'password'], files)

@@ -63,7 +63,7 @@ describe('latchkey preview', () => {
     }
     const { text } = await request(server).get('/en/consent-your-scopes').expect(200)
     const login = (await request(server).get('/en/login').expect(200)).text
-    expect(login).toMatch(/href="\/larch".*Continue with <bdi>Larch<\/bdi>.*>Email<\/label>/s)
+    expect(login).toMatch(/>Email<\/label>.*href="\/larch".*Continue with <bdi>Larch<\/bdi>/s)
     expect(login).not.toContain('Forgot your password?')
     expect(text).toMatch(/See who you are.*Alice Liddell.*See your notes.*name="scope:notes:delete"/s)
   })

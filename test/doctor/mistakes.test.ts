@@ -32,6 +32,7 @@ interface Plan {
   readonly guards?: readonly string[]
   readonly hsts?: boolean
   readonly sqlite?: string
+  readonly pages?: AuthRouterOptions['pages']
   readonly admin?: NonNullable<AuthRouterOptions['features']>['admin']
   readonly secrets?: [string]
   readonly breakDatabase?: (host: Host) => Promise<unknown>
@@ -75,6 +76,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   const host = await startHost({
     options: {
       issuer,
+      pages: plan.pages ?? { name: 'Acme' },
       session: plan.ignoresSession ? undefined : 'host',
       features: { admin: plan.admin ?? false },
     },
@@ -193,6 +195,7 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
     /option scopes/,
     { breakDatabase: (host) => registered(host, { scope: 'openid orders:read' }) },
   ],
+  ['name', 'warning', /pages: \{ name: 'Acme' \}/, { pages: {} }],
   ['driver', 'error', /npm install better-sqlite3@13/, { sqlite: '12.9.0' }],
 ]
 
@@ -242,6 +245,7 @@ test('a server logs once at its start what needs no request, but not in tests', 
   process.env.NODE_ENV = env.NODE_ENV
   expect(lines.join()).not.toContain('mfa_secret')
   expect(said).toEqual([
+    expect.stringMatching(/^latchkey: the pages call the product Latchkey; set pages: /),
     expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])

@@ -457,7 +457,7 @@ describe('removing', () => {
     const page = await confirmOf(agent, 'Web client')
     await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     const login = await agent.submit(page, 'name="client_id"')
-    expect(textOf(login)).toContain('Sign in Email or username')
+    expect(textOf(login)).toContain('Sign in to Latchkey Email Password')
     expect((await refresh(host, tokens.refresh_token)).status).toBe(200)
   })
 

@@ -91,7 +91,7 @@ const linesOf = (page: Answer) =>
   )
 /** The scopes that a consent page marks as new. */
 const newOnes = (page: Answer): string[] =>
-  [...page.html.matchAll(/<span class="scope-text"><bdi>(.*?)<\/bdi>\s*<span class="tag">New/g)].map(
+  [...page.html.matchAll(/<span class="scope-text"><bdi>(.*?)<\/bdi>\s*<span class="tag plain">New/g)].map(
     ([, text = '']) => text,
   )
 

@@ -137,7 +137,7 @@ test('a wrong password for another account in an old tab is not answered with th
     const refused = await browser.signIn(old, bob.email, 'mistyped')
     const reloaded = await browser.open(refused.url.href)
     for (const { html } of [refused, reloaded]) {
-      expect(html).toContain('Wrong email, username or password')
+      expect(html).toContain('Wrong email or password')
       expect(html).toContain(`id="username" value="${bob.email}"`)
     }
     pages.push(await follow(reloaded, `Continue as ${ada.email}`))

@@ -91,7 +91,7 @@ describe('the page', () => {
     expect(failed.html).toContain('&lt;b&gt;')
     expect(failed.html).not.toContain('not the password of anyone')
     expect(failed.html).toMatch(/<title>Error: /)
-    expect(failed.html).toContain('Wrong email, username or password')
+    expect(failed.html).toContain('Wrong email or password')
   })
 
   test('accepts a password of 1,024 characters as it was typed, with its spaces', async () => {

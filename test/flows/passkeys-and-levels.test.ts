@@ -40,7 +40,7 @@ const start = async (
 const url = (more: Record<string, string> = {}): string =>
   authorizeUrl({ client_id: 'web', scope: 'openid notes:read', ...more })
 const usePasskey = (browser: RawBrowser, login: Answer): Promise<Answer> =>
-  browser.submit(login, 'id="passkey"', { passkey: authenticator.get(askedBy(login)) })
+  browser.submit(login, 'id="login"', { passkey: authenticator.get(askedBy(login)) })
 const tokensOf = (host: Host, answer: Answer) => answerOf(redeem(host, codeOf(answer)))
 
 describe('with a second factor', () => {
@@ -141,7 +141,7 @@ describe('without the option', () => {
       username: 'ada@example.com',
       passkey: authenticator.get({ challenge: 'x' }),
     })
-    expect(refused.html).toContain('Wrong email, username or password')
+    expect(refused.html).toContain('Wrong email or password')
   })
 
   test('or without the package, the error at the start contains the command that installs it', async () => {

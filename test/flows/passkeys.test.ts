@@ -65,7 +65,7 @@ const added = async (authenticator = createAuthenticator(), as = ada): Promise<A
   return authenticator
 }
 const signInWith = (browser: RawBrowser, login: Answer, passkey: string): Promise<Answer> =>
-  browser.submit(login, 'id="passkey"', { passkey })
+  browser.submit(login, 'id="login"', { passkey })
 
 describe('a passkey', () => {
   test('is added, signs in, is listed, renamed and removed, and then no longer signs in', async () => {

@@ -333,6 +333,18 @@ test.each<Refused>([
   [{ scopes: { x: { description: 'x', optional: 'yes' } } }, "scopes['x'].optional must be true or false"],
   [{ scopes: { x: { description: 'x', group: 'admin' } } }, "scopes['x'].group must be"],
   [{ scopes: { x: { description: 'x', risk: 'low' } } }, "scopes['x'].risk must be 'normal' or 'high'"],
+  [
+    { scopes: { x: { description: 'x', riskReason: 'It spends money' } } },
+    "scopes['x'].riskReason requires scopes['x'].risk to be 'high'",
+  ],
+  [
+    {
+      scopes: {
+        x: { description: 'x', risk: 'high', riskReason: 'x', locales: { de: { description: 'x' } } },
+      },
+    },
+    "scopes['x'].locales['de'].riskReason must be set if and only if scopes['x'].riskReason is set",
+  ],
   [{ scopes: { x: { description: 'x', implies: 'y' } } }, "scopes['x'].implies must be a list of scopes"],
   [
     { scopes: { x: { description: 'x', implies: ['opneid'] } } },

@@ -229,7 +229,7 @@ describe('the languages of a host', () => {
     const locales = { nl: { texts }, 'de-AT': { texts }, fi: { texts: en.texts } }
     createLanguages({ pages: look({ locales }), scopes: {}, logger })
     expect(said).toEqual([
-      `latchkey: pages.locales['nl'] lacks ${Object.keys(en.texts).length - 1} texts, such as title.page, title.error, login.continue; the pages show them in another language`,
+      `latchkey: pages.locales['nl'] lacks ${Object.keys(en.texts).length - 1} texts, such as title.page, title.error, login.heading; the pages show them in another language`,
     ])
   })
 

@@ -193,6 +193,20 @@ describe('login page', () => {
     expect(html.match(/ autofocus/g)).toHaveLength(1)
   })
 
+  it('has the error inside the form, and the other ways to sign in below it or above it', () => {
+    const providers = [{ name: 'Google', url: '/auth/google' }]
+    const placesIn = (more: object): number[] => {
+      const html = views.render('login', { ...login, providers, error: 'credentials', ...more })
+      return ['<form', 'id="error"', 'id="username"', '</form>', '/auth/google'].map((part) =>
+        html.indexOf(part),
+      )
+    }
+    const below = placesIn({})
+    expect(below).toEqual([...below].sort((one, other) => one - other))
+    const above = placesIn({ providersFirst: true })
+    expect(above.at(-1)).toBeLessThan(above[0] ?? 0)
+  })
+
   it('asks only for the password of a fixed account, and still names it for password managers', () => {
     const html = views.render('login', { ...login, username: 'alice', confirm: true })
     expect(html).toMatch(/name="username" id="username" value="alice" [^>]*"username" readonly hidden>/)
@@ -242,6 +256,28 @@ describe('consent page', () => {
       '<input type="checkbox" name="scope:b" id="scope-2" value="on">',
     ])
     expect(views.render('consent', { ...consent, scopes })).toContain('for="scope-1"')
+  })
+
+  it('says how many permissions are asked for, and first of all where the answer goes', () => {
+    const html = views.render('consent', { ...consent, scopes: [scope, { ...scope, name: 'b' }] })
+    expect(html).toMatch(/will be able to \(<bdi>2<\/bdi>\):/)
+    const [destination, list] = ['class="lead destination"', 'class="rows"'].map((part) => html.indexOf(part))
+    expect(destination).toBeGreaterThan(0)
+    expect(destination).toBeLessThan(list ?? 0)
+  })
+
+  it.each([
+    ['an unverified client', { client: { ...consent.client, unverified: true } }],
+    ['a sensitive permission', { scopes: [{ ...scope, isHighRisk: true, riskReason: 'It spends money' }] }],
+    [
+      'an authorization detail',
+      { details: [{ detail: { type: 'payment' }, description: 'Pay', fields: [] }] },
+    ],
+  ])('floats the buttons, but not over %s', (_, more) => {
+    expect(views.render('consent', consent)).toContain('class="consent floating"')
+    const html = views.render('consent', { ...consent, ...more })
+    expect(html).toContain('class="consent"')
+    expect(html.includes('It spends money')).toBe('scopes' in more)
   })
 
   it('shows each scope with its data, and folds what is allowed already', () => {

@@ -160,6 +160,7 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
 
 /** The form that a page sends with a passkey, with these fields changed or added. */
 export const passkeyForm = (page: Answer): { action: string; fields: Record<string, string> } => {
-  const { action, fields } = formOf(page.html, 'id="passkey"')
-  return { action, fields: { ...fields } }
+  const place = page.html.includes('form="login"') ? 'id="login"' : 'id="passkey"'
+  const { action, fields } = formOf(page.html, place)
+  return { action, fields: { ...fields, passkey: '' } }
 }

@@ -15,6 +15,18 @@ const objectSource = (values: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join(', ')} }`
 
+const packageFile = (): { readonly name?: string; readonly type?: string } =>
+  existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {}
+
+/** The name of the app as people may know it: `@acme/order-desk` is “Order desk”. */
+const productName = (): string => {
+  const words = (packageFile().name ?? '')
+    .replace(/^@.*\//, '')
+    .replace(/[-_.]+/g, ' ')
+    .trim()
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}` || 'My app'
+}
+
 const configSource = (
   { source }: NamedDatabase,
   { table, columns, claims }: UserTable,
@@ -27,6 +39,8 @@ export default {
     columns: ${objectSource({ ...columns })},
     claims: ${objectSource(claims)},
   },
+  // The name that users see.
+  pages: { name: ${JSON.stringify(productName())} },
   // Production also needs these:
   // issuer: 'https://example.com/oauth',
   // secrets: [process.env.LATCHKEY_SECRET], // from: openssl rand -base64 32
@@ -58,11 +72,8 @@ const ignoreSecret = (): void => {
   note(`added ${secretFile} to .gitignore`)
 }
 
-const isModule = (): boolean =>
-  existsSync('package.json') && JSON.parse(readFileSync('package.json', 'utf8')).type === 'module'
-
 const importLines = (): string[] =>
-  isModule()
+  packageFile().type === 'module'
     ? [`import { authRouter } from 'latchkey'`, `import config from './${configFile}'`]
     : [`const { authRouter } = require('latchkey')`, `const config = require('./${configFile}').default`]
 

@@ -8,6 +8,7 @@ import { formParameters, queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
+import { totpDigits } from '../../keys/totp.ts'
 import type { SecondFactor } from '../../options/login.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -130,6 +131,7 @@ const show: Handler = async (context, option, place, query) => {
     },
     username: user.username,
     isSent: factor.send !== undefined,
+    digits: option.apps && !isRecovery ? totpDigits : undefined,
     isRecovery,
     error,
     isLastTry: notice?.isLastTry,

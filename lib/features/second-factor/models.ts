@@ -9,6 +9,8 @@ declare module '../../pages/page-models.ts' {
       username: string
       /** The code is sent to the user, who may ask for another one with the field `send`. */
       isSent: boolean
+      /** The number of digits of a code, if it is known: the script then sends the form. */
+      digits?: number
       /** The field is for a recovery code. */
       isRecovery: boolean
       /** Why the last code was rejected. `not-sent`: no more codes are sent for now. */

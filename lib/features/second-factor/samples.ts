@@ -7,6 +7,7 @@ const secondFactor: PageModels['second-factor'] = {
   hidden,
   username: 'alice@example.com',
   isSent: false,
+  digits: 6,
   isRecovery: false,
   otherCodeUrl: '/second-factor?recovery=1',
   switchUrl: '/login?replaces=sample',
@@ -28,11 +29,23 @@ export const samples: readonly Sample[] = [
   ...statesOf('second-factor', {
     'second-factor': secondFactor,
     'second-factor-wrong': { ...secondFactor, error: 'wrong', isLastTry: true },
-    'second-factor-recovery': { ...secondFactor, isRecovery: true, otherCodeUrl: '/second-factor' },
-    'second-factor-sent': { ...secondFactor, isSent: true, notice: 'sent', otherCodeUrl: undefined },
+    'second-factor-recovery': {
+      ...secondFactor,
+      digits: undefined,
+      isRecovery: true,
+      otherCodeUrl: '/second-factor',
+    },
+    'second-factor-sent': {
+      ...secondFactor,
+      isSent: true,
+      digits: undefined,
+      notice: 'sent',
+      otherCodeUrl: undefined,
+    },
     'second-factor-not-sent': {
       ...secondFactor,
       isSent: true,
+      digits: undefined,
       error: 'not-sent',
       username: `${long}@example.com`,
     },

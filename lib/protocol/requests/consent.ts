@@ -75,7 +75,7 @@ export interface ReceiptScope {
   /** The description, in the language of the receipt. */
   readonly text: string
   readonly details?: string
-  /** Language of both, if it is not that of the receipt. */
+  /** Language of the texts, if it is not that of the receipt. */
   readonly language?: string
   readonly group: string
   readonly optional: boolean
@@ -83,6 +83,7 @@ export interface ReceiptScope {
   readonly resources?: readonly string[]
   /** Marked as sensitive. */
   readonly risk?: 'high'
+  readonly riskReason?: string
   readonly allowed: boolean
   /** Its meaning, as in `ConsentTerms`. */
   readonly meaning: string

@@ -9,6 +9,7 @@ export const ar: Translation = {
     'title.error': 'خطأ: {title}',
 
     'login.title': 'تسجيل الدخول',
+    'login.heading': 'تسجيل الدخول إلى {product}',
     'login.continue': 'للمتابعة إلى {client} ({host})',
     'login.continue.no-host': 'للمتابعة إلى {client}',
     'login.username': 'البريد الإلكتروني أو اسم المستخدم',
@@ -61,6 +62,7 @@ export const ar: Translation = {
     'consent.heading': 'يطلب {client} الوصول إلى حسابك في {product}',
     'consent.switch': 'ليس حسابك؟',
     'consent.can': 'سيتمكن {client} من:',
+    'consent.can.count': 'سيتمكن {client} من ({count}):',
     'consent.identity': 'الاطلاع على هويتك',
     'consent.datum': '{claim}: {value}',
     'consent.known': 'ما يمكن لـ {client} فعله بالفعل ({count})',

@@ -9,6 +9,7 @@ export const de: Translation = {
     'title.error': 'Fehler: {title}',
 
     'login.title': 'Anmelden',
+    'login.heading': 'Bei {product} anmelden',
     'login.continue': 'Weiter zu {client} ({host})',
     'login.continue.no-host': 'Weiter zu {client}',
     'login.username': 'E-Mail-Adresse oder Benutzername',
@@ -62,6 +63,7 @@ export const de: Translation = {
     'consent.heading': '{client} möchte auf Ihr Konto bei {product} zugreifen',
     'consent.switch': 'Nicht Ihr Konto?',
     'consent.can': '{client} kann dann:',
+    'consent.can.count': '{client} kann dann ({count}):',
     'consent.identity': 'Ihre Identität sehen',
     'consent.datum': '{claim}: {value}',
     'consent.known': 'Was {client} schon kann ({count})',

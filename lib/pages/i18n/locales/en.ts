@@ -9,6 +9,7 @@ export const en = {
     'title.error': 'Error: {title}',
 
     'login.title': 'Sign in',
+    'login.heading': 'Sign in to {product}',
     'login.continue': 'to continue to {client} ({host})',
     'login.continue.no-host': 'to continue to {client}',
     'login.username': 'Email or username',
@@ -60,6 +61,7 @@ export const en = {
     'consent.heading': '{client} wants to access your {product} account',
     'consent.switch': 'Not you?',
     'consent.can': '{client} will be able to:',
+    'consent.can.count': '{client} will be able to ({count}):',
     'consent.identity': 'See who you are',
     'consent.datum': '{claim}: {value}',
     'consent.known': 'What {client} can already do ({count})',

@@ -9,6 +9,7 @@ export const es: Translation = {
     'title.error': 'Error: {title}',
 
     'login.title': 'Iniciar sesión',
+    'login.heading': 'Iniciar sesión en {product}',
     'login.continue': 'para continuar en {client} ({host})',
     'login.continue.no-host': 'para continuar en {client}',
     'login.username': 'Correo electrónico o nombre de usuario',
@@ -62,6 +63,7 @@ export const es: Translation = {
     'consent.heading': '{client} quiere acceder a su cuenta de {product}',
     'consent.switch': '¿No es usted?',
     'consent.can': '{client} podrá:',
+    'consent.can.count': '{client} podrá ({count}):',
     'consent.identity': 'Ver su identidad',
     'consent.datum': '{claim}: {value}',
     'consent.known': 'Lo que {client} ya puede hacer ({count})',

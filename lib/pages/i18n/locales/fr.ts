@@ -9,6 +9,7 @@ export const fr: Translation = {
     'title.error': 'Erreur\u00a0: {title}',
 
     'login.title': 'Se connecter',
+    'login.heading': 'Se connecter à {product}',
     'login.continue': 'pour continuer vers {client} ({host})',
     'login.continue.no-host': 'pour continuer vers {client}',
     'login.username': 'Adresse e-mail ou nom d’utilisateur',
@@ -62,6 +63,7 @@ export const fr: Translation = {
     'consent.heading': '{client} souhaite accéder à votre compte {product}',
     'consent.switch': 'Ce n’est pas vous\u202f?',
     'consent.can': '{client} pourra\u00a0:',
+    'consent.can.count': '{client} pourra ({count})\u00a0:',
     'consent.identity': 'Connaître votre identité',
     'consent.datum': '{claim}\u00a0: {value}',
     'consent.known': 'Ce que {client} peut déjà faire ({count})',

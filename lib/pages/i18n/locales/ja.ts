@@ -9,6 +9,7 @@ export const ja: Translation = {
     'title.error': 'エラー: {title}',
 
     'login.title': 'ログイン',
+    'login.heading': '{product} にログイン',
     'login.continue': 'ログインして {client}（{host}）に進む',
     'login.continue.no-host': 'ログインして {client} に進む',
     'login.username': 'メールアドレスまたはユーザー名',
@@ -62,6 +63,7 @@ export const ja: Translation = {
     'consent.heading': '{client} が {product} アカウントへのアクセスを求めています',
     'consent.switch': '別のアカウントを使用',
     'consent.can': '{client} に許可される操作：',
+    'consent.can.count': '{client} に許可される操作（{count}）：',
     'consent.identity': 'お客様の情報の閲覧',
     'consent.datum': '{claim}：{value}',
     'consent.known': '{client} にすでに許可されている操作（{count}）',

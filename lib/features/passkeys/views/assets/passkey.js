@@ -4,7 +4,11 @@ addEventListener('DOMContentLoaded', async () => {
   const [field, button, hint, unsupported] = ['passkey', 'use-passkey', 'passkey-hint', 'no-passkey'].map(
     (id) => document.getElementById(id),
   )
-  if (!window.PublicKeyCredential || !field) return
+  if (!field) return
+  if (!window.PublicKeyCredential) {
+    button.hidden = true
+    return
+  }
   const bytes = (text) =>
     Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (character) =>
       character.charCodeAt(),
@@ -54,7 +58,7 @@ addEventListener('DOMContentLoaded', async () => {
       if (!signal.aborted && !mediation) hint.textContent = hint.dataset.text
     }
   }
-  button.hidden = false
+  button.classList.remove('awaited')
   if (unsupported) unsupported.hidden = true
   button.addEventListener('click', () => ask())
   if (!user && (await PublicKeyCredential.isConditionalMediationAvailable?.())) ask('conditional')
