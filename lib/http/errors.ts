@@ -4,6 +4,7 @@ import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { clientName, homePage, signInUrl } from '../protocol/clients/client.ts'
 import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
+import { splitAtDifference } from '../protocol/explanation.ts'
 import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
 import type { Incoming } from './context.ts'
@@ -106,8 +107,23 @@ const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
 
 const pageKind = (error: OAuthError): ErrorModel['kind'] => {
   if (error instanceof EndedRequestError) return endedKinds[error.reason]
-  return error.status === 503 ? 'unavailable' : 'error'
+  if (error.status === 503) return 'unavailable'
+  if (error.status === 404) return 'not-found'
+  return error.code === 'access_denied' && error.status === 403 ? 'forbidden' : 'error'
 }
+
+/** What the page says to those who write clients, outside production. */
+const forDevelopers = (
+  { server, info }: Incoming,
+  { message, explanation }: OAuthError,
+): Pick<ErrorModel, 'detail' | 'explanation' | 'command'> => ({
+  detail: message,
+  explanation: explanation && {
+    expected: explanation.expected,
+    received: splitAtDifference(explanation),
+  },
+  command: server.options.features.storedEvents ? `npx latchkey explain ${info.requestId}` : undefined,
+})
 
 /** The client whose request has ended, with the page where the user can go on. */
 const clientOf = (
@@ -121,7 +137,7 @@ const clientOf = (
   return { name: clientName(client, language), uri }
 }
 
-/** An error page. Outside production it also shows the description. */
+/** An error page. Outside production it also shows what was expected and received. */
 export const sendErrorPage: Renderer = (incoming, error) => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
@@ -130,7 +146,8 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     code: error.code,
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
-    detail: server.options.production ? undefined : error.message,
+    ...(!server.options.production && forDevelopers(incoming, error)),
+    retryUrl: req.method === 'GET' ? req.originalUrl : undefined,
     client: hasEnded ? clientOf(server, error, language) : undefined,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }

@@ -194,7 +194,7 @@ export interface PageModels {
   }
   error: {
     /** `finished`: the request was answered before; `cookies`: the browser sent none. */
-    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'unavailable'
+    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'unavailable' | 'forbidden' | 'not-found'
     /** Error code (RFC 6749 §4.1.2.1 and others). */
     code: string
     /** The request id in the log. */
@@ -203,6 +203,16 @@ export interface PageModels {
     time: string
     /** For those who write the client; never set in production. */
     detail?: string
+    /** What the request should have had and what it had; never set in production. */
+    explanation?: {
+      readonly expected: string
+      /** The first part is also expected. */
+      readonly received: readonly [same: string, other: string]
+    }
+    /** The command that explains the error; never set in production. */
+    command?: string
+    /** With `unavailable`: the same page again. */
+    retryUrl?: string
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
     /** The product's home page, if there is no client to return to. */

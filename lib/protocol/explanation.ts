@@ -53,3 +53,19 @@ export const lateExplanation = (expiresAt: number, now: number): Explanation => 
   expected: `a request before ${timeOf(expiresAt)}`,
   received: `one at ${timeOf(now)}`,
 })
+
+const commonLength = (one: string, other: string): number => {
+  const differs = [...one].findIndex((character, index) => character !== other[index])
+  return differs === -1 ? one.length : differs
+}
+
+/**
+ * Splits what was received where it first differs from the expected value that is most like it.
+ *
+ * @example splitAtDifference({ expected: 'one of https://a.example/cb', received: 'https://a.example/cb/' })
+ * // ['https://a.example/cb', '/']
+ */
+export const splitAtDifference = ({ expected, received }: Explanation): [same: string, other: string] => {
+  const at = Math.max(...expected.split(' ').map((value) => commonLength(received, value)))
+  return [received.slice(0, at), received.slice(at)]
+}

@@ -13,7 +13,12 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
   error,
   'error-development': {
     ...error,
-    detail: 'redirect_uri is not registered for this client: http://localhost:4000/callback',
+    detail: 'redirect_uri is not registered for this client',
+    explanation: {
+      expected: 'one of https://desk.example.com/callback',
+      received: ['https://desk.example.com/callback', '/'],
+    },
+    command: 'npx latchkey explain 7F3C-91A2-B4',
   },
   'error-fault': { ...error, code: 'server_error' },
   'error-expired': {
@@ -40,5 +45,12 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     kind: 'expired',
     client: { name: long, uri: 'https://desk.example.com/' },
   },
-  'error-unavailable': { ...error, kind: 'unavailable', code: 'temporarily_unavailable' },
+  'error-unavailable': {
+    ...error,
+    kind: 'unavailable',
+    code: 'temporarily_unavailable',
+    retryUrl: '/login?authorization_request=sample',
+  },
+  'error-forbidden': { ...error, kind: 'forbidden', code: 'access_denied', homeUrl: '/' },
+  'error-not-found': { ...error, kind: 'not-found', code: 'invalid_request', homeUrl: '/' },
 })

@@ -49,6 +49,7 @@ describe('refusals', () => {
     const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
     for (const [index, answer] of answers.entries()) {
       expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
+      expect(answer.html.includes('You can’t open this page')).toBe(answer.status === 403)
       expect(answer.setCookies).toEqual([])
     }
     const [refusal] = events.filter(({ type }) => type === 'request.refused')
@@ -283,7 +284,9 @@ describe('clients', () => {
       ['client.enabled', named],
       ['client.deleted', named],
     ])
-    expectErrorPage(await carol.get(pathTo('web')), 404)
+    const absent = await carol.get(pathTo('web'))
+    expectErrorPage(absent, 404)
+    expect(absent.html).toContain('There’s no such page')
     expectErrorPage(await carol.get('/oauth/admin/delete-client'), 404)
     expectErrorPage(await carol.submit(asked, 'value="delete"'), 404)
   })

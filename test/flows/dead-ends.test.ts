@@ -52,7 +52,7 @@ const follow = (page: Answer, name: string, agent = browser): Promise<Answer> =>
   agent.open(linkOn(page, name))
 
 const expectSignInForm = (page: Answer): void => {
-  expect(headingOf(page)).toBe('Sign in')
+  expect(headingOf(page)).toBe('Sign in to Acme')
   expect(page.html).toContain('You were signed out. Sign in to continue.')
 }
 const expectConsent = (page: Answer, email = ada.email): Answer => {

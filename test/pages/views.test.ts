@@ -93,7 +93,7 @@ describe('text', () => {
     ]
     expect(keys.length).toBeGreaterThan(30)
     expect(keys.map((match) => match[1] ?? '').filter((key) => !text.has(key))).toEqual([])
-    for (const kind of ['error', 'fault', 'expired', 'unavailable'])
+    for (const kind of ['error', 'fault', 'expired', 'unavailable', 'forbidden', 'not-found'])
       for (const part of ['title', 'what', 'next']) expect(text.has(`error.${kind}.${part}`)).toBe(true)
   })
 })
@@ -402,6 +402,23 @@ describe('other pages', () => {
     )
     expect(views.render('error', { ...error, code: 'server_error' })).toContain('Something went wrong')
     expect(views.render('error', { ...error, kind: 'unavailable' })).toContain('right back')
+  })
+
+  it('error: marks where what was received differs, and names the command that explains it', () => {
+    const html = views.render('error', {
+      ...error,
+      detail: 'redirect_uri is not registered for this client',
+      explanation: { expected: 'one of https://a.example/cb', received: ['https://a.example/cb', '/'] },
+      command: 'npx latchkey explain e-1',
+    })
+    expect(html).toContain('<code>https://a.example/cb<mark>/</mark></code>')
+    expect(html).toContain('npx latchkey explain e-1')
+  })
+
+  it('error: folds the facts of a request that has ended, and shows those of an error', () => {
+    const isFolded = (kind: 'error' | 'expired') =>
+      views.render('error', { ...error, kind }).indexOf('<details class="technical">') > 0
+    expect([isFolded('expired'), isFolded('error')]).toEqual([true, false])
   })
 
   it.each([

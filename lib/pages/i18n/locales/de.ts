@@ -151,7 +151,8 @@ export const de: Translation = {
     'error.fault.title': 'Etwas ist schiefgelaufen',
     'error.fault.what': 'Der Fehler liegt bei uns, nicht bei Ihnen.',
     'error.fault.next':
-      'Gehen Sie zurück und versuchen Sie es noch einmal. Wenn es wieder geschieht, nennen Sie uns die Fehler-ID unten.',
+      'Gehen Sie zurück und versuchen Sie es noch einmal. Wenn es wieder geschieht, {contact} und nennen Sie die Fehler-ID unten.',
+    'error.contact': 'melden Sie sich bei uns',
     'error.expired.title': 'Diese Anmeldung ist abgelaufen',
     'error.expired.what':
       'Zu Ihrer Sicherheit lässt sich eine Anmeldung nur für kurze Zeit und nur einmal abschließen.',
@@ -170,7 +171,17 @@ export const de: Translation = {
     'error.unavailable.title': 'Wir sind gleich wieder da',
     'error.unavailable.what': 'Bei {product} ist im Moment keine Anmeldung möglich.',
     'error.unavailable.next':
-      'Warten Sie eine Minute und laden Sie diese Seite neu. Es ist nichts verloren gegangen.',
+      'Warten Sie eine Minute und versuchen Sie es dann noch einmal. Es ist nichts verloren gegangen.',
+    'error.forbidden.title': 'Sie können diese Seite nicht öffnen',
+    'error.forbidden.what': 'Sie ist für die Menschen, die {product} betreuen.',
+    'error.forbidden.next':
+      'Wenn Sie Zugang haben sollten, fragen Sie die Stelle, von der Sie Ihr Konto haben.',
+    'error.not-found.title': 'Diese Seite gibt es nicht',
+    'error.not-found.what': 'Unter dieser Adresse gibt es bei {product} nichts, oder es gehört nicht Ihnen.',
+    'error.not-found.next': 'Prüfen Sie die Adresse oder gehen Sie zurück.',
+    'error.technical': 'Technische Angaben',
+    'error.expected': 'Erwartet',
+    'error.received': 'Erhalten',
     'error.code': 'Fehlercode',
     'error.id': 'Fehler-ID',
     'error.time': 'Zeitpunkt',

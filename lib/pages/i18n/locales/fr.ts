@@ -149,7 +149,8 @@ export const fr: Translation = {
     'error.fault.title': 'Un problème est survenu',
     'error.fault.what': 'Il vient de chez nous\u202f; vous n’y êtes pour rien.',
     'error.fault.next':
-      'Revenez en arrière et réessayez. Si le problème persiste, contactez-nous en indiquant l’identifiant d’erreur ci-dessous.',
+      'Revenez en arrière et réessayez. Si le problème persiste, {contact} en indiquant l’identifiant d’erreur ci-dessous.',
+    'error.contact': 'contactez-nous',
     'error.expired.title': 'Cette connexion a expiré',
     'error.expired.what':
       'Pour votre sécurité, une connexion ne peut être terminée que pendant un court moment, et une seule fois.',
@@ -165,7 +166,17 @@ export const fr: Translation = {
     'error.home': 'Aller à {product}',
     'error.unavailable.title': 'Nous revenons tout de suite',
     'error.unavailable.what': 'La connexion à {product} est impossible pour le moment.',
-    'error.unavailable.next': 'Patientez une minute, puis rechargez cette page. Vous n’avez rien perdu.',
+    'error.unavailable.next': 'Patientez une minute, puis réessayez. Vous n’avez rien perdu.',
+    'error.forbidden.title': 'Vous ne pouvez pas ouvrir cette page',
+    'error.forbidden.what': 'Elle est réservée aux personnes qui gèrent {product}.',
+    'error.forbidden.next':
+      'Si vous devriez y avoir accès, adressez-vous à ceux qui vous ont donné votre compte.',
+    'error.not-found.title': 'Cette page n’existe pas',
+    'error.not-found.what': 'Rien n’existe à cette adresse sur {product}, ou cela ne vous appartient pas.',
+    'error.not-found.next': 'Vérifiez l’adresse ou revenez en arrière.',
+    'error.technical': 'Détails techniques',
+    'error.expected': 'Attendu',
+    'error.received': 'Reçu',
     'error.code': 'Code d’erreur',
     'error.id': 'Identifiant d’erreur',
     'error.time': 'Date et heure',
