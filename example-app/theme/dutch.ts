@@ -319,6 +319,8 @@ export const dutch: Readonly<Record<string, string>> = {
   'footer.label': 'Hulp en privacy',
   'footer.help': 'Hulp',
   'footer.privacy': 'Privacy',
+  'copy.button': 'Kopiëren',
+  'copy.done': 'Gekopieerd',
   'footer.language': 'Taal',
 
   'developer.title': 'Je apps',

@@ -40,7 +40,7 @@ describeWith('chromium', 'the developer pages in Chromium, in an app with helmet
         await press(page, '#submit')
         await waitForHeading(page, 'Order Desk')
         await expectNoBarriers()
-        expect(await page.inputValue('#secret')).toMatch(/^lk_cs_/)
+        expect(await page.locator('#secret').textContent()).toMatch(/^lk_cs_/)
         await page.reload()
         await waitForHeading(page, 'Order Desk')
         expect(await page.locator('#secret').count()).toBe(0)

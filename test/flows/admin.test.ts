@@ -150,7 +150,7 @@ describe('clients', () => {
     const created = await carol.submit(refused, 'value="create"', { other: '{ "default_max_age": 60 }' })
     expect(created.url.href).toBe(`http://localhost:3000${pathTo('new')}#_`)
     expect(created.html).toContain('The client is registered.')
-    const [, client_secret = ''] = /id="client-secret"[^>]*>([^<]+)</.exec(created.html) ?? []
+    const [, client_secret = ''] = /id="secret"[^>]*>([^<]+)</.exec(created.html) ?? []
     const fields = { grant_type: 'client_credentials', client_id: 'new', client_secret }
     expect((await post(host, fields)).status).toBe(200)
     expect(await metadataOf('new')).toMatchObject({
@@ -169,7 +169,7 @@ describe('clients', () => {
     expect(acts()).toEqual([['client.created', { clientId: 'new', actor: 'carol' }]])
     expect(JSON.stringify(events)).not.toContain(client_secret)
     const isPublic = { client_id: 'p', redirect_uris: callback, token_endpoint_auth_method: 'none' }
-    expect((await carol.submit(page, 'value="create"', isPublic)).html).not.toContain('client-secret')
+    expect((await carol.submit(page, 'value="create"', isPublic)).html).not.toContain('id="secret"')
   })
 
   test.each<[wrong: Record<string, string>, error: string]>([
@@ -249,10 +249,10 @@ describe('clients', () => {
     expect(answer.status).toBe(303)
     expect(answer.location?.href).toBe(`http://localhost:3000${pathTo('web')}#_`)
     const dave = new RawBrowser(host.app, undefined, { 'x-admin': 'dave' }, carol.cookies)
-    expect((await dave.get(pathTo('web'))).html).not.toContain('id="client-secret"')
+    expect((await dave.get(pathTo('web'))).html).not.toContain('id="secret"')
     expect((await carol.send('HEAD', pathTo('web'))).setCookies).toEqual([])
     const page = await carol.get(pathTo('web'))
-    const [, secret = ''] = /id="client-secret"[^>]*>([^<]+)</.exec(page.html) ?? []
+    const [, secret = ''] = /id="secret"[^>]*>([^<]+)</.exec(page.html) ?? []
     expect(page.headers['cache-control']).toBe('no-store')
     expect((await carol.get(pathTo('web'))).html).not.toContain(secret)
     for (const sent of [...answer.setCookies, answer.location?.href]) expect(sent).not.toContain(secret)

@@ -59,7 +59,7 @@ export const sent = async (
 ): Promise<Answer> => agent.submit(await agent.open(root + path), 'name="decision"', fields)
 
 const idOf = ({ url }: Answer): string => url.searchParams.get('client_id') ?? ''
-export const secretOf = ({ html }: Answer) => / id="secret" value="([^"]+)"/.exec(html)?.[1]
+export const secretOf = ({ html }: Answer) => / id="secret" dir="ltr">([^<]+)</.exec(html)?.[1]
 export const stateOf = async (agent: RawBrowser, clientId: string) =>
   /class="lead">(.*?)</.exec((await agent.open(`${root}/client?client_id=${clientId}`)).html)?.[1]
 

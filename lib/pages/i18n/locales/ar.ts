@@ -200,6 +200,8 @@ export const ar: Translation = {
     'footer.label': 'المساعدة والخصوصية',
     'footer.help': 'المساعدة',
     'footer.privacy': 'الخصوصية',
+    'copy.button': 'نسخ',
+    'copy.done': 'تم النسخ',
     'footer.language': 'اللغة',
 
     'client-form.refused': 'تحقق من البيانات المدخلة',

@@ -214,6 +214,8 @@ export const de: Translation = {
     'footer.label': 'Hilfe und Datenschutz',
     'footer.help': 'Hilfe',
     'footer.privacy': 'Datenschutz',
+    'copy.button': 'Kopieren',
+    'copy.done': 'Kopiert',
     'footer.language': 'Sprache',
 
     'client-form.refused': 'Prüfen Sie Ihre Angaben',

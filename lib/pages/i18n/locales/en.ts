@@ -200,6 +200,8 @@ export const en = {
     'footer.label': 'Help and privacy',
     'footer.help': 'Help',
     'footer.privacy': 'Privacy',
+    'copy.button': 'Copy',
+    'copy.done': 'Copied',
     'footer.language': 'Language',
 
     'client-form.refused': 'Check what you entered',

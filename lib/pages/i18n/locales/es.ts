@@ -210,6 +210,8 @@ export const es: Translation = {
     'footer.label': 'Ayuda y privacidad',
     'footer.help': 'Ayuda',
     'footer.privacy': 'Privacidad',
+    'copy.button': 'Copiar',
+    'copy.done': 'Copiado',
     'footer.language': 'Idioma',
 
     'client-form.refused': 'Revise los datos',

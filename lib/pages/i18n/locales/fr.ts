@@ -208,6 +208,8 @@ export const fr: Translation = {
     'footer.label': 'Aide et confidentialité',
     'footer.help': 'Aide',
     'footer.privacy': 'Confidentialité',
+    'copy.button': 'Copier',
+    'copy.done': 'Copié',
     'footer.language': 'Langue',
 
     'client-form.refused': 'Vérifiez votre saisie',

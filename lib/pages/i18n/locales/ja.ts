@@ -209,6 +209,8 @@ export const ja: Translation = {
     'footer.label': 'ヘルプとプライバシー',
     'footer.help': 'ヘルプ',
     'footer.privacy': 'プライバシー',
+    'copy.button': 'コピー',
+    'copy.done': 'コピーしました',
     'footer.language': '言語',
 
     'client-form.refused': '入力内容を確認してください',
