@@ -1,13 +1,16 @@
-/** A link to another of the pages on which users look after their account. */
+/** A page on which users look after their account. */
 export interface AccountPage {
   /** Its title says what it is about. */
   page: string
   url: string
+  isCurrent: boolean
 }
 
 /** What the pages of the account have. */
 export interface AccountPageModel {
   /** The user who is signed in. */
   username: string
-  otherPages: readonly AccountPage[]
+  /** All of these pages, in display order. */
+  pages: readonly AccountPage[]
+  signOutUrl: string
 }

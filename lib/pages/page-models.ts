@@ -174,7 +174,6 @@ export interface PageModels {
       removed?: string
       /** The organization that it can no longer use. */
       removedOrganization?: string
-      signOutUrl: string
     }
   /** Asks whether to remove one of them. */
   'remove-client': PageForm & {

@@ -25,7 +25,7 @@ const account: PageModels['account'] = {
     },
   ],
   signOutUrl: '/logout',
-  otherPages: [],
+  pages: [],
 }
 const removal: PageModels['remove-client'] = {
   action: '/account',
@@ -40,7 +40,7 @@ const removal: PageModels['remove-client'] = {
 export const accountSamples: readonly Sample[] = [
   ...statesOf('account', {
     account,
-    'account-other-pages': { ...account, otherPages: accountPages.slice(1) },
+    'account-other-pages': { ...account, pages: accountPages('account') },
     'account-organizations': {
       ...account,
       removed: 'Order Desk',

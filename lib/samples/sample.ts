@@ -28,10 +28,13 @@ export const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
 /** A word that no line holds. */
 export const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 /** The pages of an account with every feature. */
-export const accountPages: readonly AccountPage[] = [
-  { page: 'account', url: '/account' },
-  { page: 'personal-tokens', url: '/account/tokens' },
-]
+export const accountPages = (current: string): readonly AccountPage[] =>
+  [
+    { page: 'account', url: '/account' },
+    { page: 'passkeys', url: '/account/passkeys' },
+    { page: 'second-factor-settings', url: '/account/second-factor' },
+    { page: 'personal-tokens', url: '/account/tokens' },
+  ].map(({ page, url }) => ({ page, url, isCurrent: page === current }))
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */
 export const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']
 /** A row of the consent page. */

@@ -135,13 +135,17 @@ describe('without a login', () => {
 
 describe('the links between the pages of an account', () => {
   const all = ['', '/passkeys', '/second-factor', '/tokens'].map((path) => account + path)
-  /** The paths that the list of the other pages links to. */
-  const others = ({ html }: Answer): string[] => {
-    const [list = ''] = /<nav class="facts links".*?<\/nav>/s.exec(html) ?? []
-    return [...list.matchAll(/href="([^"]+)"/g)].map(([, path = '']) => path)
+  /** The paths that the navigation links to, and those that it marks as the present page. */
+  const navigationOf = ({ html }: Answer) => {
+    const [list = ''] = /<nav class="sections".*?<\/nav>/s.exec(html) ?? []
+    const links = [...list.matchAll(/href="([^"]+)"( aria-current="page")?/g)]
+    return {
+      paths: links.map(([, path = '']) => path),
+      present: links.flatMap(([, path = '', mark]) => (mark === undefined ? [] : [path])),
+    }
   }
 
-  test('each page links to all others, in the same order, and offers the languages', async () => {
+  test('each page links to all, marks itself, and offers the sign-out and the languages', async () => {
     const many = await startHost({
       options: {
         features: {
@@ -156,7 +160,11 @@ describe('the links between the pages of an account', () => {
     await agent.signIn(await agent.open(account))
     for (const path of [...all, '/oauth/developer']) {
       const page = await agent.open(path)
-      expect({ path, others: others(page) }).toEqual({ path, others: all.filter((other) => other !== path) })
+      const isOwn = path === '/oauth/developer'
+      const paths = isOwn ? [...all, path] : all
+      expect(new Set(navigationOf(page).paths)).toEqual(new Set(paths))
+      expect(navigationOf(page).present).toEqual([path])
+      expect(page.html).toContain('id="sign-out" href="/oauth/logout"')
       expect(page.html).toContain(`href="${path}?language=de"`)
     }
     await many.close()
@@ -164,7 +172,7 @@ describe('the links between the pages of an account', () => {
 
   test('a host without these options has one page, and no list', async () => {
     const agent = browser()
-    expect(others(await agent.signIn(await agent.open(account)))).toEqual([])
+    expect(navigationOf(await agent.signIn(await agent.open(account))).paths).toEqual([])
   })
 })
 

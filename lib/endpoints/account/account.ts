@@ -50,7 +50,6 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
     clients: cards,
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),
-    signOutUrl: ownPath(server, '/logout'),
     ...pageLinks(server, '/account', page),
   })
 }

@@ -56,7 +56,6 @@ const showList = async (
     clients: cards,
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
     ...(notice?.kind === 'deleted' && { notice: 'deleted' as const }),
-    signOutUrl: ownPath(server, '/logout'),
     ...pageLinks(server, listPath, { number, isLast: number === pages }),
   })
 }

@@ -33,7 +33,6 @@ declare module '../../pages/page-models.ts' {
         max?: number
         /** A client was just deleted. */
         notice?: 'deleted'
-        signOutUrl: string
       }
     /** The form of one client. */
     'developer-form': PageForm & {

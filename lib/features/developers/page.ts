@@ -7,7 +7,6 @@ import {
 } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
-import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { readableIdentifier } from '../../protocol/explanation.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -36,8 +35,7 @@ export type DeveloperPageContext = SignedContext<SignedInDeveloper>
 
 const showForbidden = (context: PageContext, { user }: SignedInUser): void => {
   const { server } = context
-  const signOutUrl = ownPath(server, '/logout')
-  const model = { ...accountModel(server, user, 'developer'), clients: [], isForbidden: true, signOutUrl }
+  const model = { ...accountModel(server, user, 'developer'), clients: [], isForbidden: true }
   context.send('developer', model, { status: 403 })
 }
 

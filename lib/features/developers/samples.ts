@@ -1,6 +1,6 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { PageModels } from '../../pages/page-models.ts'
-import { long, type Sample, statesOf } from '../../samples/sample.ts'
+import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'save', csrf_token: 'sample' }
@@ -16,7 +16,7 @@ const list: PageModels['developer'] = {
   })),
   newUrl: '/developer/new',
   signOutUrl: '/logout',
-  otherPages: [{ page: 'account', url: '/account' }],
+  pages: accountPages('developer'),
 }
 
 const form: ClientForm = {

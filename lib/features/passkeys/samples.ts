@@ -25,7 +25,8 @@ const passkeys: PageModels['passkeys'] = {
     { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=two' },
   ],
   options: prompt,
-  otherPages: accountPages,
+  pages: accountPages('passkeys'),
+  signOutUrl: '/logout',
 }
 
 /** Every state of the pages of passkeys, and of the sign-in page with them. */

@@ -1,6 +1,6 @@
 import type { PageModels } from '../../pages/page-models.ts'
 
-import { long, type Sample, statesOf } from '../../samples/sample.ts'
+import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
 import type { PersonalTokenCard } from './models.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
@@ -33,7 +33,8 @@ const list: PageModels['personal-tokens'] = {
     },
   ],
   newUrl: '/account/tokens/new',
-  otherPages: [{ page: 'account', url: '/account' }],
+  pages: accountPages('personal-tokens'),
+  signOutUrl: '/logout',
 }
 const form: PageModels['personal-token-form'] = {
   action: '/account/tokens/new',

@@ -16,7 +16,8 @@ const secondFactorSettings: PageModels['second-factor-settings'] = {
   action: '/account/second-factor',
   hidden: { csrf_token: 'sample' },
   username: 'alice@example.com',
-  otherPages: accountPages,
+  pages: accountPages('second-factor-settings'),
+  signOutUrl: '/logout',
 }
 const setUp = {
   qr: qrCode('otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
