@@ -131,6 +131,7 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
     detail: server.options.production ? undefined : error.message,
+    texts: hasEnded ? error.texts : undefined,
     client: hasEnded ? clientOf(server, error, language) : undefined,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }
