@@ -82,6 +82,15 @@ describe('in production a client that describes itself has its pages at https', 
     }
   })
 
+  test('a page at https is registered, and read at the registration (C5)', async () => {
+    const page = 'https://client.example.com/start'
+    const { body } = await register({ initiate_login_uri: page }).expect(201)
+    const read = await supertest(host.app)
+      .get(`/oauth/register/${body.client_id}`)
+      .auth(body.registration_access_token, { type: 'bearer' })
+    expect([body.initiate_login_uri, read.body.initiate_login_uri]).toEqual([page, page])
+  })
+
   test('so a metadata document with a page at http://localhost is refused (C1)', async () => {
     const id = `${server.origin}/client.json`
     const opened = async (members: Members) => {
