@@ -228,7 +228,9 @@ test('a page that waits for sign-in is still valid for an hour, and says so (C4)
 test('a client gets no answer at a redirect URI that was removed meanwhile', async () => {
   const uri = await pushed({}, 'strict')
   await host.oauth.clients.update('strict', { redirect_uris: [`${callback}/new`] })
-  expectExpiredPage(await browser().get(opening(uri, 'strict')), 'expired')
+  const page = await browser().get(opening(uri, 'strict'))
+  expectExpiredPage(page, 'expired')
+  expect(page.html).toContain('<code>invalid_request_uri</code>')
   await host.oauth.clients.update('strict', { redirect_uris: [callback] })
 })
 
