@@ -32,13 +32,15 @@ const hasTest = (file: string, title: string): boolean => {
   )
 }
 
-test('no module is listed twice, and each of the six profiles is listed', () => {
+test('no module is listed twice, and each of the ten profiles is listed', () => {
   const modules = rows.map(({ module }) => module)
   expect(new Set(modules).size).toBe(modules.length)
   for (const [prefix, count] of [
-    ['oidcc-', 71],
+    ['oidcc-', 75],
     ['oidcc-rp-initiated-logout', 11],
     ['oidcc-backchannel-', 2],
+    ['oidcc-frontchannel-', 2],
+    ['oidcc-3rd_party-', 2],
     ['form_post', 3],
   ] as const) {
     expect(modules.filter((module) => module.startsWith(prefix))).toHaveLength(count)
@@ -52,7 +54,7 @@ test.each(rows.map(({ module, tests }) => [module, tests] as const))('%s has its
 })
 
 test('a title that no test has is reported', () => {
-  const title = 'no module is listed twice, and each of the six profiles is listed'
+  const title = 'no module is listed twice, and each of the ten profiles is listed'
   expect(hasTest('conformance.test.ts', title)).toBe(true)
   expect(hasTest('conformance.test.ts', 'no module is listed twice')).toBe(false)
 })

@@ -12,7 +12,7 @@ import {
   type AuthorizationRequest,
   stillAuthorizedRequest,
 } from '../protocol/requests/authorization-request.ts'
-import { EndedRequestError } from '../protocol/requests/ended-request.ts'
+import { EndedRequestError, type RequestName } from '../protocol/requests/ended-request.ts'
 import {
   createPendingRequest,
   findClient,
@@ -86,16 +86,19 @@ const isStillRegistered = (client: Client, redirectUri: string | undefined): boo
 /**
  * What a stored request asks for now, if it can continue.
  *
+ * @param name what names it; by default the parameter of our own pages
  * @throws EndedRequestError if it is expired or used, and if its client is gone
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 export const assertPending = (
   server: AuthorizationServer,
   { pending, client }: Pick<PendingRequestLookup, 'pending' | 'client'>,
+  name?: RequestName,
 ): AuthorizationRequest => {
-  if (!isStillRegistered(client, pending.request.redirectUri)) throw new EndedRequestError('unknown')
-  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client)
-  if (pending.expiresAt <= server.now()) throw new EndedRequestError('expired', client)
+  if (!isStillRegistered(client, pending.request.redirectUri))
+    throw new EndedRequestError('unknown', undefined, name)
+  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client, name)
+  if (pending.expiresAt <= server.now()) throw new EndedRequestError('expired', client, name)
   return stillAuthorizedRequest(pending.request, client, server.scopeClaims, server.resources)
 }
 

@@ -148,6 +148,7 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     time: new Date(server.now() * 1000).toISOString(),
     ...(!server.options.production && forDevelopers(incoming, error)),
     retryUrl: req.method === 'GET' ? req.originalUrl : undefined,
+    texts: hasEnded ? error.texts : undefined,
     client: hasEnded ? clientOf(server, error, language) : undefined,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }

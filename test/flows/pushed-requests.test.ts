@@ -1,6 +1,13 @@
 import { SignJWT } from 'jose'
 import supertest from 'supertest'
+import { texts } from '../../lib/features/pushed-requests/texts/index.ts'
 import type { ClientSeed } from '../../lib/index.ts'
+import { ar } from '../../lib/pages/i18n/locales/ar.ts'
+import { de } from '../../lib/pages/i18n/locales/de.ts'
+import { en } from '../../lib/pages/i18n/locales/en.ts'
+import { es } from '../../lib/pages/i18n/locales/es.ts'
+import { fr } from '../../lib/pages/i18n/locales/fr.ts'
+import { ja } from '../../lib/pages/i18n/locales/ja.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
@@ -109,7 +116,7 @@ describe('belongs to one browser and one code:', () => {
       expect((await agent.open(again)).html).toContain('name="password"')
     expectExpiredPage(await agent.get(opening(uri, 'native')), 'expired')
     codeOf(await agent.grant(page.url.href))
-    expectExpiredPage(await agent.get(opening(uri)), 'finished')
+    expectExpiredPage(await agent.get(opening(uri)), 'used')
     expectExpiredPage(await browser().get(opening(uri)), 'expired')
   })
 
@@ -118,7 +125,7 @@ describe('belongs to one browser and one code:', () => {
     codeOf(await agent.grant(opening(await pushed())))
     const uri = await pushed()
     codeOf(await agent.get(opening(uri)))
-    expectExpiredPage(await agent.get(opening(uri)), 'finished')
+    expectExpiredPage(await agent.get(opening(uri)), 'used')
   })
 
   test('of browsers that open it at once, one gets it', async () => {
@@ -174,10 +181,56 @@ test('a request expires after expires_in, also in its browser, but the page that
   codeOf(await agent.grant(page.url.href))
 })
 
+describe('a page about a pushed request that has ended names the error, and no time that is not its own,', () => {
+  const languages = Object.keys(texts)
+  const pageIn = (agent: RawBrowser, uri: string, language: string) =>
+    agent.get(opening(uri), { 'accept-language': language })
+  const expectNamed = (answer: Answer, language: string): void => {
+    expectErrorPage(answer, 400)
+    expect(answer.html).toContain(`<html lang="${language}"`)
+    expect(answer.html).toContain('<code>invalid_request_uri</code>')
+    for (const { texts } of [en, de, es, fr, ar, ja])
+      expect(answer.html).not.toContain(texts['error.expired.client'].split(/[.。]/)[0])
+  }
+
+  test.each(languages)('once it was used, in %s (C4)', async (language) => {
+    const [agent, uri] = [browser(), await pushed()]
+    codeOf(await agent.grant(opening(uri)))
+    const page = await pageIn(agent, uri, language)
+    expectNamed(page, language)
+    expect(page.html).toContain(texts[language]?.['error.pushed-finished.title'])
+  })
+
+  test.each(languages)('once it has expired, in %s (C4)', async (language) => {
+    const [agent, uri, never] = [browser(), await pushed(), await pushed()]
+    await agent.open(opening(uri))
+    clock.travel(60)
+    for (const page of [await pageIn(agent, uri, language), await pageIn(browser(), never, language)]) {
+      expectNamed(page, language)
+      expect(page.html).toContain(texts[language]?.['error.pushed-expired.what'])
+    }
+  })
+
+  test.each(languages)('if it is unknown or another browser’s, in %s (C4)', async (language) => {
+    const uri = await pushed()
+    await browser().open(opening(uri))
+    for (const wrong of [uri, flipped(uri)]) expectNamed(await pageIn(browser(), wrong, language), language)
+  })
+})
+
+test('a page that waits for sign-in is still valid for an hour, and says so (C4)', async () => {
+  const [agent, uri] = [browser(), await pushed()]
+  const page = await agent.open(opening(uri))
+  clock.travel(3600)
+  expect((await agent.get(page.url.href)).html).toContain('Sign-ins are valid for an hour.')
+})
+
 test('a client gets no answer at a redirect URI that was removed meanwhile', async () => {
   const uri = await pushed({}, 'strict')
   await host.oauth.clients.update('strict', { redirect_uris: [`${callback}/new`] })
-  expectExpiredPage(await browser().get(opening(uri, 'strict')), 'expired')
+  const page = await browser().get(opening(uri, 'strict'))
+  expectExpiredPage(page, 'expired')
+  expect(page.html).toContain('<code>invalid_request_uri</code>')
   await host.oauth.clients.update('strict', { redirect_uris: [callback] })
 })
 

@@ -368,7 +368,9 @@ describe('connected apps', () => {
     const html = views.render('account', { ...account, clients: [], removed: 'Order Desk' })
     expect(html).toContain('No apps are connected to your <bdi>Acme</bdi> account.')
     expect(html).not.toContain('These apps')
-    expect(html).toMatch(/role="status" tabindex="-1" autofocus>[\s\S]*<bdi>Order Desk<\/bdi> can no longer use your account/)
+    expect(html).toMatch(
+      /role="status" tabindex="-1" autofocus>[\s\S]*<bdi>Order Desk<\/bdi> can no longer use your account/,
+    )
   })
 
   it('are removed after a question that says how soon it takes effect, by POST', () => {

@@ -28,6 +28,8 @@ export const headings = {
   /** Expired, unknown or of another browser. */
   expired: 'This sign-in has expired',
   finished: 'You’ve already finished here',
+  /** A pushed request that has led to an answer. */
+  used: 'This link was already used',
   cookies: 'Your browser is blocking cookies',
 } as const
 

@@ -11,7 +11,7 @@ import type { Database } from '../../database/types.ts'
 import type { Events } from '../../events/events.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf } from '../../options/registrable.ts'
-import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { assertHttpsPages, type ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { findClient, setClientDisabled } from '../../repositories/clients.ts'
 import { freeSlot } from '../../repositories/slots.ts'
@@ -37,7 +37,7 @@ import {
 /** The part of the server that lets users register clients. */
 export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
   readonly database: Database
-  readonly options: Pick<Options, 'features' | 'scopes'>
+  readonly options: Pick<Options, 'features' | 'scopes' | 'production'>
   /** Undefined while developers are off; requests of users can still be decided. */
   readonly option: DeveloperOption | undefined
   readonly events: Pick<Events, 'announce'>
@@ -61,6 +61,7 @@ const checked = (
 ): CheckedRegistration => {
   const registration = checkedRegistration(input as ClientRegistration, registrableOf(options))
   assertDeveloperClient(registration.metadata, developerRules(option), existing)
+  if (options.production) assertHttpsPages(registration.metadata)
   return registration
 }
 

@@ -2,6 +2,7 @@ import type { ActiveFeature, Feature } from '../../feature.ts'
 import { option, type PushedRequestOption } from './option.ts'
 import { parEndpoint } from './par-endpoint.ts'
 import { openPushed } from './requests.ts'
+import { texts } from './texts/index.ts'
 
 const activate = (option: PushedRequestOption): ActiveFeature => ({
   api: [parEndpoint(option)],
@@ -14,11 +15,11 @@ export const pushedRequests: Feature = {
   name: 'pushed-requests',
   option,
   migrations: new Map(),
-  texts: {},
+  texts,
   userData: undefined,
   clientData: undefined,
   expired: [],
-  tools: undefined,
+  tools: () => import('./samples.ts'),
   activate: ({ features: { pushedRequests: given }, lifetimes }) =>
     given && activate({ isRequired: given.required, lifetime: lifetimes.pushedRequest }),
 }

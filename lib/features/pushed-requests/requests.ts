@@ -6,7 +6,7 @@ import { createSecret, hashSecret, isSecretOf } from '../../keys/secrets.ts'
 import { type Client, profileLifetime } from '../../protocol/clients/client.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
-import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
+import { EndedRequestError, type RequestName } from '../../protocol/requests/ended-request.ts'
 import { createPendingRequest, findPendingRequest } from '../../repositories/index.ts'
 import { boundBrowser } from '../../sessions/browser-binding.ts'
 import { activeLogin } from '../../sessions/login.ts'
@@ -45,8 +45,10 @@ export const keepPushed = async (
   return { request_uri: pushedRequestUri(secret), expires_in }
 }
 
+const reference: RequestName = { parameter: 'request_uri', code: 'invalid_request_uri', texts: 'pushed' }
+
 const ended = (reason: 'unknown' | 'expired', client?: Client): EndedRequestError =>
-  new EndedRequestError(reason, client, 'request_uri')
+  new EndedRequestError(reason, client, reference)
 
 /**
  * Opens the pushed request that `request_uri` names. It belongs to the first browser that opens it, which may open it again
@@ -78,7 +80,7 @@ export const openPushed = async (
   const unopened = unopenedHash(clientId)
   const bound = boundBrowser(context)
   if (![unopened, bound?.hash].includes(pending.browserHash)) throw ended('unknown')
-  const request = assertPending(server, found)
+  const request = assertPending(server, found, reference)
   const asked = { client, request, known }
   const opened = { ...found, ...pending, request, secret }
   if (bound?.hash === pending.browserHash)

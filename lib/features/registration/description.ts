@@ -3,8 +3,10 @@ import { scopesOfResources } from '../../clients/followed-scope.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
 import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
 import {
+  assertHttpsPages,
   type ClientChanges,
   type ClientMetadata,
+  calledUrls,
   parseClientMetadata,
   parseRegistration,
   withoutInternals,
@@ -61,9 +63,6 @@ const supportedInput = (
     ...supported(input, 'response_types', (value) => types.includes(normalResponseType(value))),
   }
 }
-
-/** URLs that the server calls. */
-const calledUrls = ['jwks_uri', 'sector_identifier_uri', 'backchannel_logout_uri', 'request_uris'] as const
 
 const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => {
   for (const name of calledUrls) {
@@ -134,6 +133,7 @@ export const describedClient = async (
     registrableOf(options).securityProfile,
   )
   assertPlainNames(said)
+  if (options.production) assertHttpsPages(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)
   const decision = (allow && (await callHost('allow, for a client,', () => allow(said, request)))) ?? true

@@ -331,6 +331,35 @@ export const withoutInternals = ({
   ...metadata
 }: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
 
+/** Members with URLs that this server calls; the option `outbound.allow` may let them use http. */
+export const calledUrls = [
+  'jwks_uri',
+  'sector_identifier_uri',
+  'backchannel_logout_uri',
+  'request_uris',
+] as const
+
+/** Members with a URL that browsers open. Redirect URIs are none of them: they may lead to an app on the device. */
+const pageUrls = Object.entries(registered)
+  .filter(
+    ([name, check]) =>
+      (check === httpsUri || check === webUri) && !calledUrls.some((called) => called === name),
+  )
+  .map(([name]) => name)
+
+/**
+ * Requires https for every page of a client that describes itself. `http://localhost` is for development: on a server it would
+ * be the machine of the user who opens the page.
+ *
+ * @throws OAuthError `invalid_client_metadata`
+ */
+export const assertHttpsPages = (metadata: ClientMetadata): void => {
+  for (const [name, value] of Object.entries(metadata)) {
+    const isPage = pageUrls.includes(parseLocalizedName(name)?.name ?? name)
+    if (isPage && new URL(String(value)).protocol !== 'https:') refuse(`${name} must be an https URL`)
+  }
+}
+
 const isRegisteredName = (name: string): boolean =>
   Object.hasOwn(registered, parseLocalizedName(name)?.name ?? name)
 

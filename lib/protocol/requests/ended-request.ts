@@ -1,5 +1,5 @@
 import type { Client } from '../clients/client.ts'
-import { OAuthError } from '../errors.ts'
+import { type ErrorCode, OAuthError } from '../errors.ts'
 
 /**
  * Why nothing can be done about a request. `unknown` is also said of a request that another browser started, which
@@ -14,20 +14,29 @@ const endedStates: Readonly<Record<EndedReason, string>> = {
   'no-cookie': 'came without the cookie of its browser',
 }
 
+/** What names a request in a URL. */
+export interface RequestName {
+  readonly parameter: string
+  /** The error code of a request that has ended. */
+  readonly code: ErrorCode
+  /** The page has the texts `error.<texts>-expired` or `error.<texts>-finished` of a feature. @default those of the core */
+  readonly texts?: string
+}
+
+const ofPages: RequestName = { parameter: 'authorization_request', code: 'invalid_request' }
+
 /** A pending request cannot continue; the page says why, and where to go on. */
 export class EndedRequestError extends OAuthError {
   override readonly name = 'EndedRequestError'
   readonly reason: EndedReason
   /** Its client, for the link on the page; only if the browser may know it. */
   readonly client: Client | undefined
+  /** Whose texts the page has. */
+  readonly texts: string | undefined
 
-  /** @param parameter the one that names the request */
-  constructor(
-    reason: EndedReason,
-    client?: Client,
-    parameter: 'authorization_request' | 'request_uri' = 'authorization_request',
-  ) {
-    super('invalid_request', `${parameter} ${endedStates[reason]}`, {
+  /** @param name what names the request; by default the parameter of our own pages */
+  constructor(reason: EndedReason, client?: Client, { parameter, code, texts }: RequestName = ofPages) {
+    super(code, `${parameter} ${endedStates[reason]}`, {
       clientId: client?.clientId,
       explanation: {
         expected: 'a request that waits in this browser',
@@ -36,5 +45,6 @@ export class EndedRequestError extends OAuthError {
     })
     this.reason = reason
     this.client = client
+    this.texts = texts
   }
 }
