@@ -69,7 +69,7 @@ const startWith = (documents: Documents, limits?: object): Promise<Host> =>
   startHost({
     options: {
       features: { clientMetadataDocuments: documents },
-      outbound: { allow: [server.origin] },
+      outbound: { allowSelfDescribed: [server.origin] },
       limits: limits ? { quotas: limits } : false,
       lifetimes: { code: 900 },
     },
@@ -311,7 +311,7 @@ test('URLs without a document are limited by address, and store nothing', async 
 })
 
 test('URLs without a document are limited by host', async () => {
-  await start(true, { documentHost: { max: 1, seconds: 600 } })
+  await start(true, { clientHost: { max: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)
@@ -319,7 +319,7 @@ test('URLs without a document are limited by host', async () => {
 
 test('a sector is confirmed by its list of redirect URIs', async () => {
   const { app, close } = await startHost({
-    options: { features: { registration: true }, outbound: { allow: [server.origin] } },
+    options: { features: { registration: true }, outbound: { allowSelfDescribed: [server.origin] } },
   })
   const register = (sector: string) =>
     supertest(app)
