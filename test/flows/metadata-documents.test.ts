@@ -317,6 +317,15 @@ test('URLs without a document are limited by host', async () => {
   expect((await open(`${server.origin}/b`)).status).toBe(429)
 })
 
+test('reading a known document again counts for its host too, and the client works meanwhile (H4)', async () => {
+  await start(true, { clientHost: { max: 1, seconds: 86_400 } })
+  await open()
+  clock.travel(3601)
+  expect((await open()).status).toBe(200)
+  await settled()
+  expect(read).toHaveLength(1)
+})
+
 test('a sector is confirmed by its list of redirect URIs', async () => {
   const { app, close } = await startHost({
     options: { features: { registration: true }, outbound: { allowSelfDescribed: [server.origin] } },

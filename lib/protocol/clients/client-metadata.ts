@@ -29,7 +29,12 @@ import {
   time,
   webUri,
 } from './client-metadata-checks.ts'
-import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
+import {
+  hasTooManyLanguages,
+  type LocalizedName,
+  localizedNames,
+  parseLocalizedName,
+} from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -296,11 +301,17 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
   return checkedMetadata(input, { ...registered, ...extensions }, seedDefaults)
 }
 
+/** Before any name is read. */
+const assertFewLanguages = (input: Readonly<Record<string, unknown>>): void => {
+  if (hasTooManyLanguages(Object.keys(input))) refuse('client metadata has members in too many languages')
+}
+
 const checkedMetadata = (
   input: Readonly<Record<string, unknown>>,
   checks: Readonly<Record<string, Check>>,
   defaults: typeof seedDefaults & { readonly security_profile?: SecurityProfile },
 ): ClientMetadata => {
+  assertFewLanguages(input)
   const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
   const checked = given.map(([name, value]): [string, unknown] => {
     const localized = parseLocalizedName(name)
@@ -309,8 +320,11 @@ const checkedMetadata = (
     const canonical = localized ? `${plain}#${localized.tag}` : name
     return [canonical, check ? check(name, value) : refuseName(name)]
   })
-  const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
-  if (twice) refuse(`${twice[0]} appears twice, in different cases`)
+  const names = new Set<string>()
+  for (const [name] of checked) {
+    if (names.has(name)) refuse(`${name} appears twice, in different cases`)
+    names.add(name)
+  }
   // Each field was checked by its rule above, or is a default.
   const said = Object.fromEntries(checked)
   const ofProfile = profileDefaults(said.security_profile ?? defaults.security_profile)
@@ -350,6 +364,7 @@ export const parseRegistration = (
   input: Readonly<Record<string, unknown>>,
   profile?: SecurityProfile,
 ): ClientMetadata => {
+  assertFewLanguages(input)
   const given = Object.entries(registeredMembers(input)).filter(([, value]) => value !== '')
   return checkedMetadata(Object.fromEntries(given), registered, {
     ...registrationDefaults,
