@@ -1,4 +1,5 @@
 import { type ResponseMode, responseModes } from '../errors.ts'
+import { isPlainValue } from '../json.ts'
 import { type RequestObjectAlgorithm, requestObjectAlgorithms } from '../requests/request-object.ts'
 import {
   frontChannelResponseTypes,
@@ -318,7 +319,9 @@ const checkedMetadata = (
     const plain = localized?.name ?? name
     const check = Object.hasOwn(checks, plain) ? checks[plain] : undefined
     const canonical = localized ? `${plain}#${localized.tag}` : name
-    return [canonical, check ? check(name, value) : refuseName(name)]
+    const kept = check ? check(name, value) : refuseName(name)
+    if (!isPlainValue(kept)) refuse(`${canonical} must not contain control characters`)
+    return [canonical, kept]
   })
   const names = new Set<string>()
   for (const [name] of checked) {
