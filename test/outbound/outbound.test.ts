@@ -298,8 +298,10 @@ describe('the answer', () => {
     expect(error.message).toContain('larger than 64 kB')
   })
 
-  test('in another encoding is refused, so that nothing is inflated', async () => {
-    const { origin } = await serve((_req, res) => res.writeHead(200, { 'Content-Encoding': 'gzip' }).end('x'))
+  test('in another encoding is refused, so that nothing is inflated, and its name is not repeated (L16)', async () => {
+    const { origin } = await serve((_req, res) =>
+      res.writeHead(200, { 'Content-Encoding': 'gzip\x9b31m' }).end('x'),
+    )
     expect((await failure(allowing(origin).request(origin))).message).toBe(
       `${origin}: the response is compressed`,
     )
