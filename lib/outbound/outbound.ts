@@ -109,10 +109,7 @@ const responseTo = (sent: ClientRequest, content: string | undefined): Promise<I
     sent
       .on('response', resolve)
       .on('error', reject)
-      .on('upgrade', (_response, socket) => {
-        socket.destroy()
-        reject(new Error('the server changed the protocol'))
-      })
+      .on('upgrade', (_response, socket) => socket.destroy())
       .on('close', () => reject(new Error('the connection was closed')))
       .end(content)
   })

@@ -12,6 +12,7 @@ import { resolveOptions } from '../../lib/options/resolve.ts'
 import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import type { ResolveName } from '../../lib/outbound/resolve-name.ts'
+import { createTurns } from '../../lib/outbound/turns.ts'
 import { certificate } from '../support/certificate.ts'
 
 const servers: Server[] = []
@@ -417,6 +418,29 @@ describe('at one time', () => {
     }
     await Promise.all(answers)
     expect(names()).toEqual(['a.test', 'a.test', 'b.test', 'b.test', 'a.test'])
+  })
+
+  test('counting a request has no more time than the request (H3)', async () => {
+    const end = new AbortController()
+    const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(end.signal)
+    const outbound = createOutbound({ allow: [], count: () => new Promise(() => {}) })
+    const answer = failure(outbound.request('https://client.test/'))
+    end.abort()
+    expect((await answer).message).toBe('https://client.test: timeout')
+    timeout.mockRestore()
+  })
+
+  test('a turn that comes at the moment when its request ends goes to the next (H3)', async () => {
+    const takeTurn = createTurns(1)
+    const never = new AbortController().signal
+    const end = new AbortController()
+    let finish = (): void => {}
+    const first = takeTurn('', never, () => new Promise<void>((done) => (finish = done)))
+    const second = takeTurn('', end.signal, async () => 'second').catch(() => 'ended')
+    const third = takeTurn('', never, async () => 'third')
+    end.abort()
+    finish()
+    expect(await Promise.all([first, second, third])).toEqual([undefined, 'ended', 'third'])
   })
 
   test('a request whose turn does not come ends, and takes no turn of another (H3)', async () => {
