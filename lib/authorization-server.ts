@@ -15,9 +15,7 @@ import { providerIcons } from './options/login.ts'
 import type { FailureSchemas, Options } from './options/options.ts'
 import type { Resource } from './options/resources.ts'
 import { warnOnce } from './options/warn-once.ts'
-import { type ClientJwks, createClientJwks } from './outbound/client-jwks.ts'
-import { createOutbound, type Outbound } from './outbound/outbound.ts'
-import { createRequestObjects, type RequestObjects } from './outbound/request-objects.ts'
+import { createReach, type Reaches } from './outbound/reach.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
 import { createViews, type Views } from './pages/views.ts'
@@ -63,12 +61,8 @@ export interface ServerSetup {
   readonly eventLog: EventLog | undefined
   /** Limits on failures. */
   readonly throttle: Throttle
-  /** The HTTP client for hosts that clients name. */
-  readonly outbound: Outbound
-  /** Keys that clients publish. */
-  readonly clientJwks: ClientJwks
-  /** Request objects at URLs that clients registered. */
-  readonly requestObjects: RequestObjects
+  /** The HTTP clients: for URLs that the host named, and for those of strangers. */
+  readonly reach: Reaches
   /** DPoP proofs that were used in this process, if they are not recorded in the database. */
   readonly usedProofs: UsedProofs
   readonly languages: Languages
@@ -157,6 +151,9 @@ const migrateInDevelopment = async (
   )
 }
 
+/** How many requests to URLs of self-described clients run at one time. */
+const strangersAtOnce = { all: 40, perHost: 8 }
+
 /** What a server is composed of. */
 export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
   readonly migrations: Migrations
@@ -176,7 +173,8 @@ export const createAuthorizationServer = (
   const { database, hostKnex, close } = opened
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
-  const outbound = createOutbound(options.outbound)
+  const throttle = createThrottle(options.limits, { database, now })
+  const context = { logger: options.logger, now }
   const languages = createLanguages(options, installed)
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
@@ -229,10 +227,18 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
-    throttle: createThrottle(options.limits, { database, now }),
-    outbound,
-    clientJwks: createClientJwks({ outbound, logger: options.logger, now }),
-    requestObjects: createRequestObjects(outbound, now),
+    throttle,
+    reach: {
+      host: createReach({ allow: options.outbound.allow }, context),
+      strangers: createReach(
+        {
+          allow: options.outbound.allowSelfDescribed,
+          atOnce: strangersAtOnce,
+          count: (host) => throttle.takeQuota([{ name: 'clientHost', host }]),
+        },
+        context,
+      ),
+    },
     usedProofs: createUsedProofs(now),
     languages,
     resources: Object.values(options.resources),

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
+import { reachOf } from '../outbound/reach.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -23,7 +24,7 @@ const isRequestObject = (typ: unknown): boolean =>
 const fetchObject = async (server: AuthorizationServer, client: Client, uri: string): Promise<string> => {
   const registered = registeredRequestUri(uri, client.metadata.request_uris)
   try {
-    return await server.requestObjects.fetch(registered)
+    return await reachOf(server, client).requestObjects.fetch(registered)
   } catch (cause) {
     throw new OAuthError('invalid_request_uri', 'request_uri has no request object', { cause })
   }
@@ -31,14 +32,14 @@ const fetchObject = async (server: AuthorizationServer, client: Client, uri: str
 
 const verifiedClaims = async (
   server: AuthorizationServer,
-  { metadata }: Client,
+  client: Client,
   jwt: string,
   source: RequestObjectSource,
 ): Promise<RequestObjectClaims> => {
-  const { jwks, jwks_uri: jwksUri } = metadata
-  const { algorithm, claims } = parseRequestObject(jwt, source, metadata)
+  const { jwks, jwks_uri: jwksUri } = client.metadata
+  const { algorithm, claims } = parseRequestObject(jwt, source, client.metadata)
   if (algorithm === 'none') return claims
-  const opened = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
+  const opened = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, (keys) =>
     openClientAssertion(keys, jwt, [algorithm], isRequestObject),
   )
   if (opened) return opened

@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
+import { reachOf } from '../outbound/reach.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import {
   algorithmsOf,
@@ -24,7 +25,7 @@ const verifyAssertion = async (
   jwt: string,
 ): Promise<boolean> => {
   const { jwks, jwks_uri: jwksUri, token_endpoint_auth_signing_alg: algorithm } = client.metadata
-  const claims = await openWithKeys(server.clientJwks, { jwks, jwksUri }, (keys) =>
+  const claims = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, (keys) =>
     openClientAssertion(keys, jwt, profileAlgorithms(client.metadata, algorithmsOf(algorithm))),
   )
   if (claims === undefined) return false

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
+import { reachOf } from '../outbound/reach.ts'
 import {
   type ClientCertificate,
   hasRegisteredKey,
@@ -40,10 +41,11 @@ export const selfSignedTlsClientAuth: ClientAuthMethod = {
   isUsed: (request) => request.certificate !== undefined && none.isUsed(request),
   credentials: (request) => ({
     ...none.credentials(request),
-    verify: async ({ metadata: { jwks, jwks_uri: jwksUri } }, server) => {
+    verify: async (client, server) => {
+      const { jwks, jwks_uri: jwksUri } = client.metadata
       const { certificate } = request
       if (certificate === undefined || !isCurrent(certificate, server.now())) return false
-      const isKnown = await openWithKeys(server.clientJwks, { jwks, jwksUri }, async ({ keys }) =>
+      const isKnown = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, async ({ keys }) =>
         hasRegisteredKey(certificate, keys) ? true : undefined,
       )
       return isKnown === true

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
 import { type Outbound, OutboundError } from '../outbound/outbound.ts'
+import { type Reaches, reachOf } from '../outbound/reach.ts'
 import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import { imageOf } from '../protocol/clients/image.ts'
 import { changeLogo, type LogoImage } from '../repositories/client-logos.ts'
@@ -9,7 +10,7 @@ import { changeLogo, type LogoImage } from '../repositories/client-logos.ts'
 /** The part of the server that fetches logos. */
 export interface LogoContext {
   readonly database: Database
-  readonly outbound: Outbound
+  readonly reach: Reaches
   readonly options: { readonly logger: Pick<Logger, 'warn'> }
   now(): number
   runInBackground(work: Promise<unknown>): void
@@ -52,16 +53,17 @@ const fetchImage = async (outbound: Outbound, uri: string): Promise<LogoImage> =
 }
 
 const refresh = async (
-  { database, outbound, options, now }: LogoContext,
-  { clientId, logo }: Client,
+  { database, reach, options, now }: LogoContext,
+  client: Client,
   uri: string,
 ): Promise<void> => {
+  const { clientId, logo } = client
   // A failure keeps the image that is there. One process of several fetches.
   const known = logo?.uri === uri && logo.hash !== undefined ? { hash: logo.hash } : {}
   const claimed: ClientLogo = { uri, ...known, checkedAt: now() }
   if (!(await changeLogo(database, { clientId, from: logo, to: claimed }))) return
   try {
-    const image = await fetchImage(outbound, uri)
+    const image = await fetchImage(reachOf({ reach }, client).outbound, uri)
     await changeLogo(database, { clientId, from: claimed, to: { ...claimed, hash: image.hash }, image })
   } catch (error) {
     if (!(error instanceof OutboundError || error instanceof TypeError)) throw error

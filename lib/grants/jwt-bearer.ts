@@ -52,7 +52,7 @@ const verifiedAssertion = async (
     return refuse('is not from a trusted issuer', { expected, received: `iss ${readable(name ?? 'none')}` })
   }
   const isType = issuer.client ? isWorkloadType : isOfType(idJagType)
-  const claims = await openWithKeys(server.clientJwks, issuer, (keys) =>
+  const claims = await openWithKeys(server.reach.host.jwks, issuer, (keys) =>
     openClientAssertion(keys, jwt, clientAssertionAlgorithms, isType),
   )
   if (claims === undefined) return refuse('has no valid signature of its issuer, or another typ')

@@ -18,6 +18,9 @@ export const isUtf8 = (type = formType): boolean =>
 export const unsupported = (description: string): OAuthError =>
   new OAuthError('invalid_request', description, { status: 415 })
 
+export const tooLarge = (): OAuthError =>
+  new OAuthError('invalid_request', 'the request body is too large', { status: 413 })
+
 /** Whether a media type is that of a form, with any parameters. */
 const isForm = (type = ''): boolean => /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
 
@@ -32,7 +35,7 @@ export const readBody = (req: Request, limit: number): Promise<Buffer> =>
     const refuse = (): void => {
       req.off('data', keep)
       req.resume()
-      reject(new OAuthError('invalid_request', 'the request body is too large', { status: 413 }))
+      reject(tooLarge())
     }
     const keep = (chunk: Buffer | string): void => {
       // Middleware of the host may have set an encoding.

@@ -49,9 +49,10 @@ const trustedIssuer = object({
   /** Where it publishes its keys. Required without `jwks`. @default none */
   jwksUri: text('an absolute URL', URL.canParse),
   /** Its public keys. Required without `jwksUri`. @default none */
-  jwks: custom<PublicJwks>('a JWK Set with a public key', (value) =>
-    usableJwks(value)?.keys.length ? (value as PublicJwks) : undefined,
-  ),
+  jwks: custom<PublicJwks>('a JWK Set with a public key', (value) => {
+    const jwks = usableJwks(value)
+    return jwks?.keys.length ? jwks : undefined
+  }),
   /**
    * For assertions about users (ID-JAG): returns the id of your user, or undefined to refuse. @default the claim `sub`
    */

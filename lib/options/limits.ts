@@ -57,6 +57,15 @@ export const failures = {
   userinfo: limit(60, 60),
 }
 
+/** The limits of the core that count every use. Features add theirs. */
+export const quotas = {
+  /**
+   * Requests to one host that self-described clients name: for metadata documents, keys, request objects, logos and logout
+   * notices.
+   */
+  clientHost: limit(600, 3600),
+}
+
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */
 export interface RedisClient {
   /** Runs a script, as `redis` and `ioredis` do. */

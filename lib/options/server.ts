@@ -86,10 +86,16 @@ export const origins = list(
 
 const outboundMembers = {
   /**
-   * Origins that may use http or a private address, for tests and internal networks. Requests to any other origin, such as for
-   * clients' keys and logout notices, use https and public addresses.
+   * Origins that may use http or a private address, for tests and internal networks, in what you configure and in the metadata
+   * of the clients that you register. Their names are resolved as this machine does, with `/etc/hosts`. Any other origin needs
+   * https and a public address, and its name is resolved by DNS alone.
    */
   allow: withDefault([], origins),
+  /**
+   * The same for what self-described clients name: metadata documents, keys, logos, logout notices. Anyone can make the server
+   * send GET requests to these origins, so list only servers that nothing but clients use.
+   */
+  allowSelfDescribed: withDefault([], origins),
 }
 
 type OutboundSchemasMembers = typeof outboundMembers

@@ -1,7 +1,10 @@
-import { lookup } from 'node:dns'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import type { LookupFunction } from 'node:net'
-import { checkedLookup, OutboundError, parseTarget, type Target } from './target.ts'
+import type { LookupAddress } from 'node:dns'
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { isIP, type LookupFunction } from 'node:net'
+import { OAuthError } from '../protocol/errors.ts'
+import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
+import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
+import { beforeEnd, createTurns, type TakeTurn } from './turns.ts'
 
 export { OutboundError } from './target.ts'
 
@@ -36,7 +39,7 @@ export interface Outbound {
    * Sends one request. Every status is a valid result; redirects are not followed.
    *
    * @throws OutboundError if the address is refused, or the response is not complete before the timeout
-   * @example const { status, body } = await server.outbound.request(client.metadata.jwks_uri)
+   * @example const { status, body } = await reachOf(server, client).outbound.request(client.metadata.jwks_uri)
    */
   request(url: string, init?: OutboundRequest): Promise<OutboundResponse>
 }
@@ -44,17 +47,28 @@ export interface Outbound {
 export interface OutboundOptions {
   /** Origins that may use http and private addresses. */
   readonly allow: readonly string[]
-  /** Resolves a host name. @default the system's resolver */
-  readonly lookup?: LookupFunction
-  /** Milliseconds for one request, with name resolution and body. @default 5000 */
+  /**
+   * Resolves every host name.
+   * @default the system's resolver for the origins in `allow`, DNS alone for all others
+   */
+  readonly resolve?: ResolveName
+  /** Milliseconds for one request: its turn, name resolution and body. @default 5000 */
   readonly timeout?: number
+  /** How many requests run at one time; the others wait for their turn. @default as many as there are */
+  readonly atOnce?: { readonly all: number; readonly perHost: number }
+  /**
+   * Counts a request to a host.
+   *
+   * @throws OAuthError if there were too many
+   */
+  count?(host: string): Promise<void>
 }
 
 const largestBody = 64 * 1024
 
 const readBody = async (response: IncomingMessage, origin: string, maxBytes: number): Promise<Buffer> => {
   const encoding = response.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity') throw new OutboundError(`${origin}: the response has the encoding ${encoding}`)
+  if (encoding.toLowerCase() !== 'identity') throw new OutboundError(`${origin}: the response is compressed`)
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of response) {
@@ -67,15 +81,51 @@ const readBody = async (response: IncomingMessage, origin: string, maxBytes: num
   return Buffer.concat(chunks)
 }
 
-const exchange = async (
+/** The addresses of a target, or none if it is an address itself, which {@link parseTarget} has checked. */
+const addressesOf = async (
   { url, allowed }: Target,
-  { lookup: resolve = lookup, timeout = 5000 }: OutboundOptions,
+  { resolve = allowed ? resolveBySystem : resolveByDns }: OutboundOptions,
+  signal: AbortSignal,
+): Promise<readonly LookupAddress[]> => {
+  if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) return []
+  const addresses = await resolve(url.hostname, signal)
+  if (!allowed) assertPublic(url.origin, addresses)
+  return addresses
+}
+
+/** The socket connects to the addresses that were checked. The name is not resolved again, which prevents DNS rebinding. */
+const knownAddresses =
+  (addresses: readonly LookupAddress[]): LookupFunction =>
+  (hostname, options, callback) => {
+    const [first] = addresses
+    if (first === undefined) callback(new Error(`${hostname} has no address`), '')
+    else if (options.all) callback(null, [...addresses])
+    else callback(null, first.address, first.family)
+  }
+
+/** Settles whatever a server sends: also a change of protocol, after which neither a response nor an error comes. */
+const responseTo = (sent: ClientRequest, content: string | undefined): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    sent
+      .on('response', resolve)
+      .on('error', reject)
+      .on('upgrade', (_response, socket) => socket.destroy())
+      .on('close', () => reject(new Error('the connection was closed')))
+      .end(content)
+  })
+
+const exchange = async (
+  target: Target,
+  options: OutboundOptions,
   { form, authorization, accept = 'application/json', maxBytes = largestBody }: OutboundRequest,
+  signal: AbortSignal,
 ): Promise<OutboundResponse> => {
+  const { url } = target
+  const addresses = await addressesOf(target, options, signal)
+  signal.throwIfAborted()
   // An `import` would load Node's WebSocket and fetch as well: 13 MB.
   const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
   const content = form === undefined ? undefined : new URLSearchParams(form).toString()
-  const signal = AbortSignal.timeout(timeout)
   const sent = request(url, {
     method: form === undefined ? 'GET' : 'POST',
     headers: {
@@ -90,19 +140,14 @@ const exchange = async (
     },
     // A pooled connection of the host could use an address that was not checked.
     agent: false,
-    lookup: allowed ? resolve : checkedLookup(url.origin, resolve),
+    lookup: knownAddresses(addresses),
     signal,
   })
   try {
-    const response = await new Promise<IncomingMessage>((resolved, rejected) => {
-      sent.on('response', resolved).on('error', rejected).end(content)
-    })
+    const response = await responseTo(sent, content)
     const bytes = await readBody(response, url.origin, maxBytes)
     const { statusCode: status = 0, headers } = response
     return { status, headers, body: bytes.toString('utf8'), bytes }
-  } catch (cause) {
-    if (cause instanceof OutboundError) throw cause
-    throw new OutboundError(`${url.origin}: ${signal.aborted ? 'timeout' : 'no response'}`, { cause })
   } finally {
     sent.destroy()
   }
@@ -115,15 +160,37 @@ const exchange = async (
  * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
-  const { allow } = options
+  const { allow, timeout = 5000, atOnce = { all: Infinity, perHost: Infinity }, count } = options
   const underway = new Map<string, Promise<OutboundResponse>>()
+  const takeTurn: TakeTurn = createTurns(atOnce.all)
+  const takeTurnOfHost: TakeTurn = createTurns(atOnce.perHost)
+
+  /** The deadline alone ends it: no step waits for an event that may never come. */
+  const send = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+    const { origin, hostname } = target.url
+    const signal = AbortSignal.timeout(timeout)
+    const whole = async (): Promise<OutboundResponse> => {
+      await count?.(hostname)
+      return takeTurnOfHost(hostname, signal, () =>
+        takeTurn('', signal, () => beforeEnd(signal, exchange(target, options, init, signal))),
+      )
+    }
+    try {
+      return await beforeEnd(signal, whole())
+    } catch (cause) {
+      if (cause instanceof OutboundError) throw cause
+      const reason = cause instanceof OAuthError ? cause.message : 'no response'
+      throw new OutboundError(`${origin}: ${signal.aborted ? 'timeout' : reason}`, { cause })
+    }
+  }
+
   return {
     assertAllowed: (text) => void parseTarget(text, allow),
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
-      if (init.form !== undefined) return exchange(target, options, init)
+      if (init.form !== undefined) return send(target, init)
       const key = JSON.stringify([target.url.href, init])
-      const answer = underway.get(key) ?? exchange(target, options, init).finally(() => underway.delete(key))
+      const answer = underway.get(key) ?? send(target, init).finally(() => underway.delete(key))
       underway.set(key, answer)
       return answer
     },

@@ -1,4 +1,5 @@
-import { isIP, type LookupFunction } from 'node:net'
+import type { LookupAddress } from 'node:dns'
+import { isIP } from 'node:net'
 import { isPublicAddress } from './public-address.ts'
 
 /** A failed request. The message contains the origin and the reason, never path, query or content. */
@@ -48,19 +49,12 @@ const localName = /(^|\.)(localhost|local|internal)\.?$/
 const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not public')
 
 /**
- * Resolves and checks a name in one step, and the socket connects to the checked address. This prevents DNS rebinding,
- * because the name is not resolved again. One private address refuses the whole name.
+ * Requires that a name has addresses and that all are public. One private address refuses the whole name.
+ *
+ * @throws OutboundError refused
  */
-export const checkedLookup =
-  (origin: string, resolve: LookupFunction): LookupFunction =>
-  (hostname, options, callback) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return callback(error, '')
-      const found = Array.isArray(addresses) ? addresses : []
-      const [first] = found
-      if (first === undefined || !found.every(({ address }) => isPublicAddress(address))) {
-        return callback(notPublic(origin), '')
-      }
-      return options.all ? callback(null, found) : callback(null, first.address, first.family)
-    })
+export const assertPublic = (origin: string, addresses: readonly LookupAddress[]): void => {
+  if (addresses.length === 0 || !addresses.every(({ address }) => isPublicAddress(address))) {
+    throw notPublic(origin)
   }
+}

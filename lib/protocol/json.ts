@@ -2,6 +2,27 @@
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+// C0, DEL and C1 controls, and halves of surrogate pairs.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
+const unprintable = /[\u0000-\u001f\u007f-\u009f]|\p{Surrogate}/u
+
+/** Whether a string is well-formed and has no control characters, so that every database stores it and finds it again. */
+export const isPlainText = (text: string): boolean => !unprintable.test(text)
+
+/** The most levels of a value that is stored. */
+const maxDepth = 10
+
+/**
+ * Whether all strings in a value are plain, with the names of members and on every level. A value of more than ten levels is
+ * not.
+ */
+export const isPlainValue = (value: unknown, depth = 0): boolean => {
+  if (typeof value === 'string') return isPlainText(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (depth === maxDepth) return false
+  return Object.entries(value).every(([name, member]) => isPlainText(name) && isPlainValue(member, depth + 1))
+}
+
 /**
  * Parses a JSON object.
  *

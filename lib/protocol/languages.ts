@@ -1,3 +1,9 @@
+/** The longest language tag (RFC 5646 §4.4.1). The time that `Intl` takes for one grows with the square of its length. */
+const maxTagLength = 35
+
+/** Whether `Intl` may read this tag. */
+export const isShortTag = (tag: string): boolean => tag.length <= maxTagLength
+
 /** A language range (RFC 4647 §2.1) of bounded length. */
 const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
 const maxRanges = 20

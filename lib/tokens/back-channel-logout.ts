@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { signJwt } from '../keys/jwt.ts'
 import { randomId } from '../keys/secrets.ts'
-import { OutboundError } from '../outbound/outbound.ts'
+import { type Outbound, OutboundError } from '../outbound/outbound.ts'
+import { reachOf } from '../outbound/reach.ts'
 import { findClientsOfLogin, type LoggedInClient } from '../repositories/index.ts'
 import { sidFor, subjectFor } from './user-claims.ts'
 
@@ -47,13 +48,9 @@ interface Failure {
 }
 
 /** A status of 400 is final (Back-Channel Logout §2.8); any other failure is retried. */
-const attempt = async (
-  server: AuthorizationServer,
-  uri: string,
-  token: string,
-): Promise<Failure | undefined> => {
+const attempt = async (outbound: Outbound, uri: string, token: string): Promise<Failure | undefined> => {
   try {
-    const { status } = await server.outbound.request(uri, { form: { logout_token: token } })
+    const { status } = await outbound.request(uri, { form: { logout_token: token } })
     const isSuccess = status >= 200 && status < 300
     return isSuccess ? undefined : { reason: `it responded with status ${status}`, isFinal: status === 400 }
   } catch (error) {
@@ -69,8 +66,9 @@ const deliver = async (
 ): Promise<void> => {
   const uri = client.metadata.backchannel_logout_uri
   if (uri === undefined) return
+  const { outbound } = reachOf(server, client)
   for (const delay of [...retryDelays, undefined]) {
-    const failure = await attempt(server, uri, await logoutToken(server, client, login))
+    const failure = await attempt(outbound, uri, await logoutToken(server, client, login))
     if (failure === undefined) return
     if (failure.isFinal || delay === undefined || server.closing.aborted) {
       server.options.logger.warn(

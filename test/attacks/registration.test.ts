@@ -108,7 +108,10 @@ test('many users who arrive with a new document at once all continue', async () 
     const document = { client_id, client_name: 'Any', redirect_uris: [callback] }
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
   })
-  const options = { features: { clientMetadataDocuments: true }, outbound: { allow: [server.origin] } }
+  const options = {
+    features: { clientMetadataDocuments: true },
+    outbound: { allowSelfDescribed: [server.origin] },
+  }
   const { app, close, database } = await startHost({ options })
   const asked = authorizeUrl({ client_id, code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' })
   const pages = await Promise.all(Array.from({ length: 8 }, () => new RawBrowser(app).open(asked)))

@@ -123,10 +123,15 @@ describe('the claims parameter', () => {
       expect((await told(asking(empty))).userinfo).toEqual({ sub })
   })
 
-  test('is invalid_request by redirect unless it is one object of objects, not too long and without control characters', async () => {
+  test('is invalid_request by redirect unless it is one object of objects, not too long and without control characters (M19)', async () => {
     const long = JSON.stringify({ userinfo: { name: { value: 'x'.repeat(2048) } } })
     const wrong = ['x', 'null', '7', '[]', '{"userinfo":null}', '{"userinfo":[]}', '{"id_token":7}']
-    const urls = [...wrong, '{"userinfo":{},}', '{"userinfo":{}}\u0000', long].map((claims) => asking(claims))
+    const nul = '{"userinfo":{"name":{"value":"\\u0000"}}}'
+    const half = '{"userinfo":{"a\\ud800":null}}'
+    const deep = `{"userinfo":{"name":{"value":${'['.repeat(20)}${']'.repeat(20)}}}}`
+    const urls = [...wrong, '{"userinfo":{},}', '{"userinfo":{}}\u0000', nul, half, deep, long].map(
+      (claims) => asking(claims),
+    )
     for (const url of [...urls, `${asking('{}')}&claims=${encodeURIComponent('{}')}`])
       expect([url, clientAnswer(await browser().get(url))]).toEqual([url, refusal('invalid_request')])
   })

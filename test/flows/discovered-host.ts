@@ -145,7 +145,7 @@ export const startDiscoveredHost = async (
     options: {
       users: onePerson(),
       features,
-      outbound: { allow: [site.origin] },
+      outbound: { allow: [site.origin], allowSelfDescribed: [site.origin] },
       scopes: { roles: { description: 'Know your roles', claims: ['roles', 'rank'] } },
     },
   })

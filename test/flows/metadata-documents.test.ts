@@ -69,7 +69,7 @@ const startWith = (documents: Documents, limits?: object): Promise<Host> =>
   startHost({
     options: {
       features: { clientMetadataDocuments: documents },
-      outbound: { allow: [server.origin] },
+      outbound: { allowSelfDescribed: [server.origin] },
       limits: limits ? { quotas: limits } : false,
       lifetimes: { code: 900 },
     },
@@ -311,15 +311,24 @@ test('URLs without a document are limited by address, and store nothing', async 
 })
 
 test('URLs without a document are limited by host', async () => {
-  await start(true, { documentHost: { max: 1, seconds: 600 } })
+  await start(true, { clientHost: { max: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)
 })
 
+test('reading a known document again counts for its host too, and the client works meanwhile (H4)', async () => {
+  await start(true, { clientHost: { max: 1, seconds: 86_400 } })
+  await open()
+  clock.travel(3601)
+  expect((await open()).status).toBe(200)
+  await settled()
+  expect(read).toHaveLength(1)
+})
+
 test('a sector is confirmed by its list of redirect URIs', async () => {
   const { app, close } = await startHost({
-    options: { features: { registration: true }, outbound: { allow: [server.origin] } },
+    options: { features: { registration: true }, outbound: { allowSelfDescribed: [server.origin] } },
   })
   const register = (sector: string) =>
     supertest(app)

@@ -67,7 +67,7 @@ beforeAll(async () => {
   keys = Object.fromEntries(
     await Promise.all([
       ...algorithms.map(async (alg): Promise<[string, ClientKey]> => [alg, await createClientKey(alg, alg)]),
-      ...['first', 'second', 'third'].map(
+      ...['first', 'second', 'third', 'fourth'].map(
         async (name): Promise<[string, ClientKey]> => [name, await createClientKey('ES256')],
       ),
     ]),
@@ -83,6 +83,7 @@ beforeAll(async () => {
       signer('signer', { jwks: publicKeys(...algorithms) }),
       signer('other', { jwks: publicKeys('second') }),
       signer('nameless', { jwks: publicKeys('first', 'second', 'third') }),
+      signer('many', { jwks: publicKeys('first', 'second', 'third', 'fourth') }),
       signer('es256', { jwks: publicKeys(...algorithms), token_endpoint_auth_signing_alg: 'ES256' }),
       signer('fapi', { jwks: publicKeys('ES256'), require_issuer_audience: true }),
       signer('disabled', { jwks: publicKeys('ES256') }),
@@ -124,6 +125,11 @@ describe('an assertion', () => {
 
   test('without kid may be signed by any of several keys', async () => {
     for (const name of ['first', 'third']) expect((await askAs('nameless', name)).status).toBe(200)
+  })
+
+  test('without a kid is verified with three keys at most, because anyone can send one (M11)', async () => {
+    for (const key of ['first', 'second', 'third']) expect((await askAs('many', key)).status).toBe(200)
+    expectError(await askAs('many', 'fourth'), 401, 'invalid_client')
   })
 
   test('of a client with require_issuer_audience names the issuer alone', async () => {

@@ -181,6 +181,44 @@ describe('open registration', () => {
     expectError(await send(supertest(host.app).post('/oauth/register')), status, 'invalid_request')
   })
 
+  test.each<[string, (size: number) => string]>([
+    ['in one member', (size) => JSON.stringify({ ...mcp, other: 'x'.repeat(size) })],
+    [
+      'in many members',
+      (size) =>
+        JSON.stringify(Object.fromEntries(Array.from({ length: size / 10 }, (_, at) => [`m${at}`, at]))),
+    ],
+    ['on more levels than can be written', (size) => `${'{"a":'.repeat(size / 6)}1${'}'.repeat(size / 6)}`],
+  ])('refuses more than 64 kB that the host has parsed: %s (M16)', async (_, body) => {
+    const app = express().use(express.json({ limit: '1mb' }), host.app)
+    const res = await supertest(app).post('/oauth/register').type('json').send(body(390_000))
+    expectError(res, 413, 'invalid_request')
+  })
+
+  test.each<[string, object]>([
+    ['a key id', { jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: 'a\u0000b' }] } }],
+    ['a level', { default_acr_values: ['a\u0000'] }],
+    ['a contact', { contacts: ['a\ud800'] }],
+    ['a name in a language', { 'client_name#de': 'a\u0000' }],
+    ['a subject of certificates', { tls_client_auth_san_uri: 'a:\u0000' }],
+    ['a redirect URI', { redirect_uris: ['https://client.example.com/\u0000'] }],
+    ['a scope', { scope: 'a\u0000' }],
+  ])('refuses characters that no database stores and finds in %s (M19)', async (_, members) => {
+    const res = await register({ ...mcp, ...members })
+    expect(res.status).toBe(400)
+    expect(res.body.error).toMatch(/^invalid_(client_metadata|redirect_uri)$/)
+  })
+
+  test('an address with a control character is that of no client (M19)', async () => {
+    const { registration_access_token: token } = await registered()
+    for (const method of ['get', 'delete'] as const) {
+      const asked = supertest(host.app)
+        [method]('/oauth/register/a%00b')
+        .set('Authorization', `Bearer ${token}`)
+      expectError(await asked, 401, 'invalid_token')
+    }
+  })
+
   test('accepts a body that the host has parsed, and requests of scripts of any origin', async () => {
     const app = express().use(express.json(), host.app)
     const res = await supertest(app).post('/oauth/register').set('Origin', 'https://a.example').send(mcp)

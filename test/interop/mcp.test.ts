@@ -55,7 +55,7 @@ beforeAll(async () => {
       issuer: `${server.origin}/oauth`,
       resources: { [mcp]: { scopes: ['notes:read', 'notes:write'] } },
       features: { registration: true, clientMetadataDocuments: true },
-      outbound: { allow: [origin] },
+      outbound: { allowSelfDescribed: [origin] },
     },
     clients: [
       {

@@ -211,6 +211,14 @@ test.each<[string, Record<string, unknown>]>([
   expect(resolve(options)).toMatchObject(options)
 })
 
+test('the keys of a trusted issuer are read as those of clients are (M11)', () => {
+  const good = { kty: 'RSA', n: Buffer.alloc(256, 0xff).toString('base64url'), e: 'AQAB', kid: 'good' }
+  const keys = [good, { ...good, kid: 'long', e: 'AQABAQABAQAB' }]
+  const trustedIssuers = { 'https://idp.example.com': { jwks: { keys } } }
+  const { features } = resolve({ features: { trustedIssuers } })
+  expect(features.trustedIssuers['https://idp.example.com']?.jwks).toEqual({ keys: [good] })
+})
+
 const resource = { scopes: ['orders:read'] }
 const withResources = (resources: unknown): Record<string, unknown> => ({
   scopes: { 'orders:read': 'See your orders' },

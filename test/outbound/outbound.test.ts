@@ -6,11 +6,13 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, LookupFunction } from 'node:net'
+import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
+import type { ResolveName } from '../../lib/outbound/resolve-name.ts'
+import { createTurns } from '../../lib/outbound/turns.ts'
 import { certificate } from '../support/certificate.ts'
 
 const servers: Server[] = []
@@ -50,15 +52,12 @@ const bodyOf = async (req: IncomingMessage): Promise<string> => {
 /** A resolver that knows what it is told and counts how often it is asked. */
 const resolver = (...answers: string[][]) => {
   const asked: string[] = []
-  const lookup: LookupFunction = (hostname, options, callback) => {
+  const resolve: ResolveName = async (hostname) => {
     const addresses = answers[Math.min(asked.length, answers.length - 1)] ?? []
     asked.push(hostname)
-    const found = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    const [first] = found
-    if (options.all) callback(null, found)
-    else callback(null, first?.address ?? '', first?.family)
+    return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
   }
-  return { lookup, asked }
+  return { resolve, asked }
 }
 
 const failure = async (answer: Promise<unknown>): Promise<OutboundError> => {
@@ -169,7 +168,7 @@ describe('refused before anything is sent', () => {
   test('a name with a private address, alone or among public ones, or with no address', async () => {
     const message = 'https://client.test: the address is not public'
     for (const addresses of [['10.0.0.1'], ['8.8.8.8', '::1'], []]) {
-      const outbound = createOutbound({ allow: [], lookup: resolver(addresses).lookup })
+      const outbound = createOutbound({ allow: [], resolve: resolver(addresses).resolve })
       const error = await failure(outbound.request('https://client.test/keys'))
       expect(error).toMatchObject({ refused: true, message })
     }
@@ -190,8 +189,8 @@ describe('the connection', () => {
   test('goes to the address that was resolved, once, under the name that was asked', async () => {
     const { port, requests } = await serve((_req, res) => res.end('{}'))
     // A second DNS query would return an address where no server listens.
-    const { lookup, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
-    const outbound = createOutbound({ allow: [`http://client.test:${port}`], lookup })
+    const { resolve, asked } = resolver(['127.0.0.1'], ['127.0.0.2'])
+    const outbound = createOutbound({ allow: [`http://client.test:${port}`], resolve })
     await outbound.request(`http://client.test:${port}/keys`)
     expect(asked).toEqual(['client.test'])
     expect(requests.map(({ headers }) => headers.host)).toEqual([`client.test:${port}`])
@@ -199,8 +198,8 @@ describe('the connection', () => {
 
   test('is not kept for the next request, whose address must be checked again', async () => {
     const { port } = await serve((_req, res) => res.end('{}'))
-    const { lookup, asked } = resolver(['127.0.0.1'])
-    const outbound = createOutbound({ allow: [`http://client.test:${port}`], lookup })
+    const { resolve, asked } = resolver(['127.0.0.1'])
+    const outbound = createOutbound({ allow: [`http://client.test:${port}`], resolve })
     await outbound.request(`http://client.test:${port}/keys`)
     await outbound.request(`http://client.test:${port}/keys`)
     expect(asked).toEqual(['client.test', 'client.test'])
@@ -216,8 +215,8 @@ describe('the connection', () => {
       },
     )
     const port = await listening(server)
-    const { lookup } = resolver(['127.0.0.1'])
-    const outbound = createOutbound({ allow: [`https://client.test:${port}`], lookup })
+    const { resolve } = resolver(['127.0.0.1'])
+    const outbound = createOutbound({ allow: [`https://client.test:${port}`], resolve })
     const error = await failure(outbound.request(`https://client.test:${port}/keys`))
     expect(names).toEqual(['client.test'])
     expect(error.refused).toBe(false)
@@ -300,9 +299,13 @@ describe('the answer', () => {
     expect(error.message).toContain('larger than 64 kB')
   })
 
-  test('in another encoding is refused, so that nothing is inflated', async () => {
-    const { origin } = await serve((_req, res) => res.writeHead(200, { 'Content-Encoding': 'gzip' }).end('x'))
-    expect((await failure(allowing(origin).request(origin))).message).toContain('encoding gzip')
+  test('in another encoding is refused, so that nothing is inflated, and its name is not repeated (L16)', async () => {
+    const { origin } = await serve((_req, res) =>
+      res.writeHead(200, { 'Content-Encoding': 'gzip\x9b31m' }).end('x'),
+    )
+    expect((await failure(allowing(origin).request(origin))).message).toBe(
+      `${origin}: the response is compressed`,
+    )
   })
 
   test('that breaks off is none', async () => {
@@ -319,9 +322,27 @@ describe('the answer', () => {
       const error = await failure(createOutbound({ allow: [origin], timeout: 50 }).request(origin))
       expect(error).toMatchObject({ refused: false, message: `${origin}: timeout` })
     }
-    const outbound = createOutbound({ allow: [], lookup: () => {}, timeout: 50 })
+    const outbound = createOutbound({ allow: [], resolve: () => new Promise(() => {}), timeout: 50 })
     const error = await failure(outbound.request('https://client.test/'))
     expect(error.message).toBe('https://client.test: timeout')
+  })
+
+  test('is none after a change of protocol, and the next request is sent again (H2)', async () => {
+    let asked = 0
+    const raw = createSocketServer((socket) => {
+      asked += 1
+      socket.on('error', () => {}).resume()
+      socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
+    })
+    await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve))
+    const origin = `http://127.0.0.1:${(raw.address() as AddressInfo).port}`
+    const outbound = allowing(origin)
+    for (let time = 0; time < 2; time += 1) {
+      const error = await failure(outbound.request(origin))
+      expect(error).toMatchObject({ refused: false, message: `${origin}: no response` })
+    }
+    expect(asked).toBe(2)
+    await new Promise((closed) => raw.close(closed))
   })
 
   test('is awaited for 5 seconds at most', async () => {
@@ -367,12 +388,99 @@ describe('coalescing', () => {
   })
 })
 
-test('the option outbound.allow is a list of origins', () => {
+describe('at one time', () => {
+  /** Requests that are held until the test lets them go. */
+  const hold = () => {
+    const held: { hostname: string; release(): void }[] = []
+    const resolve: ResolveName = (hostname) =>
+      new Promise((found) => {
+        held.push({ hostname, release: () => found([{ address: '10.0.0.1', family: 4 }]) })
+      })
+    return { held, resolve }
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+  test('only so many requests run for one host, and for all hosts; the others wait for their turn (H3)', async () => {
+    const { held, resolve } = hold()
+    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 3, perHost: 2 } })
+    const urls = ['a', 'a', 'a', 'b', 'b'].map((host, index) => `https://${host}.test/${index}`)
+    const answers = urls.map((url) => failure(outbound.request(url)))
+    await turn()
+    const names = () => held.map(({ hostname }) => hostname)
+    expect(names()).toEqual(['a.test', 'a.test', 'b.test'])
+    held[2]?.release()
+    await answers[3]
+    await turn()
+    expect(names()).toEqual(['a.test', 'a.test', 'b.test', 'b.test'])
+    for (let next = 0; next < urls.length; next += 1) {
+      held[next]?.release()
+      await turn()
+    }
+    await Promise.all(answers)
+    expect(names()).toEqual(['a.test', 'a.test', 'b.test', 'b.test', 'a.test'])
+  })
+
+  test('counting a request has no more time than the request (H3)', async () => {
+    const end = new AbortController()
+    const timeout = jest.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(end.signal)
+    const outbound = createOutbound({ allow: [], count: () => new Promise(() => {}) })
+    const answer = failure(outbound.request('https://client.test/'))
+    end.abort()
+    expect((await answer).message).toBe('https://client.test: timeout')
+    timeout.mockRestore()
+  })
+
+  test('a turn that comes at the moment when its request ends goes to the next (H3)', async () => {
+    const takeTurn = createTurns(1)
+    const never = new AbortController().signal
+    const end = new AbortController()
+    let finish = (): void => {}
+    const first = takeTurn('', never, () => new Promise<void>((done) => (finish = done)))
+    const second = takeTurn('', end.signal, async () => 'second').catch(() => 'ended')
+    const third = takeTurn('', never, async () => 'third')
+    end.abort()
+    finish()
+    expect(await Promise.all([first, second, third])).toEqual([undefined, 'ended', 'third'])
+  })
+
+  test('a request whose turn does not come ends, and takes no turn of another (H3)', async () => {
+    const ends = new Map<string, AbortController>()
+    const timeout = jest.spyOn(AbortSignal, 'timeout')
+    const { held, resolve } = hold()
+    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 1, perHost: 1 } })
+    const ask = (host: string) => {
+      const end = new AbortController()
+      ends.set(host, end)
+      timeout.mockReturnValueOnce(end.signal)
+      return failure(outbound.request(`https://${host}.test/`))
+    }
+    const [first, second, third] = [ask('first'), ask('second'), ask('third')]
+    await turn()
+    ends.get('second')?.abort()
+    expect((await second).message).toBe('https://second.test: timeout')
+    // It never ends by itself, and makes room all the same.
+    ends.get('first')?.abort()
+    expect((await first).message).toBe('https://first.test: timeout')
+    await turn()
+    expect(held.map(({ hostname }) => hostname)).toEqual(['first.test', 'third.test'])
+    held[1]?.release()
+    expect((await third).message).toBe('https://third.test: the address is not public')
+    timeout.mockRestore()
+  })
+})
+
+test('the options outbound.allow and outbound.allowSelfDescribed are lists of origins', () => {
   const secrets = ['a secret of the tests that is long enough']
   const allowOf = (...allow: string[]) =>
     resolveOptions({ database: { client: 'better-sqlite3' }, secrets, outbound: { allow } }, featureOptions)
       .outbound.allow
   expect(allowOf()).toEqual([])
+  const strangers = { outbound: { allowSelfDescribed: ['http://127.0.0.1:4001'] } }
+  const database = { client: 'better-sqlite3' }
+  expect(resolveOptions({ database, secrets, ...strangers }, featureOptions).outbound).toEqual({
+    allow: [],
+    allowSelfDescribed: ['http://127.0.0.1:4001'],
+  })
   expect(allowOf('http://127.0.0.1:4001')).toEqual(['http://127.0.0.1:4001'])
   const withPath = ['http://127.0.0.1:4001/', 'http://127.0.0.1:4001/keys']
   for (const origin of [...withPath, '127.0.0.1', 'https://a.example:443', '*', 'null'])

@@ -70,6 +70,15 @@ describe('text', () => {
     expect(text.plain('__proto__')).toBe('__proto__')
   })
 
+  it('reads no language tag of more than 35 characters, which would take a second (H4)', () => {
+    expect(text.languageName('de-AT')).toBe('Austrian German')
+    const long = `de-a-${'abcdefgh-'.repeat(7000)}abc`
+    const names = jest.spyOn(Intl, 'DisplayNames')
+    expect(text.languageName(long)).toBe(long)
+    expect(names).not.toHaveBeenCalled()
+    names.mockRestore()
+  })
+
   it('rounds durations up and keeps what is not a time', () => {
     expect(text.duration(1)).toBe('1 second')
     expect(text.duration(0)).toBe('1 second')

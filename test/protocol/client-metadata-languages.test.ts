@@ -1,5 +1,5 @@
 import { clientName } from '../../lib/protocol/clients/client.ts'
-import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
+import { parseClientMetadata, parseRegistration } from '../../lib/protocol/clients/client-metadata.ts'
 import { inLanguage } from '../../lib/protocol/clients/client-metadata-languages.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 
@@ -45,6 +45,10 @@ describe('members in a language (RFC 7591 §2.2)', () => {
     [{ 'client_name#de_AT': 'x' }, 'client_name#de_AT must end with a language tag'],
     [{ 'client_name#de#fr': 'x' }, 'client_name#de#fr must end with a language tag'],
     [{ 'client_name#__proto__': 'x' }, 'client_name#__proto__ must end with a language tag'],
+    [
+      { [`client_name#de-${'x'.repeat(33)}`]: 'x' },
+      `client_name#de-${'x'.repeat(33)} must end with a language tag`,
+    ],
     [{ 'redirect_uris#de': [] }, 'redirect_uris#de is not client metadata'],
     [{ 'scope#de': 'openid' }, 'scope#de is not client metadata'],
     [{ '#de': 'x' }, '#de is not client metadata'],
@@ -54,6 +58,39 @@ describe('members in a language (RFC 7591 §2.2)', () => {
     expect(error).toBeInstanceOf(OAuthError)
     expect(error).toMatchObject({ code: 'invalid_client_metadata' })
     expect(String(error)).toContain(message)
+  })
+
+  test('are read only up to 35 characters, because a long tag would take a second (H4)', () => {
+    const read = jest.spyOn(Intl, 'getCanonicalLocales')
+    // The longest that is read: 35 characters.
+    const longest = 'de-a-abcdefgh-abcdefgh-abcdefgh-abc'
+    expect(parse({ [`client_name#${longest}`]: 'x' })).toMatchObject({ [`client_name#${longest}`]: 'x' })
+    expect(read).toHaveBeenCalled()
+    read.mockClear()
+    const long = {
+      [`client_name#de-a-${'abcdefgh-'.repeat(7000)}abc`]: 'x',
+      [`client_name#${longest}d`]: 'x',
+    }
+    expect(refusal(long)).toBeInstanceOf(OAuthError)
+    const described = { client_name: 'x', redirect_uris: ['https://client.example.com/callback'], ...long }
+    expect(Object.keys(parseRegistration(described)).filter((name) => name.includes('#'))).toEqual([])
+    expect(read).not.toHaveBeenCalled()
+    read.mockRestore()
+  })
+
+  test('are at most a hundred, counted before any is read (H4)', () => {
+    const read = jest.spyOn(Intl, 'getCanonicalLocales')
+    const members = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`client_name#de-x-${index}`, 'x']))
+    expect(Object.keys(parse(members(100))).filter((name) => name.includes('#'))).toHaveLength(100)
+    read.mockClear()
+    for (const count of [101, 2400]) {
+      const refused = { code: 'invalid_client_metadata', message: expect.stringContaining('languages') }
+      expect(refusal(members(count))).toMatchObject(refused)
+      expect(() => parseRegistration(members(count))).toThrow(OAuthError)
+    }
+    expect(read).not.toHaveBeenCalled()
+    read.mockRestore()
   })
 
   test('are chosen by the language of the page; the plain one is for all others', () => {

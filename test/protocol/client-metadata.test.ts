@@ -29,6 +29,13 @@ test('a confidential client that names no method has none, so that Basic and the
   expect(parse({})).not.toHaveProperty('token_endpoint_auth_method')
 })
 
+test.each(clientMetadataNames)('%s keeps no character that a database cannot store or find (M19)', (name) => {
+  const key = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: 'a\u0000' }
+  for (const text of ['a\u0000', 'urn:a:\u0000', 'https://a.example/\u0000', 'a\ud800', '\u009f'])
+    for (const value of [text, [text], { keys: [{ ...key, kid: text }] }, { [text]: [[text]] }])
+      expect(() => parse({ [name]: value })).toThrow(OAuthError)
+})
+
 test('absent, undefined and null are the same', () => {
   const nothing = Object.fromEntries(
     clientMetadataNames

@@ -85,12 +85,8 @@ describe('a proof', () => {
     ['a point that is not on the curve', { jwk: { kty: 'EC', crv: 'P-256', x: 'AQ', y: 'AQ' } }, 'not a key'],
     ['RS256', { alg: 'RS256', jwk: { kty: 'RSA', n: 'A'.repeat(342), e: 'AQAB' } }, 'must have an alg of'],
     ['a short RSA key', { alg: 'PS256', jwk: { kty: 'RSA', n: 'A'.repeat(341), e: 'AQAB' } }, '2048 bits'],
-    ['a long RSA key', { alg: 'PS256', jwk: { kty: 'RSA', n: 'A'.repeat(684), e: 'AQAB' } }, '4096 bits'],
-    [
-      'a long exponent',
-      { alg: 'PS256', jwk: { kty: 'RSA', n: 'A'.repeat(342), e: 'AQABAQAB' } },
-      '4096 bits',
-    ],
+    ['a long RSA key', { alg: 'PS256', jwk: { kty: 'RSA', n: '_'.repeat(684), e: 'AQAB' } }, '4096 bits'],
+    ['a long exponent', { alg: 'PS256', jwk: { kty: 'RSA', n: '_'.repeat(342), e: 'AQABAQAB' } }, '4 bytes'],
   ])('with %s is refused before a signature is verified', (_case, header, description) => {
     const made = unsigned({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.publicJwk, ...header }, {})
     expect(() => openProof(`${made}.AA`, rules)).toThrow(invalid(description))

@@ -127,7 +127,8 @@ export const describedClient = async (
   request: RegistrationRequest,
   allow: AllowClient | undefined,
 ): Promise<ClientMetadata> => {
-  const { options, outbound } = server
+  const { options, reach } = server
+  const { outbound } = reach.strangers
   const { scope: _, ...said } = parseRegistration(
     supportedInput(input, server),
     registrableOf(options).securityProfile,

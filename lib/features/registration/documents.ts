@@ -59,7 +59,7 @@ const fetchDocument = async (
 ): Promise<ReadDocument> => {
   let status: number | undefined
   try {
-    const { headers, body, ...response } = await server.outbound.request(clientId)
+    const { headers, body, ...response } = await server.reach.strangers.outbound.request(clientId)
     status = response.status
     const document = parseMetadataDocument(clientId, {
       status,
@@ -70,6 +70,8 @@ const fetchDocument = async (
     const metadata = await describedClient(server, document, request, allow)
     return { metadata, lifetime: documentLifetime(headers['cache-control'], headers.age) }
   } catch (error) {
+    // Too many requests to its host, which says nothing about the document.
+    if (error instanceof OutboundError && error.cause instanceof OAuthError) throw error.cause
     // Anything else is a fault of this server, or of the host's function.
     if (!(error instanceof OAuthError || error instanceof OutboundError)) throw error
     throw new DocumentError(error, isDocumentGone(error, status))
@@ -127,10 +129,7 @@ const readDocument = async (
 ): Promise<void> => {
   // How often a known document is read does not depend on requests.
   if (known === undefined && address !== undefined) {
-    await server.throttle.takeQuota([
-      { name: 'document', address },
-      { name: 'documentHost', host: new URL(clientId).host },
-    ])
+    await server.throttle.takeQuota([{ name: 'document', address }])
   }
   try {
     const document = await fetchDocument(server, documents, clientId, address)
@@ -179,7 +178,7 @@ export const ensureDocumentClient = async (
   { address }: { address?: string } = {},
 ): Promise<void> => {
   const { database, options, now: clock } = server
-  if (!isDocumentUrl(clientId, options.outbound.allow)) return
+  if (!isDocumentUrl(clientId, options.outbound.allowSelfDescribed)) return
   const now = clock()
   const known = await findClientRegistration(database, { clientId })
   if (known === undefined) {

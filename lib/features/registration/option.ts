@@ -81,8 +81,6 @@ const quotas = {
   registrationDaily: limit(300, 86_400),
   /** New metadata documents that requests from one address make the server read. */
   document: limit(60, 3600),
-  /** New metadata documents read from one host. */
-  documentHost: limit(600, 3600),
 }
 
 type Features = typeof features

@@ -7,6 +7,7 @@ import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { isPlainText } from '../../protocol/json.ts'
 import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
@@ -76,9 +77,10 @@ const findOwn = async (
   clientId: string,
   token: string,
 ): Promise<ClientRecord> => {
-  const registration = isSecretOf('registrationToken', token)
-    ? await findClientRegistration(database, { clientId })
-    : undefined
+  const registration =
+    isSecretOf('registrationToken', token) && isPlainText(clientId)
+      ? await findClientRegistration(database, { clientId })
+      : undefined
   const isOwn = registration?.tokenHash != null && isEqual(registration.tokenHash, hashSecret(token))
   const client = isOwn ? await findClientRecord(database, { clientId, now: now() }) : undefined
   if (client === undefined || client.disabledAt !== null) {

@@ -1,3 +1,5 @@
+import { isShortTag } from '../../protocol/languages.ts'
+
 /** The texts of one language by key, with placeholders such as `{name}`. Plain text, never markup. */
 export interface Dictionary {
   /** BCP 47, for `lang`. */
@@ -108,6 +110,7 @@ export const createText = ({ language, texts }: Dictionary): Text => {
         : past.format(-Math.floor(seconds / 60), 'minute')
     },
     languageName: (tag) => {
+      if (!isShortTag(tag)) return tag
       try {
         return new Intl.DisplayNames(language, { type: 'language' }).of(tag) ?? tag
       } catch {

@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { OAuthError } from '../errors.ts'
 import { isSubject } from './distinguished-name.ts'
-import type { PublicJwk } from './jwks.ts'
+import { type PublicJwk, parsePublicJwk } from './jwks.ts'
 
 /** The certificate that a client used for its TLS connection. TLS proves that it holds the key. */
 export interface ClientCertificate {
@@ -103,10 +103,21 @@ export const hasRegisteredSubject = (
     return value !== undefined && certificateSubjects[name](x509, value)
   })
 
+/** Undefined for a kind of key that no client can register. */
+const publicKeyOf = ({ publicKey }: X509Certificate): PublicJwk | undefined => {
+  try {
+    const key = parsePublicJwk(publicKey.export({ format: 'jwk' }))
+    return typeof key === 'string' ? undefined : key
+  } catch {
+    return undefined
+  }
+}
+
 /** Whether the key of the certificate is one of these (RFC 8705 §2.2). */
 export const hasRegisteredKey = ({ x509 }: ClientCertificate, keys: readonly PublicJwk[]): boolean => {
-  const { kty, crv, x, y, n, e } = x509.publicKey.export({ format: 'jwk' })
-  const own = JSON.stringify([kty, crv, x, y, n, e])
+  const key = publicKeyOf(x509)
+  if (key === undefined) return false
+  const own = JSON.stringify([key.kty, key.crv, key.x, key.y, key.n, key.e])
   return keys
     .filter(({ use = 'sig' }) => use === 'sig')
     .some((key) => JSON.stringify([key.kty, key.crv, key.x, key.y, key.n, key.e]) === own)

@@ -1,4 +1,4 @@
-import { lookUpLanguage } from '../languages.ts'
+import { isShortTag, lookUpLanguage } from '../languages.ts'
 
 /** Members for display, which a client may have in several languages, such as `client_name#de` (RFC 7591 §2.2). */
 export const localizedNames = ['client_name', 'client_uri', 'logo_uri', 'policy_uri', 'tos_uri'] as const
@@ -19,7 +19,7 @@ export type LocalizedMetadata = Readonly<
 export const parseLocalizedName = (member: string): { name: LocalizedName; tag: string } | undefined => {
   const [before, tag, ...rest] = member.split('#')
   const name = localizedNames.find((each) => each === before)
-  if (name === undefined || tag === undefined || rest.length > 0) return undefined
+  if (name === undefined || tag === undefined || rest.length > 0 || !isShortTag(tag)) return undefined
   try {
     const [canonical] = Intl.getCanonicalLocales(tag)
     return canonical === undefined ? undefined : { name, tag: canonical }
@@ -27,6 +27,13 @@ export const parseLocalizedName = (member: string): { name: LocalizedName; tag: 
     return undefined
   }
 }
+
+/** How many members in some language a client may have. */
+const maxLocalized = 100
+
+/** Whether these are more members than a client may have in all languages. */
+export const hasTooManyLanguages = (members: readonly string[]): boolean =>
+  members.filter((member) => member.includes('#')).length > maxLocalized
 
 /** The member in the given language, or else the one without a language tag. */
 export const inLanguage = (

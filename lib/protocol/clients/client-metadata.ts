@@ -1,4 +1,5 @@
 import { type ResponseMode, responseModes } from '../errors.ts'
+import { isPlainValue } from '../json.ts'
 import { type RequestObjectAlgorithm, requestObjectAlgorithms } from '../requests/request-object.ts'
 import {
   frontChannelResponseTypes,
@@ -29,7 +30,12 @@ import {
   time,
   webUri,
 } from './client-metadata-checks.ts'
-import { type LocalizedName, localizedNames, parseLocalizedName } from './client-metadata-languages.ts'
+import {
+  hasTooManyLanguages,
+  type LocalizedName,
+  localizedNames,
+  parseLocalizedName,
+} from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
@@ -296,21 +302,32 @@ export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): C
   return checkedMetadata(input, { ...registered, ...extensions }, seedDefaults)
 }
 
+/** Before any name is read. */
+const assertFewLanguages = (input: Readonly<Record<string, unknown>>): void => {
+  if (hasTooManyLanguages(Object.keys(input))) refuse('client metadata has members in too many languages')
+}
+
 const checkedMetadata = (
   input: Readonly<Record<string, unknown>>,
   checks: Readonly<Record<string, Check>>,
   defaults: typeof seedDefaults & { readonly security_profile?: SecurityProfile },
 ): ClientMetadata => {
+  assertFewLanguages(input)
   const given = Object.entries(input).filter(([, value]) => value !== undefined && value !== null)
   const checked = given.map(([name, value]): [string, unknown] => {
     const localized = parseLocalizedName(name)
     const plain = localized?.name ?? name
     const check = Object.hasOwn(checks, plain) ? checks[plain] : undefined
     const canonical = localized ? `${plain}#${localized.tag}` : name
-    return [canonical, check ? check(name, value) : refuseName(name)]
+    const kept = check ? check(name, value) : refuseName(name)
+    if (!isPlainValue(kept)) refuse(`${canonical} must not contain control characters`)
+    return [canonical, kept]
   })
-  const twice = checked.find(([name], index) => checked.findIndex(([other]) => other === name) !== index)
-  if (twice) refuse(`${twice[0]} appears twice, in different cases`)
+  const names = new Set<string>()
+  for (const [name] of checked) {
+    if (names.has(name)) refuse(`${name} appears twice, in different cases`)
+    names.add(name)
+  }
   // Each field was checked by its rule above, or is a default.
   const said = Object.fromEntries(checked)
   const ofProfile = profileDefaults(said.security_profile ?? defaults.security_profile)
@@ -379,6 +396,7 @@ export const parseRegistration = (
   input: Readonly<Record<string, unknown>>,
   profile?: SecurityProfile,
 ): ClientMetadata => {
+  assertFewLanguages(input)
   const given = Object.entries(registeredMembers(input)).filter(([, value]) => value !== '')
   return checkedMetadata(Object.fromEntries(given), registered, {
     ...registrationDefaults,

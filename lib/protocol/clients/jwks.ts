@@ -1,5 +1,5 @@
 import { OAuthError } from '../errors.ts'
-import { isObject } from '../json.ts'
+import { isObject, isPlainText } from '../json.ts'
 
 /** A public key as JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2), reduced to the members that verifying needs. */
 export interface PublicJwk {
@@ -22,8 +22,9 @@ export interface PublicJwks {
 
 const maxKeys = 20
 const maxMemberLength = 2048
-// A modulus of 2,048 bits in base64url (RFC 7518 §3.3).
-const shortestModulus = 342
+// Verifying with a longer modulus or exponent takes milliseconds; RFC 7518 §3.3 forbids a shorter modulus.
+const modulusBits = { min: 2048, max: 4096 }
+const maxExponentBytes = 4
 
 const secretMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 const descriptions = ['kty', 'kid', 'use', 'alg'] as const
@@ -36,10 +37,29 @@ const keyMembers: Readonly<Record<string, readonly ('n' | 'e' | 'crv' | 'x' | 'y
 }
 
 const isMember = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= maxMemberLength
+  typeof value === 'string' && value !== '' && value.length <= maxMemberLength && isPlainText(value)
+
+/** A number in base64url (RFC 7518 §2) without the zeros before it, which some libraries write. */
+const numberOf = (encoded: string): Buffer => {
+  const bytes = Buffer.from(encoded, 'base64url')
+  const first = bytes.findIndex((byte) => byte !== 0)
+  return first === -1 ? Buffer.alloc(0) : bytes.subarray(first)
+}
+
+const bitsOf = (number: Buffer): number => number.length * 8 - Math.clz32(number[0] ?? 0) + 24
+
+/** What is wrong with the numbers of an RSA key. */
+const rsaFault = ({ n, e }: Readonly<Record<string, unknown>>): string | undefined => {
+  const bits = bitsOf(numberOf(String(n)))
+  const exponent = numberOf(String(e))
+  if (bits < modulusBits.min) return `an RSA key of fewer than ${modulusBits.min} bits`
+  if (bits > modulusBits.max) return `an RSA key of more than ${modulusBits.max} bits`
+  const isSmall = exponent.length > 0 && exponent.length <= maxExponentBytes
+  return isSmall ? undefined : `an RSA key whose e has more than ${maxExponentBytes} bytes, or none`
+}
 
 /**
- * Parses one public key.
+ * Parses one public key, wherever it comes from.
  *
  * @returns a string that names what it is instead, if it is refused
  */
@@ -51,7 +71,8 @@ export const parsePublicJwk = (value: unknown): PublicJwk | string => {
   const members = Object.hasOwn(keyMembers, String(jwk.kty)) ? (keyMembers[String(jwk.kty)] ?? []) : []
   if (members.length === 0) return 'a key of a kty other than RSA, EC and OKP'
   if (!members.every((name) => isMember(jwk[name]))) return `a key without ${members.join(', ')}`
-  if (jwk.kty === 'RSA' && String(jwk.n).length < shortestModulus) return 'an RSA key of fewer than 2048 bits'
+  const fault = jwk.kty === 'RSA' ? rsaFault(jwk) : undefined
+  if (fault !== undefined) return fault
   const stated = descriptions.filter((name) => jwk[name] !== undefined)
   if (!stated.every((name) => isMember(jwk[name]))) return `a key whose ${stated.join(', ')} are not strings`
   const { key_ops } = jwk

@@ -1,6 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, readable } from '../explanation.ts'
-import { claimsOfJwt } from '../json.ts'
+import { claimsOfJwt, isPlainText } from '../json.ts'
 import { parseScope } from '../scope.ts'
 import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
 
@@ -80,10 +80,12 @@ export const assertedLogin = (
   const authTime = [time, iat].find((value): value is number => Number.isSafeInteger(value)) ?? now
   return {
     authTime: Math.min(authTime, now),
-    amr: Array.isArray(amr) ? amr.filter((value): value is string => typeof value === 'string') : [],
+    amr: Array.isArray(amr)
+      ? amr.filter((value): value is string => typeof value === 'string' && isPlainText(value))
+      : [],
   }
 }
 
 /** Whether a value that a host function returned for an assertion is an id. */
 export const isAssertedId = (value: unknown): value is string | number =>
-  (typeof value === 'string' && value !== '') || typeof value === 'number'
+  (typeof value === 'string' && value !== '' && isPlainText(value)) || typeof value === 'number'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { misleading } from '../clients/client-metadata-checks.ts'
 import { OAuthError } from '../errors.ts'
-import { isObject } from '../json.ts'
+import { isObject, isPlainText } from '../json.ts'
 
 /** One object of `authorization_details` (RFC 9396 §2). */
 export interface AuthorizationDetail {
@@ -25,15 +25,17 @@ export const isDetailType = (name: string): boolean => typeName.test(name)
 export const invalidDetails = (reason: string): OAuthError =>
   new OAuthError('invalid_authorization_details', `authorization_details ${reason}`)
 
+const isMisleading = (text: string): boolean => misleading.test(text) || !isPlainText(text)
+
 /** Counts the values of an object, and refuses what is too deep or cannot be shown to a user. */
 const countValues = (value: unknown, depth: number): number => {
   if (depth > maxDepth) throw invalidDetails(`must not have more than ${maxDepth} levels`)
-  if (typeof value === 'string' && misleading.test(value)) {
+  if (typeof value === 'string' && isMisleading(value)) {
     throw invalidDetails('must not contain control or direction characters')
   }
   if (typeof value !== 'object' || value === null) return 1
   const members = Object.entries(value)
-  if (members.some(([name]) => name === '__proto__' || misleading.test(name))) {
+  if (members.some(([name]) => name === '__proto__' || isMisleading(name))) {
     throw invalidDetails('must not contain such a member name')
   }
   return members.reduce((sum, [, member]) => sum + countValues(member, depth + 1), 1)

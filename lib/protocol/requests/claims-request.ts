@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { claimNames, protocolClaims, type ScopeClaims } from '../claims.ts'
 import { OAuthError } from '../errors.ts'
-import { isObject, parseJsonObject } from '../json.ts'
+import { isObject, isPlainValue, parseJsonObject } from '../json.ts'
 
 /** Claims that a request names individually (OIDC Core §5.5), reduced to those that the client may get. */
 export interface ClaimsRequest {
@@ -56,6 +56,8 @@ const membersOf = (
 export const parseClaims = (value: string): RequestedClaims => {
   const claims = parseJsonObject(value)
   if (claims === undefined) throw malformed()
+  if (!isPlainValue(claims))
+    throw new OAuthError('invalid_request', 'claims must not contain control characters or many levels')
   const idToken = membersOf(claims, 'id_token')
   const userinfo = membersOf(claims, 'userinfo')
   return {
