@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { type ClientCredentials, eraseClient, storeClient } from '../../clients/register.ts'
+import { eraseClient } from '../../clients/erasure.ts'
+import { type ClientCredentials, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
 import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
+import { type ClientRecord, findClientRecord, lockClient } from '../../repositories/clients.ts'
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
 import { createClientRegistration, findClientRegistration } from './table.ts'
@@ -135,7 +136,7 @@ export const replaceRegistration = async (
   const request = { kind: 'registration', clientId, address } as const
   const metadata = await describedClient(server, input, request, allow)
   const credentials = await transaction(database, async (tx) => {
-    const existing = await findClient(tx, { clientId, now: now() })
+    const existing = await lockClient(tx, { clientId, now: now() })
     // The host has adopted or removed it meanwhile.
     if (existing?.metadata.self_described !== 'registration') {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
