@@ -121,6 +121,7 @@ test('clients that an interrupted removal has left are removed by pruning, with 
   const { client_id, registration_access_token: token } = body
   const row = { client_id, subject: '1', scopes: '', created_at: 1, updated_at: 1 }
   await table('consents').insert({ ...row, terms: '{}' })
+  await table('client_registrations').where({ client_id }).update({ expires_at: null })
   const { knex, tablePrefix } = host.database
   const remove = () =>
     supertest(host.app).delete(`/oauth/register/${client_id}`).set('Authorization', `Bearer ${token}`)

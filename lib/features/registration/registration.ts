@@ -12,7 +12,7 @@ import { type ClientRecord, findClientRecord, lockClient } from '../../repositor
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
 import { createClientRegistration, findClientRegistration } from './table.ts'
-import { makeRoom } from './unused.ts'
+import { makeRoom, removeIfUnused } from './unused.ts'
 
 /** A client that registered itself, with what it needs to manage its registration (RFC 7592 §3). */
 export interface Registration extends ClientCredentials {
@@ -157,7 +157,8 @@ export const removeRegistration = async (
   token: string,
 ): Promise<void> => {
   await findOwn(server, clientId, token)
-  await eraseClient(server, clientId)
+  // It has no consents and tokens to look for.
+  if (!(await removeIfUnused(server.database, clientId))) await eraseClient(server, clientId)
 }
 
 /**

@@ -33,6 +33,10 @@ const removeUnused = (db: Database, clientId: string, before: number): Promise<b
     return isUnused
   })
 
+/** Removes a client that no user has allowed anything, whenever it expires. @returns false if there is none of this id */
+export const removeIfUnused = (db: Database, clientId: string): Promise<boolean> =>
+  removeUnused(db, clientId, Number.MAX_SAFE_INTEGER)
+
 const removeAll = async (db: Database, rows: readonly Row[], before: number): Promise<number> => {
   let count = 0
   for (const row of rows) if (await removeUnused(db, text(row, 'client_id'), before)) count += 1

@@ -1,36 +1,37 @@
+import type { Knex } from 'knex'
 import { command, query, text } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { removeFamilies } from './authorizations.ts'
 import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
 
-const consents = query<{ clientId: string }>((table, v) =>
-  table('consents')
-    .select('subject')
-    .where({ client_id: v.clientId })
-    .limit(batchSize, { skipBinding: true }),
-)
+/**
+ * A batch of a client's rows. PostgreSQL plans this for any client at once, and would read the whole table if most rows are of
+ * a few clients; it uses the index for a range in its order.
+ */
+const batchOf = (name: string, key: string, only = (rows: Knex.QueryBuilder) => rows) => {
+  const find = query<{ clientId: string }>((table, v) =>
+    only(table(name).select(key))
+      .whereBetween('client_id', [v.clientId, v.clientId])
+      .orderBy('client_id')
+      .limit(batchSize, { skipBinding: true }),
+  )
+  return async function* (db: Database, clientId: string): AsyncGenerator<readonly string[]> {
+    for await (const rows of batchesOf(() => find(db, { clientId }))) yield rows.map((row) => text(row, key))
+  }
+}
+
+const consentSubjects = batchOf('consents', 'subject')
+const authorizationIds = batchOf('authorizations', 'id')
+// The client's own: the others go with their authorization.
+const ownTokenHashes = batchOf('access_tokens', 'hash', (rows) => rows.whereNull('authorization_id'))
+
 const removeConsents = command<BatchParams>((table, v) =>
   table('consents')
     .whereIn('subject', keysIn(v))
     .where({ client_id: v.clientId ?? null })
     .delete(),
 )
-
-const authorizations = query<{ clientId: string }>((table, v) =>
-  table('authorizations')
-    .select('id')
-    .where({ client_id: v.clientId })
-    .limit(batchSize, { skipBinding: true }),
-)
-
-const ownTokens = query<{ clientId: string }>((table, v) =>
-  table('access_tokens')
-    .select('hash')
-    .where({ client_id: v.clientId })
-    .whereNull('authorization_id')
-    .limit(batchSize, { skipBinding: true }),
-)
-const removeOwnTokens = command<BatchParams>((table, v) =>
+const removeAccessTokens = command<BatchParams>((table, v) =>
   table('access_tokens').whereIn('hash', keysIn(v)).delete(),
 )
 
@@ -39,18 +40,9 @@ export const removeDataOfClient = async function* (
   db: Database,
   { clientId }: { readonly clientId: string },
 ): Removal {
-  for await (const rows of batchesOf(() => consents(db, { clientId }))) {
-    const subjects = rows.map((row) => text(row, 'subject'))
+  for await (const subjects of consentSubjects(db, clientId))
     yield { table: 'consents', count: await removeConsents(db, batchParams(subjects, { clientId })) }
-  }
-  for await (const rows of batchesOf(() => authorizations(db, { clientId }))) {
-    yield* removeFamilies(
-      db,
-      rows.map((row) => text(row, 'id')),
-    )
-  }
-  for await (const rows of batchesOf(() => ownTokens(db, { clientId }))) {
-    const hashes = rows.map((row) => text(row, 'hash'))
-    yield { table: 'access_tokens', count: await removeOwnTokens(db, batchParams(hashes)) }
-  }
+  for await (const ids of authorizationIds(db, clientId)) yield* removeFamilies(db, ids)
+  for await (const hashes of ownTokenHashes(db, clientId))
+    yield { table: 'access_tokens', count: await removeAccessTokens(db, batchParams(hashes)) }
 }
