@@ -38,10 +38,9 @@ export const eraseClient = async (
 /** Finishes the deletions of clients that were interrupted. */
 export const finishDeletions = (context: Installed): RemoveExpired =>
   async function* (database) {
-    let after: string | undefined = ''
-    while (after !== undefined) {
-      const ids: string[] = await listClientsBeingDeleted(database, { after })
+    let ids: readonly string[]
+    do {
+      ids = await listClientsBeingDeleted(database)
       for (const clientId of ids) yield* removeClient(database, context, clientId)
-      after = ids.at(-1)
-    }
+    } while (ids.length > 0)
   }

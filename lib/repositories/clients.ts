@@ -318,18 +318,17 @@ export const beginDeletion = touches(
   ),
 )
 
-const beingDeleted = query<{ after: string }>((table, v) =>
+const beingDeleted = query<Record<never, never>>((table) =>
   table('clients')
     .select('client_id')
     .whereNotNull('deleted_at')
-    .where('client_id', '>', v.after)
-    .orderBy('client_id')
+    .orderBy('deleted_at')
     .limit(batchSize, { skipBinding: true }),
 )
 
-/** The ids of clients whose removal has begun, at most 100, after this one. */
-export const listClientsBeingDeleted = async (db: Database, values: { after: string }): Promise<string[]> =>
-  (await beingDeleted(db, values)).map((row) => text(row, 'client_id'))
+/** The ids of clients whose removal has begun, at most 100. */
+export const listClientsBeingDeleted = async (db: Database): Promise<string[]> =>
+  (await beingDeleted(db, {})).map((row) => text(row, 'client_id'))
 
 const remove = command<{ clientId: string }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).delete(),

@@ -15,22 +15,41 @@ jest.setTimeout(120_000)
 interface Node {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string
-  readonly 'Plan Rows': number
+  readonly 'Index Cond'?: string
+  /** The same of a bitmap. */
+  readonly 'Recheck Cond'?: string
+  readonly Filter?: string
   readonly Plans?: readonly Node[]
 }
 
-/** The most rows that may be sorted; more than a user or a batch has. */
-const maxSorted = 200
+const conditionOf = ({ 'Index Cond': condition, 'Recheck Cond': again }: Node): string =>
+  condition ?? again ?? ''
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+
+/** The columns of which one value selects the rows, and not a span of values. */
+const keysIn = (condition: string): string[] =>
+  Array.from(condition.matchAll(/(\w+)(?:\)::text)? = /g), ([, column = '']) => column)
+
+/** The rows of one client are a span of the index; they need no sorting where that would take long. */
+const ofOneClient = (span: string): boolean => /client_id\)::text >= .*client_id\)::text <= /.test(span)
 
 /** What a plan does that takes longer the more rows there are. */
 const slowIn = (plan: Node, large: readonly string[]): string[] =>
   nodesOf(plan).flatMap((node) => {
-    const { 'Node Type': type, 'Relation Name': table = '', Plans: [below] = [] } = node
-    if (type === 'Seq Scan' && large.includes(table)) return [`reads all of ${table}`]
-    return type === 'Sort' && below && below['Plan Rows'] > maxSorted
-      ? [`sorts ${below['Plan Rows']} rows`]
+    const { 'Node Type': type, 'Relation Name': table = '', Filter: filter } = node
+    const condition = conditionOf(node)
+    const ofLarge = nodesOf(node).filter(({ 'Relation Name': name = '' }) => large.includes(name))
+    if (
+      type === 'Sort' &&
+      ofLarge.map(conditionOf).some((span) => keysIn(span).length === 0 && !ofOneClient(span))
+    )
+      return [`sorts a span of ${ofLarge[0]?.['Relation Name']}`]
+    if (!large.includes(table)) return []
+    if (type === 'Seq Scan') return [`reads all of ${table}`]
+    const isOther = (column: string) => !condition.includes(column)
+    return keysIn(condition).length === 0 && keysIn(filter ?? '').some(isOther)
+      ? [`looks through ${table} for ${filter}`]
       : []
   })
 
