@@ -26,7 +26,7 @@ const authorizations = query<{ clientId: string }>((table, v, _name, raw) =>
 
 /**
  * Counts what ends with a client, each up to {@link maxCounted}: the users who allow it something, and the authorizations
- * that were not ended, some of which may have expired.
+ * that were not ended. Some of these may have expired.
  */
 export const countUsageOfClient = async (db: Database, values: { clientId: string }) => {
   const [[user], [authorization]] = [await users(db, values), await authorizations(db, values)]
