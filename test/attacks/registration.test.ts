@@ -100,7 +100,7 @@ test('a client that expires soon makes no room while it is younger than others (
   const { now } = stopClock()
   await flood(now() - 7200)
   await table('clients').insert({ client_id: 'young', metadata: '{}', created_at: 1, updated_at: 1 })
-  const young = { client_id: 'young', created_at: now(), expires_at: now() + 86_400 }
+  const young = { client_id: 'young', created_at: now() - 5400, expires_at: now() + 80_000 }
   await table('client_registrations').insert(young)
   expect(await status()).toBe(201)
   expect(await table('clients').where({ client_id: 'young' })).toHaveLength(1)
@@ -148,6 +148,7 @@ describe('what a client says about itself is refused', () => {
       body({ redirect_uris: Array.from({ length: 51 }, (_, place) => `${callback}${place}`) }),
     ],
     ['beyond 50 keys', body({ jwks: { keys: Array(51).fill({ kty: 'RSA' }) } })],
+    ['with a list of more than 50 entries', body({ note: { inner: Array(51).fill(1) } })],
     ['beyond any depth', deep],
   ])('%s, whoever has parsed the body (M16)', async (_, text) => {
     const app = express().use(express.json({ limit: '1mb' }), host.app)
