@@ -12,6 +12,7 @@ import {
 import { migrateDatabase } from '../../lib/database/migrate.ts'
 import { openDatabase } from '../../lib/database/open.ts'
 import { query } from '../../lib/database/statement.ts'
+import { boundStatements, type Connection } from '../../lib/database/statement-bound.ts'
 import { transaction } from '../../lib/database/transaction.ts'
 import type { SchemaChange } from '../../migrations/migration.ts'
 import { dropTables } from '../support/database.ts'
@@ -189,6 +190,40 @@ describeWith('postgresql', 'pg', () => {
       await change('ALTER TABLE people RENAME TO staff')
       expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
     })
+  })
+
+  test('a bound of a connection’s settings stays, and the sessions of a pooler get none (M12)', async () => {
+    const bound = async (given: Knex.Config | Knex, prepare = async (_: unknown): Promise<void> => {}) => {
+      const { hostKnex, close } = openDatabase(given, '')
+      const connection = await acquire(hostKnex)
+      await prepare(connection)
+      const sql = boundOf.pg ?? ''
+      const { rows } = await driverOf(hostKnex).execute(connection, sql, [])
+      await release(hostKnex, connection)
+      await close()
+      return Number(rows[0]?.bound)
+    }
+    const connection = { connectionString: services.postgresql, statement_timeout: 700 }
+    expect(await bound({ ...pg, connection })).toBe(700)
+    const bounding = (as: (own: number) => number) => (given: unknown) =>
+      new Promise<void>((resolve, reject) => {
+        const real = given as Connection
+        const query: Connection['query'] = (...statement) => real.query(...statement)
+        const processID = as(Number(real.processID))
+        boundStatements('pg', { processID, query }, (error) => (error ? reject(error) : resolve()))
+      })
+    expect(
+      await bound(
+        open(pg),
+        bounding((own) => own),
+      ),
+    ).toBe(4500)
+    expect(
+      await bound(
+        open(pg),
+        bounding((own) => own + 1),
+      ),
+    ).toBe(0)
   })
 
   test('statements work after a pooler has run DISCARD ALL, also those of a transaction (L17)', async () => {
