@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { migrations as ofCore } from '../migrations/index.ts'
+import { finishDeletions } from './clients/erasure.ts'
 import { type Migrations, migrateDatabase, rollbackDatabase, sourceOf } from './database/migrate.ts'
 import { openDatabase } from './database/open.ts'
 import { features } from './features/index.ts'
@@ -12,9 +13,10 @@ export type MigrateOptions = Pick<AuthRouterOptions, 'database'>
 
 const prefixOf = (options: MigrateOptions): string => database.check(options.database, 'database').tablePrefix
 
-/** Removes the expired rows of every table. */
+/** Removes the expired rows of every table, and clients whose deletion was interrupted. */
 export const expired: readonly RemoveExpired[] = [
   ...removals,
+  finishDeletions({ installed: features }),
   ...features.flatMap((feature) => feature.expired),
 ]
 

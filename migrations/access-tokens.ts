@@ -15,13 +15,17 @@ export const accessTokens: SchemaChange = {
       table.text('scopes').notNullable()
       table.text('resources').nullable()
       table.string('binding', 64).nullable()
-      table.text('context').nullable()
+      table.text('context', 'mediumtext').nullable()
       table.bigInteger('created_at').notNullable()
       table
         .bigInteger('expires_at')
         .notNullable()
         .index(`${name('access_tokens')}_expires_at`)
       table.bigInteger('revoked_at').nullable()
+      // The client's own tokens: the others are found by their authorization.
+      table.index('client_id', `${name('access_tokens')}_client`, {
+        predicate: only().whereNull('authorization_id'),
+      })
       table.index('authorization_id', `${name('access_tokens')}_authorization`, {
         predicate: only().whereNotNull('authorization_id'),
       })

@@ -6,7 +6,10 @@ export const authorizations: SchemaChange = {
     schema.createTable(name('authorizations'), (table) => {
       byteForByte(table, collation)
       table.string('id', hashLength).primary()
-      table.string('client_id', 255).notNullable()
+      table
+        .string('client_id', 255)
+        .notNullable()
+        .index(`${name('authorizations')}_client`)
       table.string('subject', 255).notNullable()
       table
         .string('sid', hashLength)
@@ -26,10 +29,12 @@ export const authorizations: SchemaChange = {
         .notNullable()
         .index(`${name('authorizations')}_expires_at`)
       table.bigInteger('revoked_at').nullable()
-      table.text('request').notNullable()
+      table.text('request', 'mediumtext').notNullable()
       // Lists and counts what is not revoked, newest first, without its rows.
       table.index(['subject', 'client_id', 'revoked_at', 'created_at'], `${name('authorizations')}_subject`)
-      table.index(['consumed_at', 'code_expires_at'], `${name('authorizations')}_unredeemed`, {
+      // PostgreSQL does not know that rows with a null are in the order of the next column, and sorts all of them.
+      const unredeemed = collation === undefined ? ['code_expires_at'] : ['consumed_at', 'code_expires_at']
+      table.index(unredeemed, `${name('authorizations')}_unredeemed`, {
         predicate: only().whereNull('consumed_at'),
       })
     }),

@@ -2,17 +2,23 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /** Registered clients: RFC 7591 metadata as JSON, and columns for what is looked up or changes separately. */
 export const clients: SchemaChange = {
-  up: ({ schema, name, collation }) =>
+  up: ({ schema, name, collation, only }) =>
     schema.createTable(name('clients'), (table) => {
       byteForByte(table, collation)
       table.string('client_id', 255).primary()
       table.string('secret_hash', hashLength).nullable()
       table.string('previous_secret_hash', hashLength).nullable()
       table.bigInteger('previous_secret_expires_at').nullable()
-      table.text('metadata').notNullable()
+      // JSON from outside is in medium texts: MariaDB's and MySQL's smallest text has only 65,535 bytes.
+      table.text('metadata', 'mediumtext').notNullable()
       table.bigInteger('disabled_at').nullable()
+      // Set when its removal has begun, which may take a while.
+      table.bigInteger('deleted_at').nullable()
       table.bigInteger('created_at').notNullable()
       table.bigInteger('updated_at').notNullable()
+      table.index('deleted_at', `${name('clients')}_deleted`, {
+        predicate: only().whereNotNull('deleted_at'),
+      })
     }),
   down: ({ schema, name }) => schema.dropTable(name('clients')),
 }

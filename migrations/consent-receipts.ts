@@ -9,7 +9,7 @@ export const consentReceipts: SchemaChange = {
       table.string('subject', 255).notNullable()
       table.string('client_id', 255).notNullable()
       table.string('authorization_id', hashLength).notNullable()
-      table.text('receipt').notNullable()
+      table.text('receipt', 'mediumtext').notNullable()
       table.bigInteger('created_at').notNullable()
       table.index(['subject', 'client_id'], `${name('consent_receipts')}_subject`)
     }),

@@ -6,10 +6,13 @@ export const consents: SchemaChange = {
     schema.createTable(name('consents'), (table) => {
       byteForByte(table, collation)
       table.string('subject', 255).notNullable()
-      table.string('client_id', 255).notNullable()
+      table
+        .string('client_id', 255)
+        .notNullable()
+        .index(`${name('consents')}_client`)
       table.string('organization', 255).notNullable().defaultTo('')
       table.text('scopes').notNullable()
-      table.text('terms').notNullable()
+      table.text('terms', 'mediumtext').notNullable()
       table.bigInteger('created_at').notNullable()
       table.bigInteger('updated_at').notNullable()
       table.primary(['subject', 'client_id', 'organization'])

@@ -17,7 +17,7 @@ export const events: SchemaChange = {
         .index(`${name('events')}_subject`)
       table.bigInteger('time').notNullable()
       // JSON with the other fields.
-      table.text('details').notNullable()
+      table.text('details', 'mediumtext').notNullable()
       table
         .bigInteger('expires_at')
         .notNullable()

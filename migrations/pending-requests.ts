@@ -14,8 +14,8 @@ export const pendingRequests: SchemaChange = {
         .index(`${name('pending_requests')}_browser`)
       table.string('sid', hashLength).nullable()
       table.string('selected_sid', hashLength).nullable()
-      table.text('request').notNullable()
-      table.text('decision').nullable()
+      table.text('request', 'mediumtext').notNullable()
+      table.text('decision', 'mediumtext').nullable()
       table.bigInteger('created_at').notNullable()
       table
         .bigInteger('expires_at')

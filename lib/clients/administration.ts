@@ -12,10 +12,12 @@ import {
   findClient,
   findClientRecord,
   listClients,
+  lockClient,
   rotateClientSecret,
   setClientDisabled,
   updateClient,
 } from '../repositories/clients.ts'
+import { eraseClient } from './erasure.ts'
 import { keepLogo, type LogoContext } from './logo.ts'
 import {
   type ClientCredentials,
@@ -23,7 +25,6 @@ import {
   type ClientRegistry,
   type ClientUpdate,
   changeClient,
-  eraseClient,
   lockUnchanged,
   refuseUnknownClient,
   registerClient,
@@ -131,7 +132,7 @@ export interface ClientAdministration {
   enable(clientId: string, options?: UpdateOptions): Promise<void>
   /**
    * Deletes a client with its consents, authorizations and tokens. Consent receipts stay. The client is disabled first,
-   * so access ends at once. If it rejects, call it again: it continues where it stopped.
+   * so access ends at once. If it rejects, pruning finishes it; if you call it again, it continues where it stopped.
    *
    * @throws OAuthError `invalid_client` for an unknown client
    */
@@ -291,12 +292,16 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     },
     disable: async (clientId) => {
       await ready()
-      await setDisabled(database, clientId, true)
+      await transaction(database, async (tx) => {
+        await setDisabled(tx, clientId, true)
+        for (const { clientData } of installed) await clientData?.disable?.(tx, clientId)
+      })
       announce('client.disabled', clientId)
     },
     enable: async (clientId, { ifUnchanged } = {}) => {
       await ready()
       await transaction(database, async (tx) => {
+        await lockClient(tx, { clientId, now: now() })
         for (const { clientData } of installed) await clientData?.enable?.(tx, { clientId, now: now() })
         if (ifUnchanged) await lockUnchanged(tx, clientId, { metadata: metadataOf(ifUnchanged), now: now() })
         await setDisabled(tx, clientId, false)

@@ -3,7 +3,7 @@ import type { Database } from '../database/types.ts'
 import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { standardScopes } from '../protocol/scope.ts'
-import { findClient, updateClient } from '../repositories/clients.ts'
+import { lockClient, updateClient } from '../repositories/clients.ts'
 
 /**
  * The scopes of a client whose scope follows the resources: the standard ones and those of all resources. What it
@@ -34,7 +34,7 @@ export const withCurrentScope = async (
   const { clientId } = client
   await transaction(database, async (tx) => {
     const now = clock()
-    const found = await findClient(tx, { clientId, now })
+    const found = await lockClient(tx, { clientId, now })
     if (found?.metadata.scope_follows_resources === undefined) return
     await updateClient(tx, { clientId, metadata: { ...found.metadata, scope }, secretHash: undefined, now })
   })

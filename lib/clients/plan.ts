@@ -5,19 +5,19 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import {
+  beginDeletion,
   type ClientRecord,
   findClientRecord,
   listClients,
   rotateClientSecret,
-  setClientDisabled,
 } from '../repositories/clients.ts'
+import { eraseClient } from './erasure.ts'
 import {
   type CheckedRegistration,
   type ClientCredentials,
   type ClientRegistration,
   type ClientRegistry,
   checkedRegistration,
-  eraseClient,
   storeClient,
 } from './register.ts'
 import { secretChange } from './secret-change.ts'
@@ -189,7 +189,7 @@ const store = async (
 
 /**
  * Stores the clients that differ, in one transaction. Clients that do not differ are not written. Clients to remove are
- * disabled in that transaction, and erased after it: call it again if that is interrupted.
+ * disabled in that transaction, and erased after it; if that is interrupted, pruning finishes it.
  *
  * @param registrations of {@link checkedClient}
  * @param options.keepPreviousFor seconds for which a secret that the list replaces stays valid
@@ -221,7 +221,7 @@ export const applyClients = async (
       progress?.(credentials.length)
     }
     for (const { client_id: clientId, action } of others)
-      if (action === 'remove') await setClientDisabled(tx, { clientId, disabledAt: time, now: time })
+      if (action === 'remove') await beginDeletion(tx, { clientId, now: time })
     return { credentials, differences: [...changesIn(compared), ...others] }
   })
   for (const { client_id, action } of applied.differences)

@@ -17,14 +17,12 @@ import { OAuthError } from '../protocol/errors.ts'
 import { type LogoImage, setLogo } from '../repositories/client-logos.ts'
 import {
   createClient,
-  deleteClient,
   findClient,
+  lockClient,
   lockUnchangedClient,
-  setClientDisabled,
   updateClient,
 } from '../repositories/clients.ts'
 import { removeImportedSecret, saveImportedSecret } from '../repositories/imported-secrets.ts'
-import { removeDataOfClient } from '../repositories/pruning/clients.ts'
 import { logoImage } from './logo.ts'
 import { chooseSecret, type HashedSecret } from './secret-change.ts'
 
@@ -70,6 +68,8 @@ export interface ClientData {
    * @returns a condition, which does not hold if the client has been removed; undefined if there is none
    */
   whenAllowed?(client: Pick<Client, 'clientId' | 'metadata'>): Write | undefined
+  /** Runs in the transaction in which the host disables a client, after the client is written. */
+  disable?(tx: Database, clientId: string): Promise<unknown>
   /** Runs in the transaction in which the host enables a client, before the client is written. */
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
@@ -169,7 +169,7 @@ export const checkedRegistration = (
  * Stores a client in a transaction. One that described itself is taken over, unless it is stored as described again in the
  * same way.
  *
- * @param existing the client that has this id
+ * @param existing the client that has this id, locked in this transaction
  */
 export const storeClient = async (
   tx: Database,
@@ -244,7 +244,7 @@ export const changeClient = (
   const image = checkedLogo(logo)
   return transaction(database, async (tx) => {
     if (unchanged) await lockUnchanged(tx, clientId, { metadata: unchanged, now: now() })
-    const existing = (await findClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
+    const existing = (await lockClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
     const metadata = checkedMetadata(
       { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
@@ -252,23 +252,4 @@ export const changeClient = (
     )
     return storeClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing, now())
   })
-}
-
-/**
- * Deletes a client with its consents, authorizations and tokens. It is disabled first, so that access ends at once. Call it
- * again if it rejects.
- *
- * @throws OAuthError `invalid_client` for an unknown client
- */
-export const eraseClient = async (
-  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
-  clientId: string,
-): Promise<void> => {
-  const time = now()
-  if (!(await setClientDisabled(database, { clientId, disabledAt: time, now: time })))
-    refuseUnknownClient(clientId)
-  await removeDataOfClient(database, { clientId })
-  for (const { clientData } of installed) await clientData?.erase(database, clientId)
-  await removeImportedSecret(database, { clientId })
-  await deleteClient(database, { clientId })
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import type { Driver, DriverOptions, Row, Value } from './types.ts'
 
@@ -44,19 +44,25 @@ interface PostgresConnection {
   end(): Promise<void>
 }
 
-/** A name of at most 63 bytes for a prepared statement. */
+/** A name for a prepared statement; the salt of its connection makes it one of at most 63 bytes. */
 const statementName = (sql: string): string =>
   `latchkey_${createHash('sha256').update(sql).digest('base64url')}`
 
 /** Statements that are never prepared: a pooler in front of the server must always understand them. */
 const control = /^(BEGIN|START TRANSACTION|COMMIT|ROLLBACK)$/
 
+const codeOf = (error: unknown): string => String((error as { code?: unknown }).code)
+
 /**
  * Whether a prepared statement may have failed because its table was changed: `feature_not_supported` for another list
  * of columns, and class 42 for what no longer exists (https://www.postgresql.org/docs/current/errcodes-appendix.html).
  */
-const mayBeOutdated = (error: unknown): boolean =>
-  /^(0A000|42...)$/.test(String((error as { code?: unknown }).code))
+const mayBeOutdated = (error: unknown): boolean => /^(0A000|42...)$/.test(codeOf(error))
+
+/** Whether a session does not have the statement that we prepared, or has another one of that name. */
+const isForgotten = (error: unknown): boolean => /^(26000|42P05)$/.test(codeOf(error))
+
+const isAborted = (error: unknown): boolean => codeOf(error) === '25P02'
 
 const postgresql = ({
   preparedStatements: prepared = true,
@@ -68,16 +74,45 @@ const postgresql = ({
     names.set(sql, name)
     return name
   }
-  const run: Driver['execute'] = async (connection, text, values) => {
-    const name = prepared && !control.test(text) ? { name: nameOf(text) } : {}
-    const { rows, rowCount } = await (connection as PostgresConnection).query({ ...name, text, values })
+  // Behind a pooler a connection may get the session of another one, with its statements.
+  const salts = new WeakMap<object, string>()
+  const saltOf = (connection: object): string => {
+    const salt = salts.get(connection) ?? randomBytes(6).toString('base64url')
+    salts.set(connection, salt)
+    return salt
+  }
+  const send = async (
+    connection: PostgresConnection,
+    text: string,
+    values: readonly Value[],
+  ): ReturnType<Driver['execute']> => {
+    const name = prepared && !control.test(text) ? { name: nameOf(text) + saltOf(connection) } : {}
+    const { rows, rowCount } = await connection.query({ ...name, text, values })
     return { rows, count: rowCount ?? 0 }
+  }
+  const run = async (
+    connection: PostgresConnection,
+    text: string,
+    values: readonly Value[],
+  ): ReturnType<Driver['execute']> => {
+    try {
+      return await send(connection, text, values)
+    } catch (error) {
+      if (!isForgotten(error)) throw error
+      // A pooler has run DISCARD ALL: this connection prepares all of its statements again.
+      salts.delete(connection)
+      return send(connection, text, values).catch((again: unknown) => {
+        // A transaction must begin again.
+        throw isAborted(again) ? error : again
+      })
+    }
   }
   return {
     dialect: 'postgresql',
     begin: 'BEGIN',
     prepares: prepared,
-    execute: async (connection, sql, bindings) => {
+    execute: async (given, sql, bindings) => {
+      const connection = given as PostgresConnection
       if (!prepared || !tablesMayChange) return run(connection, sql, bindings)
       try {
         return await run(connection, sql, bindings)

@@ -6,11 +6,19 @@ const codeOf = (error: unknown): string | number | undefined => {
   return undefined
 }
 
-// PostgreSQL: 40001 serialization failure, 40P01 deadlock.
+// PostgreSQL: 40001 serialization failure, 40P01 deadlock, 26000 and 42P05 a session without our prepared statements.
 // MariaDB: 1213 deadlock (Galera also reports it, even at COMMIT, when another node wrote the same rows first),
 // 1205 lock wait timeout, 1020 record changed since last read.
 // SQLite: busy or locked.
-const retryable = new Set(['40001', '40P01', 'ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD'])
+const retryable = new Set([
+  '40001',
+  '40P01',
+  '26000',
+  '42P05',
+  'ER_LOCK_DEADLOCK',
+  'ER_LOCK_WAIT_TIMEOUT',
+  'ER_CHECKREAD',
+])
 
 /** Whether the same work may succeed when it runs again. */
 export const isRetryable = (error: unknown): boolean => {

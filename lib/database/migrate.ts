@@ -3,6 +3,7 @@ import { exactCollations, type Schema, type SchemaChange } from '../../migration
 import { driverName, privateClient, privateSchema, silence } from './driver.ts'
 import { isUniqueViolation } from './errors.ts'
 import { schemaVersion } from './schema-version.ts'
+import { withoutBound } from './statement-bound.ts'
 import type { Database } from './types.ts'
 
 /** Migrations by name, in order. */
@@ -52,7 +53,7 @@ const announcing = (
     return {
       up: (knex) => {
         starting?.(name)
-        return up(knex)
+        return withoutBound(knex, () => up(knex))
       },
       ...(down && { down }),
     }

@@ -3,6 +3,7 @@ import { connectionSettings, driverName, driverOf, privateHandle } from './drive
 import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
+import { boundStatements, type Connection } from './statement-bound.ts'
 import type { Database, DriverOptions } from './types.ts'
 
 /** A database that is open. */
@@ -35,14 +36,24 @@ const connectTimeouts: Readonly<Record<string, object>> = {
   mysql2: { connectTimeout: connectMilliseconds },
 }
 
+type AfterCreate = (
+  connection: Connection,
+  done: (error: Error | null, connection: Connection) => void,
+) => void
+
 const openServer = (config: Knex.Config): Knex => {
-  const { connection } = config
+  const { connection, pool: { afterCreate } = {} } = config
+  const afterCreated: AfterCreate = (created, done) =>
+    boundStatements(driverName(knex), created, (error) => {
+      if (!error && afterCreate) afterCreate(created, done)
+      else done(error, created)
+    })
   const bounded = (settings: object): object => ({ ...connectTimeouts[driverName(knex)], ...settings })
-  const knex = knexModule(
-    typeof connection === 'function'
-      ? { ...config, connection: async () => bounded(await connection()) }
-      : config,
-  )
+  const knex = knexModule({
+    ...config,
+    ...(typeof connection === 'function' && { connection: async () => bounded(await connection()) }),
+    pool: { ...config.pool, afterCreate: afterCreated },
+  })
   const settings = connectionSettings(knex)
   if (settings) Object.assign(settings, bounded(settings))
   return knex

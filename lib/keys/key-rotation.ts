@@ -1,7 +1,7 @@
 import { isUniqueViolation } from '../database/errors.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
-import { listClients } from '../repositories/clients.ts'
+import { longestIdTokenLifetime } from '../repositories/clients.ts'
 import {
   createSigningKey,
   listSigningKeys,
@@ -43,14 +43,8 @@ const createNext = async (
 }
 
 /** The longest lifetime of an ID token or JWT access token that is issued now, in seconds. */
-const maxTokenLength = async (db: Database, { lifetimes }: KeyOptions, now: number): Promise<number> => {
-  const clients = await listClients(db, { now })
-  // Not Math.max(...): very many arguments would overflow the stack.
-  return clients.reduce(
-    (longest, client) => Math.max(longest, client.metadata.id_token_lifetime ?? 0),
-    Math.max(lifetimes.idToken, lifetimes.jwtAccessToken),
-  )
-}
+const maxTokenLength = async (db: Database, { lifetimes }: KeyOptions): Promise<number> =>
+  Math.max(lifetimes.idToken, lifetimes.jwtAccessToken, await longestIdTokenLifetime(db))
 
 const retire = async (
   db: Database,
@@ -58,7 +52,7 @@ const retire = async (
   { due, now }: { due: readonly SigningKeyRecord[]; now: number },
 ): Promise<void> => {
   const [newestSecret] = options.secrets
-  const retiredAt = now + (await maxTokenLength(db, options, now))
+  const retiredAt = now + (await maxTokenLength(db, options))
   for (const record of due) {
     const sealedKey = sealJwk(newestSecret, publicPart(await openKey(db, options, record)))
     await retireSigningKey(db, { kid: record.kid, sealedKey, retiredAt })

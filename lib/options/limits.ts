@@ -84,7 +84,10 @@ const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Sha
 ) => ({
   /** Limits on failed attempts. */
   failures: object(failures),
-  /** Limits on uses that cost the server something: each counts, also a successful one. */
+  /**
+   * Limits on uses that cost the server something: each counts, also a successful one. Those of an address count an IPv6 /64
+   * as one, and allow an IPv6 /48 ten times as much.
+   */
   quotas: object(quotas),
   /**
    * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest

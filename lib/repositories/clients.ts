@@ -75,6 +75,17 @@ export const findClient = async (
   return row && clientOf(row, now)
 }
 
+const touch = command<{ clientId: string }>((table, v) =>
+  table('clients').where({ client_id: v.clientId }).update({ client_id: v.clientId }),
+)
+
+/**
+ * Locks a client until the end of the transaction, and reads it. A transaction that writes what it has read of a client, in its row
+ * or in its registration, begins with this; otherwise it undoes what another process writes in between.
+ */
+export const lockClient = async (tx: Database, lookup: ClientLookup): Promise<Client | undefined> =>
+  (await touch(tx, { clientId: lookup.clientId })) > 0 ? findClient(tx, lookup) : undefined
+
 /** The same client as its administrators see it. */
 export const findClientRecord = async (
   db: Database,
@@ -144,6 +155,40 @@ export const listClients = async (
     after = text(last, 'client_id')
   }
   return found.slice(0, limit).map((row) => recordOf(row, now))
+}
+
+/** A number in the metadata; null if the client has none. */
+const lifetimeIn: Readonly<Record<Dialect, string>> = {
+  sqlite: "json_extract(??, '$.id_token_lifetime') as lifetime",
+  postgresql: "cast(cast(?? as json)->>'id_token_lifetime' as numeric) as lifetime",
+  mysql: "json_extract(??, '$.id_token_lifetime') as lifetime",
+}
+
+const lifetimesOf = (dialect: Dialect) =>
+  query<{ after: string }>((table, v, _name, raw) =>
+    table('clients')
+      .select(['client_id', raw(lifetimeIn[dialect], ['metadata'])])
+      .where('client_id', '>', v.after)
+      .orderBy('client_id')
+      .limit(batchSize, { skipBinding: true }),
+  )
+
+const lifetimes = {
+  sqlite: lifetimesOf('sqlite'),
+  postgresql: lifetimesOf('postgresql'),
+  mysql: lifetimesOf('mysql'),
+}
+
+/** The longest `id_token_lifetime` of all clients, in seconds; 0 if none has one. Their metadata stays in the database. */
+export const longestIdTokenLifetime = async (db: Database): Promise<number> => {
+  let [longest, after]: [number, string | undefined] = [0, '']
+  while (after !== undefined) {
+    const rows = await lifetimes[db.driver.dialect](db, { after })
+    longest = Math.max(longest, ...rows.map((row) => numberOrNull(row, 'lifetime') ?? 0))
+    const last = rows.at(-1)
+    after = last === undefined || isLast(rows) ? undefined : text(last, 'client_id')
+  }
+  return longest
 }
 
 export interface ClientRow {
@@ -249,15 +294,41 @@ export const rotateClientSecret = touches(
 /**
  * Disables a client, or enables it again with null.
  *
- * @returns false if no client has this id
+ * @returns false if no client has this id, or it is being deleted
  */
 export const setClientDisabled = touches(
   command<{ clientId: string; disabledAt: number | null; now: number }>((table, v) =>
     table('clients')
       .where({ client_id: v.clientId })
+      .whereNull('deleted_at')
       .update({ disabled_at: v.disabledAt, updated_at: v.now }),
   ),
 )
+
+/**
+ * Disables a client for good. Its removal has begun, and goes on until its row is gone.
+ *
+ * @returns false if no client has this id
+ */
+export const beginDeletion = touches(
+  command<{ clientId: string; now: number }>((table, v) =>
+    table('clients')
+      .where({ client_id: v.clientId })
+      .update({ disabled_at: v.now, deleted_at: v.now, updated_at: v.now }),
+  ),
+)
+
+const beingDeleted = query<Record<never, never>>((table) =>
+  table('clients')
+    .select('client_id')
+    .whereNotNull('deleted_at')
+    .orderBy('deleted_at')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** The ids of clients whose removal has begun, at most 100. */
+export const listClientsBeingDeleted = async (db: Database): Promise<string[]> =>
+  (await beingDeleted(db, {})).map((row) => text(row, 'client_id'))
 
 const remove = command<{ clientId: string }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).delete(),

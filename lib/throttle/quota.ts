@@ -2,7 +2,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { Options, QuotaSchemas } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type Counters, counterOf } from './counters.ts'
-import { networkOf } from './network.ts'
+import { networkOf, siteOf } from './network.ts'
 
 /** Whose use counts: the address of the request, the host that a document is read from, or the user. */
 export interface QuotaUse {
@@ -20,6 +20,9 @@ export interface QuotaUse {
  */
 export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 
+/** How many times the quota of one /64 an IPv6 /48 has, which one subscriber may have whole. */
+const networksOfSite = 10
+
 /**
  * @param counters in a store that all processes share
  */
@@ -27,9 +30,14 @@ export const createTakeQuota =
   (limits: Options['limits']['quotas'], counters: Counters): TakeQuota =>
   async (uses) => {
     const counted = uses.flatMap(({ name, address, host, subject }) => {
+      const limit = limits[name]
       // A host name or an id can be longer than a key.
-      const key = address === undefined ? hashSecret(host ?? subject ?? '') : networkOf(address)
-      return counterOf(name, limits[name], key)
+      if (address === undefined) return counterOf(name, limit, hashSecret(host ?? subject ?? ''))
+      const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
+      return [
+        ...counterOf(name, limit, networkOf(address)),
+        ...counterOf(`${name}Site`, ofSite, siteOf(address)),
+      ]
     })
     if (counted.length === 0) return
     const counts = await counters.increment(counted)

@@ -1,6 +1,10 @@
+import express from 'express'
 import supertest from 'supertest'
+import { openDatabase } from '../../lib/database/open.ts'
 import { type ClientSeed, OAuthError, seedClients } from '../../lib/index.ts'
 import { clientMetadataNames } from '../../lib/protocol/clients/client-metadata.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { openServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
@@ -70,22 +74,94 @@ test('whatever a client says about itself, it gets no right of the host and caus
   )
 })
 
-test('a flood fills the table up to a limit; then the oldest unused clients make room, but no recent ones', async () => {
-  const clock = stopClock()
-  const expiresAt = clock.now() + 30 * 86_400
+/** Registers as many clients as there may be, less one. */
+const flood = async (created_at: number): Promise<void> => {
   const rows = Array.from({ length: 9999 }, (_, count) => `flood-${String(count).padStart(4, '0')}`)
   const insert = (name: string, row: object) => {
     const values = rows.map((client_id) => ({ client_id, ...row }))
     return host.database.knex.batchInsert(host.database.tablePrefix + name, values, 200)
   }
   await insert('clients', { metadata: '{}', created_at: 1, updated_at: 1 })
-  await insert('client_registrations', { created_at: clock.now(), expires_at: expiresAt })
-  const status = async () => (await register({ redirect_uris: [callback] })).status
+  await insert('client_registrations', { created_at, expires_at: created_at + 30 * 86_400 })
+}
+const status = async () => (await register({ redirect_uris: [callback] })).status
+
+test('a flood fills the table up to a limit; then the oldest unused clients make room, but no recent ones', async () => {
+  const clock = stopClock()
+  await flood(clock.now())
   expect([await status(), await status()]).toEqual([201, 503])
   clock.travel(3601)
   expect(await status()).toBe(201)
   expect(await table('client_registrations').pluck('client_id')).toHaveLength(9901)
   expect(await table('clients').where({ client_id: 'flood-0000' })).toEqual([])
+})
+
+test('a client that expires soon makes no room while it is younger than others (M14)', async () => {
+  const { now } = stopClock()
+  await flood(now() - 7200)
+  await table('clients').insert({ client_id: 'young', metadata: '{}', created_at: 1, updated_at: 1 })
+  const young = { client_id: 'young', created_at: now() - 5400, expires_at: now() + 80_000 }
+  await table('client_registrations').insert(young)
+  expect(await status()).toBe(201)
+  expect(await table('clients').where({ client_id: 'young' })).toHaveLength(1)
+  expect(await table('client_registrations')).toHaveLength(9901)
+})
+
+test('clients that the host has disabled take no room, and stay (M13)', async () => {
+  const { now } = stopClock()
+  await flood(now())
+  for (const client_id of ['flood-0001', 'flood-0002']) await host.oauth.clients.disable(client_id)
+  expect([await status(), await status(), await status(), await status()]).toEqual([201, 201, 201, 503])
+  const disabled = table('clients').whereNotNull('disabled_at').orderBy('client_id').pluck('client_id')
+  expect(await disabled).toEqual(['flood-0001', 'flood-0002'])
+})
+
+test('clients that an interrupted removal has left are removed by pruning, with everything about them (M13)', async () => {
+  const { body } = await register({ redirect_uris: [callback] })
+  const { client_id, registration_access_token: token } = body
+  const row = { client_id, subject: '1', scopes: '', created_at: 1, updated_at: 1 }
+  await table('consents').insert({ ...row, terms: '{}' })
+  await table('client_registrations').where({ client_id }).update({ expires_at: null })
+  const { knex, tablePrefix } = host.database
+  const remove = () =>
+    supertest(host.app).delete(`/oauth/register/${client_id}`).set('Authorization', `Bearer ${token}`)
+  await knex.schema.renameTable(`${tablePrefix}access_tokens`, `${tablePrefix}hidden`)
+  expect((await remove()).status).toBe(503)
+  await knex.schema.renameTable(`${tablePrefix}hidden`, `${tablePrefix}access_tokens`)
+  expect((await remove()).status).toBe(401)
+  await expect(host.oauth.clients.enable(client_id)).rejects.toMatchObject({ code: 'invalid_client' })
+  const { database } = openDatabase(knex, tablePrefix)
+  await removeExpiredRows(database, { now: 1000, expired, refreshGracePeriod: 10 })
+  for (const name of ['clients', 'client_registrations', 'consents'])
+    expect(await table(name).where({ client_id })).toEqual([])
+})
+
+describe('what a client says about itself is refused', () => {
+  const members = { redirect_uris: [callback] }
+  const deep = `{"note":${'['.repeat(100_000)}${']'.repeat(100_000)}}`
+  const body = (more: object) => JSON.stringify({ ...members, ...more })
+  const refused = { status: 400, code: 'invalid_client_metadata' }
+  test.each([
+    ['beyond 16 kB', body({ note: 'x'.repeat(16_384) })],
+    [
+      'beyond 50 redirect URIs',
+      body({ redirect_uris: Array.from({ length: 51 }, (_, place) => `${callback}${place}`) }),
+    ],
+    ['beyond 50 keys', body({ jwks: { keys: Array(51).fill({ kty: 'RSA' }) } })],
+    ['with a list of more than 50 entries', body({ note: { inner: Array(51).fill(1) } })],
+    ['beyond any depth', deep],
+  ])('%s, whoever has parsed the body (M16)', async (_, text) => {
+    const app = express().use(express.json({ limit: '1mb' }), host.app)
+    const answer = await supertest(app).post('/oauth/register').type('json').send(text)
+    expect({ status: answer.status, code: answer.body.error }).toEqual(refused)
+  })
+
+  test('but not up to these limits (M16)', async () => {
+    const redirect_uris = Array.from({ length: 50 }, (_, place) => `${callback}${place}`)
+    const { length } = JSON.stringify({ redirect_uris, note: '' })
+    expect((await register({ redirect_uris, note: 'x'.repeat(16_384 - length) })).status).toBe(201)
+    expect((await register({ redirect_uris, note: 'x'.repeat(16_385 - length) })).status).toBe(400)
+  })
 })
 
 test('a client that is removed as unused at the moment of consent gets nothing', async () => {

@@ -310,11 +310,20 @@ test('URLs without a document are limited by address, and store nothing', async 
   expect(await table('client_registrations')).toEqual([])
 })
 
-test('URLs without a document are limited by host', async () => {
+test('URLs without a document are limited by host, whatever the port (M14)', async () => {
   await start(true, { clientHost: { max: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)
+  // Another port of it; nothing answers there.
+  const { hostname } = new URL(server.origin)
+  expect((await open(`https://${hostname}:1/c`)).status).toBe(429)
+})
+
+test('a document of more than 16 kB is not used (M16)', async () => {
+  serve({ note: 'x'.repeat(16_384) })
+  expect((await open(id)).status).toBe(400)
+  expect(await table('clients').where({ client_id: id })).toEqual([])
 })
 
 test('reading a known document again counts for its host too, and the client works meanwhile (H4)', async () => {

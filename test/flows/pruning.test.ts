@@ -398,6 +398,47 @@ describe('the timer', () => {
     expect(await count('access_tokens')).toBe(1)
   })
 
+  /** A host that prunes, with a code that expires, and a run of its pruning. */
+  const withCode = async () => {
+    await codeFor(host, offline)
+    const [[code], [login]] = [await table('authorizations'), await table('logins')]
+    const timers = holdLongTimers()
+    await withLog(undefined)
+    await table('authorizations').insert({ ...code, expires_at: clock.now() + 10 ** 6 })
+    await table('logins').insert(login)
+    let timer = await timers.next()
+    return async (): Promise<number> => {
+      timer.fire()
+      timer = await timers.next()
+      return count('authorizations')
+    }
+  }
+
+  test('reads what is still needed once a day, and not with every run (M18)', async () => {
+    const run = await withCode()
+    clock.travel(300)
+    // The code has expired, but its login stands.
+    expect(await run()).toBe(1)
+    await table('logins').delete()
+    clock.travel(600)
+    expect(await run()).toBe(1)
+    clock.travel(86_400 - 601)
+    expect(await run()).toBe(1)
+    clock.travel(1)
+    expect(await run()).toBe(0)
+  })
+
+  test('starts over after a clock was set back (M18)', async () => {
+    const run = await withCode()
+    await table('logins').delete()
+    await table('authorizations').update({ code_expires_at: clock.now() + 86_400 })
+    clock.travel(40_000)
+    expect(await run()).toBe(1)
+    await table('authorizations').update({ code_expires_at: clock.now() - 20_000 })
+    clock.travel(-10_000)
+    expect(await run()).toBe(0)
+  })
+
   test('logs a failure once per outage, and continues', async () => {
     const timers = holdLongTimers()
     const error = await withLog(undefined)

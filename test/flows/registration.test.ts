@@ -399,6 +399,19 @@ describe('who may register', () => {
     expect(await table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
   })
 
+  test('all networks of one site share a quota of ten of them (M14)', async () => {
+    const limits = { quotas: { registration: { max: 1, seconds: 3600 } } }
+    await start({ registration: true }, { limits })
+    host.app.set('trust proxy', 1)
+    const from = async (address: string) =>
+      (await supertest(host.app).post('/oauth/register').set('X-Forwarded-For', address).send(mcp)).status
+    const statuses = []
+    for (let network = 0; network < 12; network += 1) statuses.push(await from(`2001:db8:1:${network}::1`))
+    expect(statuses).toEqual([...Array(10).fill(201), 429, 429])
+    expect(await from('2001:db8:2::1')).toBe(201)
+    expect(await from('192.0.2.1')).toBe(201)
+  })
+
   test('new resources add their scopes to clients that are registered', async () => {
     await start({ registration: true }, { resources: {} })
     const { client_id = '', scope } = await registered()

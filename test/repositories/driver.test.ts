@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import createKnex, { type Knex } from 'knex'
 import {
   connectionSettings,
@@ -8,6 +9,13 @@ import {
   privateSchema,
   silence,
 } from '../../lib/database/driver.ts'
+import { migrateDatabase } from '../../lib/database/migrate.ts'
+import { openDatabase } from '../../lib/database/open.ts'
+import { query } from '../../lib/database/statement.ts'
+import { boundStatements, type Connection } from '../../lib/database/statement-bound.ts'
+import { transaction } from '../../lib/database/transaction.ts'
+import type { SchemaChange } from '../../migrations/migration.ts'
+import { dropTables } from '../support/database.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // What lib/database/driver.ts takes for granted of Knex and of each driver.
@@ -57,7 +65,53 @@ const contractOf = (config: Knex.Config): void => {
   })
 }
 
+const quiet = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
+
+/** Bounds that the server knows for statements on a connection, in milliseconds; 0 for none. */
+const boundOf: Readonly<Record<string, string>> = {
+  pg: "select setting as bound from pg_settings where name = 'statement_timeout'",
+  mysql2: 'select @@max_statement_time * 1000 as bound',
+}
+
 const ofServer = (config: Knex.Config): void => {
+  const bound = async (given: Knex.Config | Knex): Promise<number> => {
+    const { hostKnex, close } = openDatabase(given, '')
+    const found = await hostKnex.raw(boundOf[String(config.client)]!)
+    await close()
+    return Number((found.rows ?? found[0])[0].bound)
+  }
+
+  test('the server ends long statements on a pool of ours, before we give up, and on no other pool (M12)', async () => {
+    expect(await bound(config)).toBe(4500)
+    expect(await bound(open(config))).toBe(0)
+  })
+
+  test('a bound of the host’s own stays (M12)', async () => {
+    const sql = config.client === 'pg' ? 'SET statement_timeout = 700' : 'SET max_statement_time = 0.7'
+    type Connection = { query(sql: string, done: (error: Error | null) => void): void }
+    const afterCreate = (
+      connection: Connection,
+      done: (error: Error | null, connection: Connection) => void,
+    ) => connection.query(sql, (error) => done(error, connection))
+    expect(await bound({ ...config, pool: { ...config.pool, afterCreate } })).toBe(700)
+  })
+
+  test('a statement that runs too long ends at the server, and migrations may run as long as they need (M12)', async () => {
+    const { hostKnex, database, close } = openDatabase(config, `t${randomBytes(4).toString('hex')}_`)
+    const isPostgres = config.client === 'pg'
+    const [short, slow] = isPostgres
+      ? ['SET statement_timeout = 50', 'SELECT pg_sleep(0.2)']
+      : ['SET max_statement_time = 0.05', 'SELECT SLEEP(0.2)']
+    await hostKnex.raw(short)
+    const ended = isPostgres ? { code: '57014' } : { errno: 1969 }
+    await expect(hostKnex.raw(slow)).rejects.toMatchObject(ended)
+    const change: SchemaChange = { up: ({ schema }) => schema.raw(slow), down: ({ schema }) => schema }
+    expect(await migrateDatabase(database, new Map([['001_slow', change]]))).toEqual(['001_slow'])
+    await expect(hostKnex.raw(slow)).rejects.toMatchObject(ended)
+    await dropTables(hostKnex, database.prefix)
+    await close()
+  })
+
   test('a connection that is closed fails its statement, and the pool lends another one', async () => {
     const knex = open(config)
     const connection = await acquire(knex)
@@ -136,6 +190,83 @@ describeWith('postgresql', 'pg', () => {
       await change('ALTER TABLE people RENAME TO staff')
       expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
     })
+  })
+
+  test('a bound of a connection’s settings stays, and the sessions of a pooler get none (M12)', async () => {
+    const bound = async (given: Knex.Config | Knex, prepare = async (_: unknown): Promise<void> => {}) => {
+      const { hostKnex, close } = openDatabase(given, '')
+      const connection = await acquire(hostKnex)
+      await prepare(connection)
+      const sql = boundOf.pg ?? ''
+      const { rows } = await driverOf(hostKnex).execute(connection, sql, [])
+      await release(hostKnex, connection)
+      await close()
+      return Number(rows[0]?.bound)
+    }
+    const connection = { connectionString: services.postgresql, statement_timeout: 700 }
+    expect(await bound({ ...pg, connection })).toBe(700)
+    const bounding = (as: (own: number) => number) => (given: unknown) =>
+      new Promise<void>((resolve, reject) => {
+        const real = given as Connection
+        const query: Connection['query'] = (...statement) => real.query(...statement)
+        const processID = as(Number(real.processID))
+        boundStatements('pg', { processID, query }, (error) => (error ? reject(error) : resolve()))
+      })
+    expect(
+      await bound(
+        open(pg),
+        bounding((own) => own),
+      ),
+    ).toBe(4500)
+    expect(
+      await bound(
+        open(pg),
+        bounding((own) => own + 1),
+      ),
+    ).toBe(0)
+  })
+
+  test('statements work after a pooler has run DISCARD ALL, also those of a transaction (L17)', async () => {
+    const { database, close } = openDatabase({ ...pg, log: quiet }, '')
+    const one = query<{ value: string }>((_table, v, _name, raw) =>
+      raw('select cast(? as text) as value', [v.value]),
+    )
+    const other = query<Record<never, never>>((_table, _v, _name, raw) => raw('select 2 as value'))
+    const run = async () => [...(await one(database, { value: 'a' })), ...(await other(database, {}))]
+    const values = [{ value: 'a' }, { value: 2 }]
+    const discard = async () => {
+      const connection = await acquire(database.knex)
+      await database.driver.execute(connection, 'DISCARD ALL', [])
+      await release(database.knex, connection)
+    }
+    for (let time = 0; time < 2; time += 1) expect(await run()).toEqual(values)
+    await discard()
+    for (let time = 0; time < 2; time += 1) expect(await run()).toEqual(values)
+    await discard()
+    for (let time = 0; time < 2; time += 1) {
+      const found = await transaction(database, async (tx) => [
+        ...(await one(tx, { value: 'a' })),
+        ...(await other(tx, {})),
+      ])
+      expect(found).toEqual(values)
+    }
+    await close()
+  })
+
+  test('two connections that get one session of the server share no statement (L17)', async () => {
+    const [first, second] = [open(pg), open(pg)]
+    const names = await Promise.all(
+      [first, second].map(async (knex) => {
+        const connection = await acquire(knex)
+        const { execute } = driverOf(knex)
+        await execute(connection, 'SELECT 1 AS one', [])
+        const { rows } = await execute(connection, 'SELECT name FROM pg_prepared_statements', [])
+        await release(knex, connection)
+        return rows.map(({ name }) => String(name))
+      }),
+    )
+    expect(new Set(names.flat()).size).toBe(names.flat().length)
+    for (const name of names.flat()) expect(name.length).toBeLessThan(64)
   })
 
   test('a prepared statement returns the same the first time and later, and may fail in between', async () => {

@@ -1,6 +1,6 @@
 import type { OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
-import { countUsageOfClient } from '../../repositories/index.ts'
+import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
 import { clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to delete a client, and deletes it. */
@@ -13,6 +13,7 @@ export const deleteClientPage: OperatorPage = {
     const { client_id: id, client_name: name = id, disabled } = await findNamedClient(context, query)
     context.send('operator-delete-client', {
       ...(await countUsageOfClient(server.database, { clientId: id })),
+      maxCounted,
       sections: person.sections,
       name,
       id,

@@ -66,6 +66,8 @@ declare module '../../pages/page-models.ts' {
       name: string
       id: string
       disabled: boolean
+      /** The most that is counted; there may be more. */
+      maxCounted: number
       /** Users who allowed it something. */
       users: number
       /** What users granted it and did not end; some may have expired. */

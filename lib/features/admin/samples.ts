@@ -88,8 +88,9 @@ const removal: PageModels['operator-delete-client'] = {
   name: 'Order Desk',
   id: 'desk',
   disabled: false,
+  maxCounted: 10_000,
   users: 1204,
-  authorizations: 3117,
+  authorizations: 10_000,
   remove: form('delete'),
   cancelUrl: '/admin/client?client_id=desk',
 }

@@ -7,9 +7,9 @@ import { type ClientChanges, withoutInternals } from '../../protocol/clients/cli
 import { OAuthError } from '../../protocol/errors.ts'
 import {
   type ClientRecord,
-  findClient,
   findClientRecord,
   findClientRecords,
+  lockClient,
   setClientDisabled,
 } from '../../repositories/clients.ts'
 import { freeSlot } from '../../repositories/slots.ts'
@@ -212,9 +212,9 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
     approve: async (clientId, decision = {}) => {
       await ready()
       const subject = await transaction(database, async (tx) => {
-        const owner = await findWaiting(tx, clientId, decision)
         const now = clock()
-        const client = (await findClient(tx, { clientId, now })) ?? refuseUnknownClient(clientId)
+        const client = (await lockClient(tx, { clientId, now })) ?? refuseUnknownClient(clientId)
+        const owner = await findWaiting(tx, clientId, decision)
         const { approvedAt, proposed } = owner
         const fields = proposed ?? developerFields(client.metadata, clientId)
         const metadata = withoutInternals(changedMetadata(context, client.metadata, fields))
@@ -252,7 +252,7 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         throw new TypeError('latchkey: subject must be the id of a user, or null')
       await transaction(database, async (tx) => {
         const now = clock()
-        if (!(await findClient(tx, { clientId, now }))) refuseUnknownClient(clientId)
+        if (!(await lockClient(tx, { clientId, now }))) refuseUnknownClient(clientId)
         if (subject === undefined) return deleteClientOwner(tx, { clientId })
         const slot = freeSlot(await listSlots(tx, { subject }), Number.MAX_SAFE_INTEGER) ?? 0
         const values = { clientId, subject, slot }

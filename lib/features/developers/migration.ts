@@ -17,7 +17,7 @@ export const clientOwners: SchemaChange = {
       table.string('decided_by', 255).nullable()
       table.text('reason').nullable()
       // Changes of an approved client that wait, as JSON.
-      table.text('proposed').nullable()
+      table.text('proposed', 'mediumtext').nullable()
       table.integer('revision').notNullable()
       table.unique(['subject', 'slot'], { indexName: `${name('client_owners')}_subject` })
       table.index(['status', 'client_id'], `${name('client_owners')}_status`)

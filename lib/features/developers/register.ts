@@ -13,7 +13,7 @@ import type { Options } from '../../options/options.ts'
 import { registrableOf } from '../../options/registrable.ts'
 import { assertHttpsPages, type ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
-import { findClient, setClientDisabled } from '../../repositories/clients.ts'
+import { lockClient, setClientDisabled } from '../../repositories/clients.ts'
 import { freeSlot } from '../../repositories/slots.ts'
 import type { Throttle } from '../../throttle/throttle.ts'
 import { developerRules } from './host-rules.ts'
@@ -131,8 +131,8 @@ export const changeDeveloperClient = async (
   const { clientId, revision, fields } = change
   const outcome = await transaction(database, async (tx) => {
     const now = context.now()
+    const client = await lockClient(tx, { clientId, now })
     const owner = await findClientOwner(tx, { clientId })
-    const client = await findClient(tx, { clientId, now })
     if (client === undefined || owner?.subject !== subject || owner.revision !== revision) return 'stale'
     const { proposed: _, approvedAt, ...others } = owner
     const request = { ...others, requestedAt: now, decidedAt: null, decidedBy: null, reason: null }
@@ -185,9 +185,9 @@ export const releaseClientsOf = async (
 ): Promise<void> => {
   for (const clientId of await listClientIdsOfOwner(database, { subject })) {
     await transaction(database, async (tx) => {
-      await deleteClientOwner(tx, { clientId })
       const now = clock()
-      const client = await findClient(tx, { clientId, now })
+      const client = await lockClient(tx, { clientId, now })
+      await deleteClientOwner(tx, { clientId })
       if (client?.disabledAt === null) await setClientDisabled(tx, { clientId, disabledAt: now, now })
     })
   }

@@ -11,7 +11,7 @@ export const deviceCodes: SchemaChange = {
         .notNullable()
         .unique(`${name('device_codes')}_user_code`)
       table.string('client_id', 255).notNullable()
-      table.text('request').notNullable()
+      table.text('request', 'mediumtext').notNullable()
       table.string('address', 64).notNullable()
       table.integer('poll_interval').notNullable()
       table.bigInteger('polled_at').nullable()

@@ -64,6 +64,37 @@ const supportedInput = (
   }
 }
 
+/** The most bytes that a client may say about itself, as JSON. */
+const maxBytes = 16_384
+/** The most entries of one list in it. */
+const maxEntries = 50
+
+/** Infinite for what is too deep to be written, and what a host's own parser makes of JSON. */
+const bytesOf = (input: Described): number => {
+  try {
+    return Buffer.byteLength(JSON.stringify(input))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** Walks without recursion: it may be very deep. */
+const hasLongList = (input: Described): boolean => {
+  const left: unknown[] = [input]
+  for (const value of left) {
+    if (Array.isArray(value) && value.length > maxEntries) return true
+    if (typeof value === 'object' && value !== null) left.push(...Object.values(value))
+  }
+  return false
+}
+
+/** What a stranger says about themselves is read and stored again and again, so it is short. */
+const assertShort = (input: Described): void => {
+  if (bytesOf(input) > maxBytes) refuse(`the metadata of a client must not exceed ${maxBytes} bytes`)
+  if (hasLongList(input))
+    refuse(`no list in the metadata of a client may have more than ${maxEntries} entries`)
+}
+
 const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => {
   for (const name of calledUrls) {
     try {
@@ -129,6 +160,7 @@ export const describedClient = async (
 ): Promise<ClientMetadata> => {
   const { options, reach } = server
   const { outbound } = reach.strangers
+  assertShort(input)
   const { scope: _, ...said } = parseRegistration(
     supportedInput(input, server),
     registrableOf(options).securityProfile,

@@ -5,7 +5,7 @@ import { transaction } from '../../database/transaction.ts'
 import { OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { findClient } from '../../repositories/clients.ts'
+import { findClient, lockClient } from '../../repositories/clients.ts'
 import { describedClient } from './description.ts'
 import { documentLifetime, isDocumentGone, isDocumentUrl, parseMetadataDocument } from './document-rules.ts'
 import type { DocumentOption } from './option.ts'
@@ -91,14 +91,13 @@ const storeDocument = async (
   const now = server.now()
   const read = { clientId, readAt: now, freshUntil: now + lifetime }
   await transaction(database, async (tx) => {
-    if (await setDocumentRead(tx, read)) {
-      const existing = await findClient(tx, { clientId, now })
-      if (existing === undefined || isSame(existing.metadata, metadata)) return
-      await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
-    } else if ((await findClient(tx, { clientId, now })) === undefined) {
+    const existing = await lockClient(tx, { clientId, now })
+    if (existing === undefined) {
       await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
       const expiresAt = now + unusedLifetime
       await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt })
+    } else if ((await setDocumentRead(tx, read)) && !isSame(existing.metadata, metadata)) {
+      await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
     }
   }).catch((error: unknown) => {
     // Another request has stored it.

@@ -3,7 +3,7 @@ import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
 import { clientRegistrations } from './migration.ts'
 import { option } from './option.ts'
-import { deleteClientRegistration, keepUsedClient } from './table.ts'
+import { deleteClientRegistration, keepDisabledClient, keepUsedClient } from './table.ts'
 import { removeUnusedClients } from './unused.ts'
 
 /** Clients that describe themselves: by dynamic registration (RFC 7591, RFC 7592), or by a metadata document. */
@@ -17,6 +17,7 @@ export const registration: Feature = {
     erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
     // Its registration access token is then worthless, and its document is no longer read.
     takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
+    disable: (tx, clientId) => keepDisabledClient(tx, { clientId }),
     // A client that is used now stays.
     whenAllowed: ({ clientId, metadata: { self_described: by } }) =>
       by === 'registration' || by === 'document' ? keepUsedClient({ clientId }) : undefined,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { type ClientCredentials, eraseClient, storeClient } from '../../clients/register.ts'
+import { eraseClient } from '../../clients/erasure.ts'
+import { type ClientCredentials, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
 import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
 import type { Client } from '../../protocol/clients/client.ts'
@@ -8,11 +9,11 @@ import { type ClientMetadata, registeredMembers } from '../../protocol/clients/c
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
-import { type ClientRecord, findClient, findClientRecord } from '../../repositories/clients.ts'
+import { type ClientRecord, findClientRecord, lockClient } from '../../repositories/clients.ts'
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
 import { createClientRegistration, findClientRegistration } from './table.ts'
-import { makeRoom } from './unused.ts'
+import { makeRoom, removeIfUnused } from './unused.ts'
 
 /** A client that registered itself, with what it needs to manage its registration (RFC 7592 §3). */
 export interface Registration extends ClientCredentials {
@@ -137,7 +138,7 @@ export const replaceRegistration = async (
   const request = { kind: 'registration', clientId, address } as const
   const metadata = await describedClient(server, input, request, allow)
   const credentials = await transaction(database, async (tx) => {
-    const existing = await findClient(tx, { clientId, now: now() })
+    const existing = await lockClient(tx, { clientId, now: now() })
     // The host has adopted or removed it meanwhile.
     if (existing?.metadata.self_described !== 'registration') {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
@@ -158,7 +159,8 @@ export const removeRegistration = async (
   token: string,
 ): Promise<void> => {
   await findOwn(server, clientId, token)
-  await eraseClient(server, clientId)
+  // It has no consents and tokens to look for.
+  if (!(await removeIfUnused(server.database, clientId))) await eraseClient(server, clientId)
 }
 
 /**

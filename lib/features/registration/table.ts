@@ -76,13 +76,16 @@ const setUsed = command<{ clientId: string }>((table, v) =>
  */
 export const keepUsedClient = (values: { clientId: string }): Write => setUsed.with(values)
 
+/** Keeps a client that the host has disabled: its document would otherwise be read again and create it anew. */
+export const keepDisabledClient = setUsed
+
 /** Removes the registration of a client. Its registration access token is then worthless. */
 export const deleteClientRegistration = command<{ clientId: string }>((table, v) =>
   table('client_registrations').where({ client_id: v.clientId }).delete(),
 )
 
 /**
- * Removes the registration of an unused client. Call it first in the transaction that removes the client.
+ * Removes the registration of an unused client.
  *
  * @param values.before expiry in epoch seconds, or earlier
  * @returns false if the client has been used meanwhile
@@ -100,7 +103,7 @@ const unused = query<Record<never, never>>((table) =>
   table('client_registrations').count({ unused: '*' }).whereNotNull('expires_at'),
 )
 
-/** The number of clients that described themselves and that no user has allowed anything. */
+/** The number of clients that {@link deleteUnusedRegistration} may remove, sooner or later. */
 export const countUnusedClients = async (db: Database): Promise<number> => {
   const [row] = await unused(db, {})
   return row ? number(row, 'unused') : 0

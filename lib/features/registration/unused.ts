@@ -3,28 +3,45 @@ import { query, text } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { deleteClient } from '../../repositories/clients.ts'
+import { deleteClient, lockClient } from '../../repositories/clients.ts'
 import { batchSize, isLast, type Removal } from '../../repositories/pruning/batch.ts'
 import { countUnusedClients, deleteUnusedRegistration } from './table.ts'
 
-/** A disabled client stays: its document would otherwise be read again and create it anew. */
-const findUnused = query<{ before: number }>((table, v, name) =>
-  table('client_registrations as registrations')
-    .join(name('clients as clients'), 'clients.client_id', 'registrations.client_id')
-    .select('registrations.client_id')
-    .where('registrations.expires_at', '<=', v.before)
-    .whereNull('clients.disabled_at')
-    .orderBy('registrations.expires_at')
+const expired = query<{ before: number }>((table, v) =>
+  table('client_registrations')
+    .select('client_id')
+    .where('expires_at', '<=', v.before)
+    .orderBy('expires_at')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+const oldest = query<{ before: number }>((table, v) =>
+  table('client_registrations')
+    .select('client_id')
+    .whereNotNull('expires_at')
+    .where('created_at', '<=', v.before)
+    .orderBy('created_at')
     .limit(batchSize, { skipBinding: true }),
 )
 
 /** Another request may use the client at the same moment: then it stays, or that request finds it gone. */
 const removeUnused = (db: Database, clientId: string, before: number): Promise<boolean> =>
   transaction(db, async (tx) => {
+    await lockClient(tx, { clientId, now: before })
     const isUnused = await deleteUnusedRegistration(tx, { clientId, before })
     if (isUnused) await deleteClient(tx, { clientId })
     return isUnused
   })
+
+/** Removes a client that no user has allowed anything, whenever it expires. @returns false if there is none of this id */
+export const removeIfUnused = (db: Database, clientId: string): Promise<boolean> =>
+  removeUnused(db, clientId, Number.MAX_SAFE_INTEGER)
+
+const removeAll = async (db: Database, rows: readonly Row[], before: number): Promise<number> => {
+  let count = 0
+  for (const row of rows) if (await removeUnused(db, text(row, 'client_id'), before)) count += 1
+  return count
+}
 
 /**
  * Removes clients that described themselves and that no user has allowed anything until their expiry. They have neither consents nor
@@ -36,10 +53,8 @@ export const removeUnusedClients = async function* (
 ): Removal {
   let rows: readonly Row[]
   do {
-    rows = await findUnused(db, { before })
-    let count = 0
-    for (const row of rows) if (await removeUnused(db, text(row, 'client_id'), before)) count += 1
-    if (rows.length > 0) yield { table: 'clients', count }
+    rows = await expired(db, { before })
+    if (rows.length > 0) yield { table: 'clients', count: await removeAll(db, rows, before) }
   } while (!isLast(rows))
 }
 
@@ -54,13 +69,12 @@ const minUnusedAge = 3600
  */
 export const makeRoom = async ({
   database,
-  options,
   now,
-}: Pick<AuthorizationServer, 'database' | 'options' | 'now'>): Promise<void> => {
+}: Pick<AuthorizationServer, 'database' | 'now'>): Promise<void> => {
   if ((await countUnusedClients(database)) < maxUnused) return
-  const before = now() + options.lifetimes.unusedClient - minUnusedAge
-  const { value: removed } = await removeUnusedClients(database, { before }).next()
-  if (removed && removed.count > 0) return
+  const rows = await oldest(database, { before: now() - minUnusedAge })
+  // Whenever they expire.
+  if ((await removeAll(database, rows, Number.MAX_SAFE_INTEGER)) > 0) return
   throw new OAuthError('temporarily_unavailable', 'too many clients have been registered, try again later', {
     headers: { 'Retry-After': String(minUnusedAge) },
   })

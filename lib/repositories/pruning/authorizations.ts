@@ -128,10 +128,10 @@ const idle = query<Span>((table, v, name) => {
 
 const removeEnded = async function* (
   db: Database,
-  { find, before }: { find: typeof overdue; before: number },
+  { find, since, before }: { find: typeof overdue; since: number; before: number },
 ): Removal {
   let rows: readonly Row[]
-  let from = 0
+  let from = since
   do {
     rows = await find(db, { from, before })
     const over = rows.filter((row) =>
@@ -146,12 +146,14 @@ const removeEnded = async function* (
   } while (!isLast(rows))
 }
 
-/** Removes families in which nothing is usable any more. */
+/**
+ * Removes families in which nothing is usable any more.
+ *
+ * @param values.since epoch seconds; what ended before stays, because an earlier run has read it
+ */
 export const removeEndedFamilies = async function* (
   db: Database,
-  { before }: { readonly before: number },
+  { since = 0, before }: { readonly since?: number; readonly before: number },
 ): Removal {
-  yield* removeEnded(db, { find: overdue, before })
-  yield* removeEnded(db, { find: unredeemed, before })
-  yield* removeEnded(db, { find: idle, before })
+  for (const find of [overdue, unredeemed, idle]) yield* removeEnded(db, { find, since, before })
 }

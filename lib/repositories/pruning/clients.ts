@@ -1,35 +1,29 @@
+import type { Knex } from 'knex'
 import { command, query, text } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { removeFamilies } from './authorizations.ts'
-import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './batch.ts'
+import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
 
 /**
- * Keys of a client's rows, in batches. No index has the client first, so each batch starts after the last key of the
- * previous one: together they read the table once.
+ * A batch of a client's rows. PostgreSQL plans this for any client at once, and would read the whole table if most rows are of
+ * a few clients; it uses the index for a range in its order.
  */
-const keysOfClient = (name: string, key: string) => {
-  const find = query<{ clientId: string; after: string }>((table, v) =>
-    table(name)
-      .select(key)
-      .where({ client_id: v.clientId })
-      .where(key, '>', v.after)
-      .orderBy(key)
+const batchOf = (name: string, key: string, only = (rows: Knex.QueryBuilder) => rows) => {
+  const find = query<{ clientId: string }>((table, v) =>
+    only(table(name).select(key))
+      .whereBetween('client_id', [v.clientId, v.clientId])
+      .orderBy('client_id')
       .limit(batchSize, { skipBinding: true }),
   )
   return async function* (db: Database, clientId: string): AsyncGenerator<readonly string[]> {
-    let after: string | undefined = ''
-    while (after !== undefined) {
-      const rows = await find(db, { clientId, after })
-      const keys = rows.map((row) => text(row, key))
-      if (keys.length > 0) yield keys
-      after = isLast(rows) ? undefined : keys.at(-1)
-    }
+    for await (const rows of batchesOf(() => find(db, { clientId }))) yield rows.map((row) => text(row, key))
   }
 }
 
-const consentSubjects = keysOfClient('consents', 'subject')
-const authorizationIds = keysOfClient('authorizations', 'id')
-const accessTokenHashes = keysOfClient('access_tokens', 'hash')
+const consentSubjects = batchOf('consents', 'subject')
+const authorizationIds = batchOf('authorizations', 'id')
+// The client's own: the others go with their authorization.
+const ownTokenHashes = batchOf('access_tokens', 'hash', (rows) => rows.whereNull('authorization_id'))
 
 const removeConsents = command<BatchParams>((table, v) =>
   table('consents')
@@ -42,18 +36,13 @@ const removeAccessTokens = command<BatchParams>((table, v) =>
 )
 
 /** Removes a client's consents, authorizations and tokens, a few rows at a time. It can be repeated after an error. */
-export const removeDataOfClient = async (
+export const removeDataOfClient = async function* (
   db: Database,
   { clientId }: { readonly clientId: string },
-): Promise<void> => {
-  for await (const subjects of consentSubjects(db, clientId)) {
-    await removeConsents(db, batchParams(subjects, { clientId }))
-  }
-  for await (const ids of authorizationIds(db, clientId)) {
-    for await (const _ of removeFamilies(db, ids));
-  }
-  // The client's own tokens, which belong to no authorization.
-  for await (const hashes of accessTokenHashes(db, clientId)) {
-    await removeAccessTokens(db, batchParams(hashes))
-  }
+): Removal {
+  for await (const subjects of consentSubjects(db, clientId))
+    yield { table: 'consents', count: await removeConsents(db, batchParams(subjects, { clientId })) }
+  for await (const ids of authorizationIds(db, clientId)) yield* removeFamilies(db, ids)
+  for await (const hashes of ownTokenHashes(db, clientId))
+    yield { table: 'access_tokens', count: await removeAccessTokens(db, batchParams(hashes)) }
 }

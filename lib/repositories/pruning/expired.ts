@@ -3,8 +3,14 @@ import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
 
-/** Removes rows that expired at `before`, in epoch seconds, or earlier. */
-export type RemoveExpired = (db: Database, values: { readonly before: number }) => Removal
+/**
+ * Removes rows that expired at `before`, in epoch seconds, or earlier. What expired before `since`, and was still needed when
+ * an earlier run read it, may stay.
+ */
+export type RemoveExpired = (
+  db: Database,
+  values: { readonly before: number; readonly since?: number },
+) => Removal
 
 /**
  * Reads keys first and deletes by key, because PostgreSQL has no DELETE with a limit, and MariaDB reads the whole table

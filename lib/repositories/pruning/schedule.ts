@@ -11,6 +11,9 @@ const minute = 60_000
 const firstPause = (): number => (1 + 4 * Math.random()) * minute
 const pause = (): number => (8 + 4 * Math.random()) * minute
 
+/** Seconds after which a run reads again what earlier ones have left, because it was still needed then. */
+const reviewInterval = 86_400
+
 /** Waits; returns early when the signal is aborted. */
 const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): Promise<void> =>
   new Promise((resolve) => {
@@ -30,6 +33,7 @@ const wait = (milliseconds: number, signal?: AbortSignal, { ref = true } = {}): 
  * that requests come first. Several processes can do this at the same time.
  *
  * @param now epoch seconds
+ * @param since the time of an earlier run, whose work need not be done again. @default none
  * @param expired how the expired rows of each table are removed
  * @param refreshGracePeriod seconds in which a refresh may be repeated; successors are kept for that long
  * @param signal stops the work early
@@ -40,12 +44,14 @@ export const removeExpiredRows = async (
   database: Database,
   {
     now,
+    since = 0,
     expired,
     refreshGracePeriod,
     signal,
     progress,
   }: {
     now: number
+    since?: number
     expired: readonly RemoveExpired[]
     refreshGracePeriod: number
     signal?: AbortSignal
@@ -55,7 +61,7 @@ export const removeExpiredRows = async (
   const removed = new Map<string, number>()
   for (const remove of expired) {
     let begun = performance.now()
-    for await (const { table, count } of remove(database, { before: now - grace })) {
+    for await (const { table, count } of remove(database, { before: now - grace, since: since - grace })) {
       removed.set(table, (removed.get(table) ?? 0) + count)
       progress?.(removed)
       await wait(performance.now() - begun, signal)
@@ -90,10 +96,21 @@ export interface PruningContext {
 export const keepPruning = async (context: PruningContext): Promise<void> => {
   const { database, expired, logger, refreshGracePeriod, signal } = context
   let isFailing = false
+  let [since, reviewAt] = [0, 0]
   const run = async (): Promise<void> => {
     try {
       await context.ready()
-      await removeExpiredRows(database, { now: context.now(), expired, refreshGracePeriod, signal })
+      const now = context.now()
+      const isReview = now >= reviewAt || now < since
+      await removeExpiredRows(database, {
+        now,
+        since: isReview ? 0 : since,
+        expired,
+        refreshGracePeriod,
+        signal,
+      })
+      since = now
+      if (isReview) reviewAt = now + reviewInterval
       isFailing = false
     } catch (error) {
       if (!isFailing) logger.error('latchkey: expired rows could not be removed', error)

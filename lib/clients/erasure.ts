@@ -1,0 +1,46 @@
+import type { Database } from '../database/types.ts'
+import { beginDeletion, deleteClient, listClientsBeingDeleted } from '../repositories/clients.ts'
+import { removeImportedSecret } from '../repositories/imported-secrets.ts'
+import type { Removal } from '../repositories/pruning/batch.ts'
+import { removeDataOfClient } from '../repositories/pruning/clients.ts'
+import type { RemoveExpired } from '../repositories/pruning/expired.ts'
+import { type ClientRegistry, refuseUnknownClient } from './register.ts'
+
+type Installed = Pick<ClientRegistry, 'installed'>
+
+/** Removes a client whose deletion has begun, with everything about it. It can be repeated after an error. */
+const removeClient = async function* (
+  database: Database,
+  { installed }: Installed,
+  clientId: string,
+): Removal {
+  yield* removeDataOfClient(database, { clientId })
+  for (const { clientData } of installed) await clientData?.erase(database, clientId)
+  await removeImportedSecret(database, { clientId })
+  await deleteClient(database, { clientId })
+  yield { table: 'clients', count: 1 }
+}
+
+/**
+ * Deletes a client with its consents, authorizations and tokens. It is disabled first, so that access ends at once. If this
+ * is interrupted, pruning finishes it.
+ *
+ * @throws OAuthError `invalid_client` for an unknown client
+ */
+export const eraseClient = async (
+  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
+  clientId: string,
+): Promise<void> => {
+  if (!(await beginDeletion(database, { clientId, now: now() }))) refuseUnknownClient(clientId)
+  for await (const _ of removeClient(database, { installed }, clientId));
+}
+
+/** Finishes the deletions of clients that were interrupted. */
+export const finishDeletions = (context: Installed): RemoveExpired =>
+  async function* (database) {
+    let ids: readonly string[]
+    do {
+      ids = await listClientsBeingDeleted(database)
+      for (const clientId of ids) yield* removeClient(database, context, clientId)
+    } while (ids.length > 0)
+  }

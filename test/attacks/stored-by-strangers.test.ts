@@ -1,0 +1,296 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import supertest from 'supertest'
+import { serverBehind } from '../../lib/router.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { authorizeUrl, callback, clients, type Host, pkce, startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+
+// What people without an account and without a client of their own can make the server store. docs/scaling.md has the same
+// table for hosts. On SQLite, whose tables are easily counted.
+delete process.env.DATABASE_URL
+
+jest.setTimeout(60_000)
+
+const docs = (name: string): string => readFileSync(join(__dirname, '../../docs', name), 'utf8')
+
+/** Every quota is this small, so that a test can reach it. */
+const quota = 3
+/** An IPv6 /48 has so many times the quota of an address. */
+const networks = 10
+/** More than either. */
+const requests = 40
+
+const names = Array.from(docs('options.md').matchAll(/^\| `quotas\.(\w+)` \|/gm), ([, name]) => name)
+/** Those of signed-in users. */
+const ofUsers = ['developerClient', 'secondFactorSend']
+const quotas = Object.fromEntries(names.map((name) => [name, { max: quota, seconds: 3600 }]))
+
+let host: Host
+let server: TestServer
+
+/** Sends a request from an address; each request differs from all others by its number. */
+type Send = (number: number, address: string) => PromiseLike<unknown>
+
+interface Endpoint {
+  readonly send: Send
+  /** `quota`: at most as many rows as the quota allows. `request`: a row for each request. Besides, there are counters and events. */
+  readonly rows: Readonly<Record<string, 'quota' | 'request'>>
+}
+
+const from = (address: string) => ({ 'X-Forwarded-For': address })
+const proof = { code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+const asked = (number: number, client_id = 'native') =>
+  authorizeUrl({ client_id, ...proof, state: `state-${number}` })
+const get =
+  (path: (number: number) => string): Send =>
+  (number, address) =>
+    supertest(host.app).get(path(number)).set(from(address))
+const post =
+  (path: string, form: (number: number) => object): Send =>
+  (number, address) =>
+    supertest(host.app).post(path).set(from(address)).type('form').send(form(number))
+
+/** A request that an endpoint of this method and path refuses, or answers without storing anything. */
+const plain = (method: string, path: string): Endpoint => {
+  const pathOf = (number: number) => `/oauth${path.replace(/:\w+/, `nothing-${number}`)}`
+  const other: Send = (number, address) =>
+    supertest(host.app)
+      [method === 'PUT' ? 'put' : 'delete'](pathOf(number))
+      .set({ ...from(address), Authorization: `Bearer lk_rt_${'x'.repeat(42)}${number % 10}` })
+      .send({})
+  const form = (number: number) => ({ client_id: 'native', token: `token-${number}`, n: `${number}` })
+  const send = { GET: get(pathOf), POST: post(pathOf(0), form) }[method] ?? other
+  return { send, rows: {} }
+}
+
+/** What is stored for strangers; all other endpoints store nothing for them. */
+const storing: Readonly<Record<string, Endpoint>> = {
+  'GET /authorize': { send: get(asked), rows: { pending_requests: 'request' } },
+  'POST /authorize': {
+    send: (number, address) =>
+      post('/oauth/authorize', () => Object.fromEntries(new URLSearchParams(asked(number).split('?')[1])))(
+        number,
+        address,
+      ),
+    rows: { pending_requests: 'request' },
+  },
+  'GET /authorize of a metadata document': {
+    send: get((number) => asked(number, `${server.origin}/${number}.json`)),
+    rows: { clients: 'quota', client_registrations: 'quota', pending_requests: 'quota' },
+  },
+  'POST /register': {
+    send: (number, address) =>
+      supertest(host.app)
+        .post('/oauth/register')
+        .set(from(address))
+        .send({ client_name: `Client ${number}`, redirect_uris: [callback] }),
+    rows: { clients: 'quota', client_registrations: 'quota' },
+  },
+  'POST /par': {
+    send: post('/oauth/par', (number) => ({
+      response_type: 'code',
+      client_id: 'native',
+      redirect_uri: callback,
+      scope: 'openid',
+      state: `${number}`,
+      ...proof,
+    })),
+    rows: { pending_requests: 'request' },
+  },
+  'POST /device_authorization': {
+    send: post('/oauth/device_authorization', () => ({ client_id: 'device', scope: 'openid' })),
+    rows: { device_codes: 'quota' },
+  },
+  'POST /login': {
+    send: async (number, address) => {
+      const browser = new RawBrowser(host.app, undefined, from(address))
+      await browser.submit(await browser.open(asked(number)), 'name="password"', {
+        username: `nobody-${number}`,
+        password: 'nothing',
+      })
+    },
+    rows: { pending_requests: 'request' },
+  },
+}
+
+/** What only a signed-in user, an operator or a registered client with a secret can cause is no subject here. */
+const mounted = (): string[] =>
+  (serverBehind(host.oauth)?.endpoints ?? []).flatMap((endpoint) => {
+    const { path, methods } = endpoint as { readonly path: string; readonly methods: object }
+    return Object.keys(methods).map((method) => `${method} ${path}`)
+  })
+
+/** Every endpoint that stores nothing for strangers. A new endpoint has to be here or above. */
+const silent: readonly string[] = [
+  'POST /token',
+  'GET /userinfo',
+  'POST /userinfo',
+  'POST /introspect',
+  'POST /revoke',
+  'GET /jwks',
+  'GET /register/:client_id',
+  'PUT /register/:client_id',
+  'DELETE /register/:client_id',
+  'GET /login',
+  'GET /select-account',
+  'POST /select-account',
+  'GET /consent',
+  'POST /consent',
+  'GET /account',
+  'POST /account',
+  'GET /logout',
+  'POST /logout',
+  'GET /account/passkeys',
+  'POST /account/passkeys',
+  'GET /second-factor',
+  'POST /second-factor',
+  'GET /account/second-factor',
+  'POST /account/second-factor',
+  'GET /account/tokens',
+  'POST /account/tokens',
+  'GET /account/tokens/new',
+  'POST /account/tokens/new',
+  'GET /developer',
+  'POST /developer',
+  'GET /developer/new',
+  'POST /developer/new',
+  'GET /developer/client',
+  'POST /developer/client',
+  'GET /developer/edit',
+  'POST /developer/edit',
+  'GET /developer/rotate',
+  'POST /developer/rotate',
+  'GET /developer/delete',
+  'POST /developer/delete',
+  'GET /device',
+  'POST /device',
+  'GET /admin',
+  'GET /admin/new-client',
+  'POST /admin/new-client',
+  'GET /admin/client',
+  'POST /admin/client',
+  'GET /admin/delete-client',
+  'POST /admin/delete-client',
+  'GET /admin/requests',
+  'POST /admin/requests',
+  'GET /admin/users',
+  'POST /admin/users',
+  'GET /admin/keys',
+  'POST /admin/keys',
+  'GET /admin/events',
+  'GET /.well-known/openid-configuration',
+  'GET /.well-known/oauth-authorization-server',
+  'GET /assets/:name',
+  'GET /logos/:hash',
+  'GET /doctor',
+]
+
+beforeAll(async () => {
+  server = await openServer()
+  server.serve((req, res) => {
+    const client_id = `${server.origin}${req.url}`
+    const document = { client_id, client_name: 'Any', redirect_uris: [callback] }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+  })
+  const device = { client_id: 'device', token_endpoint_auth_method: 'none' as const }
+  const grant_types = ['urn:ietf:params:oauth:grant-type:device_code' as const]
+  host = await startHost({
+    clients: [...clients, { ...device, grant_types, scope: 'openid' }],
+    options: {
+      database: { prune: false },
+      outbound: { allow: [server.origin] },
+      limits: { quotas },
+      features: {
+        admin: { allow: () => false },
+        authenticatorApps: true,
+        clientMetadataDocuments: true,
+        developers: { allow: () => true },
+        deviceAuthorization: true,
+        dpop: true,
+        passkeys: true,
+        personalAccessTokens: { scopes: ['notes:read'] },
+        pushedRequests: true,
+        registration: true,
+        storedEvents: true,
+      },
+    },
+  })
+  host.app.set('trust proxy', 1)
+})
+afterAll(async () => {
+  await host.close()
+  await server.close()
+})
+
+/** How many rows each table has; those of the user's table and of counters aside. */
+const rowsOf = async (): Promise<Map<string, number>> => {
+  const { knex, tablePrefix } = host.database
+  const names: { name: string }[] = await knex('sqlite_master').select('name').where({ type: 'table' })
+  const counted = new Map<string, number>()
+  for (const { name } of names) {
+    const [row] = await knex(name).count({ count: '*' })
+    if (name.startsWith(tablePrefix)) counted.set(name.slice(tablePrefix.length), Number(row?.count))
+  }
+  return counted
+}
+
+/** The rows that so many requests add to each table. */
+const added = async (send: Send, address: (number: number) => string): Promise<Record<string, number>> => {
+  const before = await rowsOf()
+  for (let number = 0; number < requests; number += 1) await send(next++, address(number))
+  const after = await rowsOf()
+  const grown = [...after].map(([name, count]): [string, number] => [name, count - (before.get(name) ?? 0)])
+  return Object.fromEntries(grown.filter(([, count]) => count > 0))
+}
+let next = 0
+
+const expectBounded = (
+  rows: Record<string, number>,
+  expected: Endpoint['rows'],
+  most: Readonly<Record<'quota' | 'request', number>>,
+): void => {
+  const { throttles = 0, events = 0, ...others } = rows
+  // An address, its /48, and the name that it used.
+  expect(throttles).toBeLessThanOrEqual(4 * requests)
+  // A request is noted once, as what happened or as refused; one that is noted late counts with the next.
+  expect(events).toBeLessThanOrEqual(2 * requests)
+  for (const [table, count] of Object.entries(others)) {
+    const bound = expected[table]
+    expect([table, bound]).toEqual([table, expect.any(String)])
+    expect([table, count <= most[bound ?? 'quota']]).toEqual([table, true])
+  }
+}
+
+test('every endpoint is listed, with what it stores for strangers', () => {
+  const listed = new Set([...silent, ...Object.keys(storing).map((name) => name.replace(/ of .*/, ''))])
+  expect(mounted().filter((name) => !listed.has(name))).toEqual([])
+  expect([...listed].filter((name) => !mounted().includes(name))).toEqual([])
+})
+
+test('the documentation lists each table that strangers can fill, and each quota of theirs', () => {
+  const [, section = ''] = /## What strangers can store\n(.*?)\n## /s.exec(docs('scaling.md')) ?? []
+  for (const { rows } of Object.values(storing))
+    for (const table of Object.keys(rows)) expect(section).toContain(`\`${table}\``)
+  for (const name of names.filter((each) => !ofUsers.includes(String(each))))
+    expect(section).toContain(`\`quotas.${name}\``)
+})
+
+describe.each([
+  ...silent.map((name): [string, () => Endpoint] => {
+    const [method = '', path = ''] = name.split(' ')
+    return [name, () => plain(method, path)]
+  }),
+  ...Object.entries(storing).map(([name, endpoint]): [string, () => Endpoint] => [name, () => endpoint]),
+])('%s stores no more than its bound', (_, endpoint) => {
+  test('for one address', async () => {
+    const { send, rows } = endpoint()
+    expectBounded(await added(send, () => '192.0.2.1'), rows, { quota, request: requests })
+  })
+
+  test('for all networks of one IPv6 /48', async () => {
+    const { send, rows } = endpoint()
+    const most = { quota: quota * networks, request: requests }
+    expectBounded(await added(send, (number) => `2001:db8:7:${number}::1`), rows, most)
+  })
+})

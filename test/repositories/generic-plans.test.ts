@@ -1,0 +1,123 @@
+import { everythingAt } from '../support/everything.ts'
+import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
+import { createUsers, type Host } from '../support/host.ts'
+import { fillTables, largeTables } from '../support/large-tables.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { startResourceHost } from '../support/resource-host.ts'
+import { describeWith } from '../support/services.ts'
+import { countStatements } from '../support/statement-count.ts'
+
+// PostgreSQL plans a prepared statement for any value at once. With a few large clients, and others that have next to
+// nothing, such a plan must not read a table to its end, or sort much of it.
+
+jest.setTimeout(120_000)
+
+interface Node {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Index Cond'?: string
+  /** The same of a bitmap. */
+  readonly 'Recheck Cond'?: string
+  readonly Filter?: string
+  readonly Plans?: readonly Node[]
+}
+
+const conditionOf = ({ 'Index Cond': condition, 'Recheck Cond': again }: Node): string =>
+  condition ?? again ?? ''
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+
+/** The columns of which one value selects the rows, and not a span of values. */
+const keysIn = (condition: string): string[] =>
+  Array.from(condition.matchAll(/(\w+)(?:\)::text)? = /g), ([, column = '']) => column)
+
+/** The rows of one client are a span of the index; they need no sorting where that would take long. */
+const ofOneClient = (span: string): boolean => /client_id\)::text >= .*client_id\)::text <= /.test(span)
+
+/** What a plan does that takes longer the more rows there are. */
+const slowIn = (plan: Node, large: readonly string[]): string[] =>
+  nodesOf(plan).flatMap((node) => {
+    const { 'Node Type': type, 'Relation Name': table = '', Filter: filter } = node
+    const condition = conditionOf(node)
+    const ofLarge = nodesOf(node).filter(({ 'Relation Name': name = '' }) => large.includes(name))
+    if (
+      type === 'Sort' &&
+      ofLarge.map(conditionOf).some((span) => keysIn(span).length === 0 && !ofOneClient(span))
+    )
+      return [`sorts a span of ${ofLarge[0]?.['Relation Name']}`]
+    if (!large.includes(table)) return []
+    if (type === 'Seq Scan') return [`reads all of ${table}`]
+    const isOther = (column: string) => !condition.includes(column)
+    return keysIn(condition).length === 0 && keysIn(filter ?? '').some(isOther)
+      ? [`looks through ${table} for ${filter}`]
+      : []
+  })
+
+describeWith('postgresql', 'on PostgreSQL with many rows', () => {
+  let database: FaultDatabase
+  let host: Host
+  const admin = { 'x-admin': 'yes' }
+  beforeAll(async () => {
+    database = openFaultDatabase('PostgreSQL')
+    await createUsers(database, `${database.tablePrefix}people`)
+    host = await startResourceHost({
+      database,
+      options: {
+        database: { prune: false },
+        features: {
+          registration: true,
+          storedEvents: true,
+          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
+        },
+      },
+    })
+  })
+  afterAll(async () => {
+    await host.oauth.close()
+    await database.close()
+  })
+
+  const planOf = async (sql: string): Promise<Node> => {
+    const connection = await database.knex.client.acquireConnection()
+    try {
+      const run = async (text: string) => (await connection.query(text)).rows
+      await run('SET plan_cache_mode = force_generic_plan')
+      await run(`PREPARE latchkey_plan AS ${sql}`)
+      const count = Math.max(0, ...Array.from(sql.matchAll(/\$(\d+)/g), ([, place]) => Number(place)))
+      const values = count > 0 ? `(${Array(count).fill('NULL').join(', ')})` : ''
+      const [row] = await run(`EXPLAIN (FORMAT JSON) EXECUTE latchkey_plan${values}`)
+      await run('DEALLOCATE latchkey_plan')
+      return row['QUERY PLAN'][0].Plan
+    } finally {
+      await database.knex.client.releaseConnection(connection)
+    }
+  }
+
+  test('every statement of a request goes by an index, and so do those of pruning (M12, M18)', async () => {
+    const count = await countStatements(database.knex, [host.usersTable, 'information_schema'])
+    await everythingAt(host)
+    const operator = new RawBrowser(host.app, undefined, admin)
+    for (const path of [
+      '',
+      '/client?client_id=web',
+      '/delete-client?client_id=web',
+      '/users?q=1',
+      '/events?user=1',
+      '/events',
+      '/keys',
+    ])
+      expect((await operator.open(`/oauth/admin${path}`)).status).toBe(200)
+    const statements = [...new Set(count.ours)].filter((sql) =>
+      /^(select|insert|update|delete|with)/i.test(sql),
+    )
+    for (const name of largeTables) expect(statements).toContainEqual(expect.stringContaining(`_${name}`))
+    await fillTables(database.knex, database.tablePrefix, 30_000)
+    const large = largeTables.map((name) => `${database.tablePrefix}${name}`)
+    const slow = []
+    for (const sql of statements) {
+      const found = slowIn(await planOf(sql), large)
+      if (found.length > 0) slow.push({ sql, found })
+    }
+    expect(slow).toEqual([])
+  })
+})
