@@ -15,6 +15,7 @@ import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
+import { formatBinding, type KeyBinding, parseBinding } from '../protocol/tokens/token-binding.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 import {
@@ -33,6 +34,7 @@ export const familyColumns = [
   'authorizations.expires_at as authorization_expires_at',
   'authorizations.revoked_at as authorization_revoked_at',
   'authorizations.request as authorization_request',
+  'authorizations.binding as authorization_binding',
   'logins.expires_at as login_expires_at',
   'logins.ended_at as login_ended_at',
 ]
@@ -56,12 +58,29 @@ const endOf = (row: Row): number => {
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
+/** The details in two columns: the binding is apart, because a refresh can add it. */
+const columnsOf = ({
+  binding,
+  ...request
+}: AuthorizationDetails): { request: string; binding: string | null } => ({
+  request: JSON.stringify(request),
+  binding: binding === undefined ? null : formatBinding(binding),
+})
+
+const detailsOf = (row: Row): AuthorizationDetails => {
+  const binding = textOrNull(row, 'authorization_binding')
+  return {
+    ...json<AuthorizationDetails>(row, 'authorization_request'),
+    ...(binding !== null && { binding: parseBinding(binding) }),
+  }
+}
+
 /** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
   offline: flag(row, 'authorization_offline'),
   expiresAt: endOf(row),
   revokedAt: numberOrNull(row, 'authorization_revoked_at'),
-  details: json<AuthorizationDetails>(row, 'authorization_request'),
+  details: detailsOf(row),
   loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
 })
 
@@ -140,6 +159,7 @@ const insert = insertInto('authorizations', [
   'created_at',
   'expires_at',
   'request',
+  'binding',
 ])
 
 export type NewAuthorization = Pick<
@@ -160,15 +180,15 @@ export const createAuthorization = (authorization: NewAuthorization): Write =>
     code_expires_at: authorization.codeExpiresAt,
     created_at: authorization.now,
     expires_at: authorization.expiresAt,
-    request: JSON.stringify(authorization.details),
+    ...columnsOf(authorization.details),
   })
 
-const consume = command<{ id: string; now: number; request: string }>((table, v) =>
+const consume = command<{ id: string; now: number; request: string; binding: string | null }>((table, v) =>
   table('authorizations')
     .where({ id: v.id })
     .whereNull('consumed_at')
     .whereNull('revoked_at')
-    .update({ consumed_at: v.now, request: v.request }),
+    .update({ consumed_at: v.now, request: v.request, binding: v.binding }),
 )
 
 /**
@@ -183,7 +203,19 @@ export const consumeAuthorizationCode = ({
   id: string
   now: number
   details: AuthorizationDetails
-}): Write => consume.with({ ...values, request: JSON.stringify(details) })
+}): Write => consume.with({ ...values, ...columnsOf(details) })
+
+const bind = command<{ id: string; binding: string | null }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id })
+    .whereNull('revoked_at')
+    .whereNull('binding')
+    .update({ binding: v.binding }),
+)
+
+/** Binds an authorization that is bound to nothing yet. It touches no row if another request has bound it meanwhile. */
+export const bindAuthorization = ({ id, binding }: { id: string; binding: KeyBinding }): Write =>
+  bind.with({ id, binding: formatBinding(binding) })
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = touches(
