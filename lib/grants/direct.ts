@@ -12,7 +12,7 @@ import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
-import type { TokenTarget } from './grant.ts'
+import { settledOrganization, type TokenTarget } from './grant.ts'
 
 /** What a grant decided that needs no code and no page. */
 interface DirectGrant extends TokenTarget {
@@ -41,7 +41,8 @@ export const tokensForClient = async (
 interface DirectGrantForUser extends DirectGrant {
   readonly user: User
   readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr'>
-  readonly organization?: string
+  /** What the grant says of the organization; without it the user's only one. */
+  readonly organization?: string | undefined
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
 }
@@ -80,8 +81,11 @@ const authorizationFor = (
 }
 
 /**
- * Tokens of a user whom the grant itself names. They get an authorization, so that whatever ends authorizations of the user
- * ends them. It lasts as long as its one access token, or with a refresh token as long as that.
+ * Tokens of a user whom the grant itself names, for one of the user's organizations. They get an authorization, so that
+ * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
+ * long as that.
+ *
+ * @throws OAuthError `invalid_grant` if no organization is settled
  */
 export const tokensForUser = async (
   server: AuthorizationServer,
@@ -91,7 +95,9 @@ export const tokensForUser = async (
 ): Promise<TokenResponse> => {
   const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
   const { binding } = request
-  const created = authorizationFor(server, client, { ...grant, refreshes }, binding)
+  const organization = await settledOrganization(server, grant.user, grant.organization)
+  const settled = { ...grant, organization, refreshes }
+  const created = authorizationFor(server, client, settled, binding)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }

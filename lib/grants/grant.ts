@@ -9,12 +9,13 @@ import { timeOf } from '../protocol/explanation.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
 import { narrowedDetails, parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
+import { chooseOrganization } from '../protocol/requests/organization.ts'
 import { parseResources, tokenResources, tokenScopes } from '../protocol/requests/resource.ts'
 import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { type ClientLookup, revokeAuthorization } from '../repositories/index.ts'
-import { belongsToOrganization, type User } from '../users/users.ts'
+import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
 /** What a token request presents, as it is stored; undefined for a value that is not known. */
 export interface Presented {
@@ -106,9 +107,37 @@ export const targetOf = (
   return { scopes: left, resources, ...part }
 }
 
-/** The part of an authorization that names its user. */
-interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
-  readonly details: Pick<Authorization['details'], 'organization'>
+/** @throws OAuthError `invalid_grant` if the user is gone or disabled */
+export const existingUser = async (server: AuthorizationServer, subject: string): Promise<User> => {
+  const user = await server.users.find(subject)
+  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  return user
+}
+
+/**
+ * The organization of tokens that a user gets without a page, as the authorization endpoint settles it: the named one, or
+ * else the only one.
+ *
+ * @param named what the grant says, if anything
+ * @returns what was named if the host has no organizations
+ * @throws OAuthError `invalid_grant` if the user does not belong to it, or if it is not clear which one is meant
+ */
+export const settledOrganization = async (
+  server: AuthorizationServer,
+  user: User,
+  named: string | undefined,
+): Promise<string | undefined> => {
+  const organizations = await findOrganizations(server.options.organizations, user)
+  if (organizations === undefined) return named
+  const request = { prompt: [], ...(named !== undefined && { organization: named }) }
+  const choice = chooseOrganization({ request, organizations })
+  if (choice.outcome === 'settled') return choice.organization
+  throw new OAuthError(
+    'invalid_grant',
+    choice.outcome === 'open'
+      ? 'the user belongs to several organizations, and the grant names none of them'
+      : 'the user does not belong to the organization',
+  )
 }
 
 /**
@@ -119,10 +148,9 @@ interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
  */
 export const activeUser = async (
   server: AuthorizationServer,
-  { subject, details }: UserOfAuthorization,
+  { subject, details }: Pick<Authorization, 'subject' | 'details'>,
 ): Promise<User> => {
-  const user = await server.users.find(subject)
-  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
     throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
   }

@@ -100,12 +100,20 @@ const forWorkload = async (
   return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
 }
 
+/** What the host says of the user's organization; a mistake is not the client's. */
+const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | undefined> => {
+  const named = await callHost('features.trustedIssuers.organization', () => issuer.organization?.(claims))
+  if (named === undefined || typeof named === 'string') return named
+  throw new Error('latchkey: features.trustedIssuers.organization must return a string or undefined')
+}
+
 const forUser = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { issuer, claims }: Assertion,
+  assertion: Assertion,
 ): Promise<TokenResponse> => {
+  const { issuer, claims } = assertion
   const id = await callHost('features.trustedIssuers.user', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
@@ -113,7 +121,14 @@ const forUser = async (
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
   const target = targetFor(server, client, request, claims)
   const login = assertedLogin(claims, server.now())
-  return tokensForUser(server, client, request, { grantType: jwtBearerGrantType, user, login, ...target })
+  const organization = await organizationOf(assertion)
+  return tokensForUser(server, client, request, {
+    grantType: jwtBearerGrantType,
+    user,
+    login,
+    organization,
+    ...target,
+  })
 }
 
 /**
