@@ -60,7 +60,9 @@ const serverSideParameters = async (
   const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
   const levels = requestedLevels(parameters.first('acr_values') ?? byDefault, requested?.acr, supported)
   const hint = parameters.optional('id_token_hint')
-  const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  const read = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  // With the ID token of another client, this one could learn that both have the same user.
+  const hinted = read?.clientId === client.clientId ? read : undefined
   const hintedSubject = requested?.subject ?? hinted?.subject
   const organization = server.options.organizations && parameters.optional('organization')
   if (hinted && hinted.subject !== hintedSubject) {
