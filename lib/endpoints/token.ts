@@ -20,8 +20,12 @@ const exchange = async (
   const grant = grantFor(server, request.parameters.required('grant_type'))
   assertGrantAllowed(client, grant)
   assertDetailsAreRead(server, grant, request)
-  const key = server.options.features.dpop && (await provedKey(context, client))
-  const bound = { ...request, binding: tokenBinding(client, request, key) }
+  const proved = provedKey(context, client)
+  const bound = {
+    ...request,
+    binding: tokenBinding(client, request, proved?.key),
+    ...(proved && { proof: proved.proof }),
+  }
   return grant.exchange(server, client, bound, presented)
 }
 

@@ -12,7 +12,7 @@ import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { consumeAuthorizationCode, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
-import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {
@@ -68,6 +68,7 @@ export const redeem = async (
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
   const kept = { ...details, ...refreshTokenBinding(client, binding) }
+  await consumeProof(server, request)
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,

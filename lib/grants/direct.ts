@@ -12,7 +12,7 @@ import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
-import { settledOrganization, type TokenTarget } from './grant.ts'
+import { consumeProof, settledOrganization, type TokenTarget } from './grant.ts'
 
 /** What a grant decided that needs no code and no page. */
 interface DirectGrant extends TokenTarget {
@@ -23,9 +23,11 @@ interface DirectGrant extends TokenTarget {
 export const tokensForClient = async (
   server: AuthorizationServer,
   client: Client,
-  { info, binding }: TokenRequest,
+  request: TokenRequest,
   { grantType, scopes, resources }: DirectGrant,
 ): Promise<TokenResponse> => {
+  const { info, binding } = request
+  await consumeProof(server, request)
   const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
   await writeAll(server.database, storeAccessToken(accessToken))
   server.events.announce('tokens.issued', info, {
@@ -96,6 +98,7 @@ export const tokensForUser = async (
   const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
   const { binding } = request
   const organization = await settledOrganization(server, grant.user, grant.organization)
+  await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
   const created = authorizationFor(server, client, settled, binding)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }

@@ -11,10 +11,11 @@ import type { Authorization } from '../protocol/requests/authorization.ts'
 import { narrowedDetails, parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
 import { chooseOrganization } from '../protocol/requests/organization.ts'
 import { parseResources, tokenResources, tokenScopes } from '../protocol/requests/resource.ts'
+import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
 import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { type ClientLookup, revokeAuthorization } from '../repositories/index.ts'
+import { type ClientLookup, createReplay, revokeAuthorization } from '../repositories/index.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
 /** What a token request presents, as it is stored; undefined for a value that is not known. */
@@ -55,6 +56,19 @@ export interface TokenTarget {
   readonly resources: readonly string[]
   /** What the token says beyond its authorization, if the request names a part of the details. */
   readonly context?: TokenContext
+}
+
+/**
+ * Uses the DPoP proof of a request up. Call it once for each request, when only the write is left that could refuse it:
+ * otherwise anyone who knows the id of a public client could have proofs stored.
+ *
+ * @throws OAuthError `invalid_dpop_proof` if it was used before (RFC 9449 §11.1)
+ */
+export const consumeProof = async (
+  { database }: Pick<AuthorizationServer, 'database'>,
+  { proof }: { readonly proof?: ProofRecord | undefined },
+): Promise<void> => {
+  if (proof !== undefined && !(await createReplay(database, proof))) throw usedProof()
 }
 
 /** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */

@@ -23,7 +23,7 @@ import {
   storeTokens,
   type TokenGrant,
 } from '../tokens/issue-tokens.ts'
-import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {
@@ -63,6 +63,8 @@ const exchange = async (
   const target = targetOf(server, request, authorization, allowed)
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, binding: request.binding }
+  // A second look follows a lost race, for which the proof is used up already.
+  if (mayRetry) await consumeProof(server, request)
   const { info } = request
   // Before tokens are stored: a read that fails afterwards would lose them.
   const { hash } = refresh.token
