@@ -10,7 +10,7 @@ import { assertRedeemable, type Redemption } from '../protocol/requests/authoriz
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { consumeAuthorizationCode, findClientAndCode } from '../repositories/index.ts'
+import { consumeAuthorizationCode, findAuthorization, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
 import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
@@ -75,8 +75,13 @@ export const redeem = async (
     [['used', consumeAuthorizationCode({ id, now: server.now(), details: kept })]],
     storeTokens(tokens),
   )
-  // Another request redeemed it meanwhile, which is a replay too.
-  if (obstacle) return revokeReplayed(server, authorization, request, parameter)
+  if (obstacle) {
+    const current = await findAuthorization(server.database, { id })
+    if (current === undefined || current.consumedAt === null)
+      throw new OAuthError('invalid_grant', `${parameter} is revoked`)
+    // Another request redeemed it meanwhile, which is a replay too.
+    return revokeReplayed(server, authorization, request, parameter)
+  }
   announceTokens(server, request, grantType, grant)
   return tokens.response
 }

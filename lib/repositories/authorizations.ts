@@ -286,15 +286,21 @@ const live = (rows: Knex.QueryBuilder, v: Places<keyof Live>): Knex.QueryBuilder
 
 const countOfLive = query<Live>((table, v) => live(table('authorizations').count('id as count'), v))
 
-const oldestLive = query<Live>((table, v) =>
-  live(table('authorizations').select('id'), v).orderBy('created_at').limit(batchSize, { skipBinding: true }),
+/** A code that can still be redeemed is not ended, and what began in this second may be the newest. */
+const oldestLive = query<Live & { now: number }>((table, v) =>
+  live(table('authorizations').select('id'), v)
+    .where('created_at', '<', v.now)
+    .where((either) => either.whereNotNull('consumed_at').orWhere('code_expires_at', '<=', v.now))
+    .orderBy('created_at')
+    .limit(batchSize, { skipBinding: true }),
 )
 
 /** Seconds for which an authorization counts whose code was not redeemed: its tokens may be in the response itself. */
 const unredeemedAge = 3600
 
 /**
- * Ends the oldest authorizations of a user for a client, beyond a number. Those with `offline_access`, which outlive the
+ * Ends the oldest authorizations of a user for a client, beyond a number. Codes that can still be redeemed, and what began in
+ * this second, stay until a later call. Those with `offline_access`, which outlive the
  * login, and those without it are counted apart.
  *
  * @returns the ids of those that were ended by this call, at most 100; call it again until there are none
@@ -312,8 +318,8 @@ export const revokeSurplusAuthorizations = async (
   const [row] = await countOfLive(db, which)
   const surplus = (row ? number(row, 'count') : 0) - max
   if (surplus <= 0) return []
-  const ids = (await oldestLive(db, which)).slice(0, surplus).map((one) => text(one, 'id'))
-  await revokeAll(db, batchParams(ids, { now }))
+  const ids = (await oldestLive(db, { ...which, now })).slice(0, surplus).map((one) => text(one, 'id'))
+  if (ids.length > 0) await revokeAll(db, batchParams(ids, { now }))
   return ids
 }
 

@@ -60,6 +60,17 @@ test('a code that another request redeems meanwhile ends every token', async () 
   expect(await stored()).toEqual([tokens + 1, refreshTokens + 1, ...others])
 })
 
+test('a code that is revoked meanwhile is not called redeemed (L20)', async () => {
+  const code = codeOf(await new RawBrowser(host.app).grant(authorizeUrl({ client_id: 'web' })))
+  const announced = jest.fn()
+  host.oauth.events.on('authorization.revoked', announced)
+  meanwhile = () => table('authorizations').update({ revoked_at: 1 })
+  const answer = await redeem(host, code)
+  expectError(answer, 400, 'invalid_grant')
+  expect(answer.body.error_description).toBe('code is revoked')
+  expect(announced).not.toHaveBeenCalled()
+})
+
 test.each([
   ['with rotation', web],
   ['without rotation', kept],
