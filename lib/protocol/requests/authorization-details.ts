@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { misleading } from '../clients/client-metadata-checks.ts'
+import { invisible, misleading } from '../clients/client-metadata-checks.ts'
+import { pointlessJoiner } from '../clients/client-name.ts'
 import { OAuthError } from '../errors.ts'
 import { isObject } from '../json.ts'
 
@@ -25,16 +26,22 @@ export const isDetailType = (name: string): boolean => typeName.test(name)
 export const invalidDetails = (reason: string): OAuthError =>
   new OAuthError('invalid_authorization_details', `authorization_details ${reason}`)
 
+/** Refuses characters by which the page would show another text than the API reads. */
+const assertReadable = (text: string): void => {
+  if (misleading.test(text)) throw invalidDetails('must not contain control or direction characters')
+  if (invisible.test(text) || pointlessJoiner.test(text))
+    throw invalidDetails('must not contain invisible characters')
+}
+
 /** Counts the values of an object, and refuses what is too deep or cannot be shown to a user. */
 const countValues = (value: unknown, depth: number): number => {
   if (depth > maxDepth) throw invalidDetails(`must not have more than ${maxDepth} levels`)
-  if (typeof value === 'string' && misleading.test(value)) {
-    throw invalidDetails('must not contain control or direction characters')
-  }
+  if (typeof value === 'string') assertReadable(value)
   if (typeof value !== 'object' || value === null) return 1
   const members = Object.entries(value)
-  if (members.some(([name]) => name === '__proto__' || misleading.test(name))) {
-    throw invalidDetails('must not contain such a member name')
+  for (const [name] of members) {
+    if (name === '__proto__') throw invalidDetails('must not contain such a member name')
+    assertReadable(name)
   }
   return members.reduce((sum, [, member]) => sum + countValues(member, depth + 1), 1)
 }
