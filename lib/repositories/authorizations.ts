@@ -30,6 +30,7 @@ import {
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
+  'authorizations.client_id as authorization_client_id',
   'authorizations.offline as authorization_offline',
   'authorizations.expires_at as authorization_expires_at',
   'authorizations.revoked_at as authorization_revoked_at',
@@ -42,7 +43,6 @@ export const familyColumns = [
 /** Columns of an authorization and of its login. */
 export const authorizationColumns = [
   'authorizations.id as authorization_id',
-  'authorizations.client_id as authorization_client_id',
   'authorizations.subject as authorization_subject',
   'authorizations.sid as authorization_sid',
   'authorizations.scopes as authorization_scopes',
@@ -77,6 +77,7 @@ const detailsOf = (row: Row): AuthorizationDetails => {
 
 /** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
+  clientId: text(row, 'authorization_client_id'),
   offline: flag(row, 'authorization_offline'),
   expiresAt: endOf(row),
   revokedAt: numberOrNull(row, 'authorization_revoked_at'),
@@ -87,7 +88,6 @@ export const familyOf = (row: Row): Family => ({
 /** Reads an authorization from a row with {@link authorizationColumns}. */
 export const authorizationOf = (row: Row): Authorization => ({
   id: text(row, 'authorization_id'),
-  clientId: text(row, 'authorization_client_id'),
   subject: text(row, 'authorization_subject'),
   sid: text(row, 'authorization_sid'),
   scopes: scopes(row, 'authorization_scopes'),
