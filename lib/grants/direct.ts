@@ -4,6 +4,7 @@ import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
+import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
 import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
@@ -45,6 +46,8 @@ interface DirectGrantForUser extends DirectGrant {
   readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr'>
   /** What the grant says of the organization; without it the user's only one. */
   readonly organization?: string | undefined
+  /** What the tokens allow in detail (RFC 9396); empty by default. */
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
 }
@@ -52,7 +55,7 @@ interface DirectGrantForUser extends DirectGrant {
 const authorizationFor = (
   server: AuthorizationServer,
   client: Client,
-  { user, scopes, resources, login, organization, refreshes }: DirectGrantForUser,
+  { user, scopes, resources, login, organization, authorizationDetails, refreshes }: DirectGrantForUser,
   binding: TokenBinding,
 ): NewAuthorization => {
   const { clientId, metadata } = client
@@ -76,6 +79,7 @@ const authorizationFor = (
     details: {
       resources: scopesOfResources(scopes, resources, server.resources),
       ...(organization !== undefined && { organization }),
+      ...(authorizationDetails?.length && { authorizationDetails }),
       ...login,
       ...refreshTokenBinding(client, binding),
     },

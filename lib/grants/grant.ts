@@ -8,7 +8,11 @@ import { OAuthError } from '../protocol/errors.ts'
 import { timeOf } from '../protocol/explanation.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
-import { narrowedDetails, parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
+import {
+  type AuthorizationDetail,
+  narrowedDetails,
+  parseAuthorizationDetails,
+} from '../protocol/requests/authorization-details.ts'
 import { chooseOrganization } from '../protocol/requests/organization.ts'
 import { parseResources, tokenResources, tokenScopes } from '../protocol/requests/resource.ts'
 import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
@@ -86,14 +90,27 @@ export const requestedResources = (
  * @throws OAuthError `invalid_authorization_details` for an object that was not granted
  */
 const requestedPart = (
-  { options }: AuthorizationServer,
-  { parameters }: Pick<TokenRequest, 'parameters'>,
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
   { authorizationDetails: granted = [] }: Pick<Authorization['details'], 'authorizationDetails'>,
 ): { context?: TokenContext } => {
+  const part = partOf(server, request, granted)
+  return part === undefined ? {} : { context: { authorization_details: part } }
+}
+
+/**
+ * The objects among those that were granted that a token request names; undefined if it names none.
+ *
+ * @throws OAuthError `invalid_authorization_details` for an object that was not granted
+ */
+export const partOf = (
+  { options }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+  granted: readonly AuthorizationDetail[],
+): readonly AuthorizationDetail[] | undefined => {
   const isOn = Object.keys(options.features.authorizationDetails).length > 0
   const json = isOn ? parameters.optional('authorization_details') : undefined
-  if (json === undefined) return {}
-  return { context: { authorization_details: narrowedDetails(parseAuthorizationDetails(json), granted) } }
+  return json === undefined ? undefined : narrowedDetails(parseAuthorizationDetails(json), granted)
 }
 
 /**

@@ -43,7 +43,7 @@ export interface AssertionRules {
 
 /**
  * Every audience must be this server, although RFC 7523 §3 requires only one: any other audience receives the assertion
- * too and could use it here first. A hostile server can name an endpoint of ours as its own and get an assertion for it, but
+ * too and could use it here first. A hostile server can give the URL of our endpoint as its own and get an assertion for it, but
  * a client compares the issuer (draft-ietf-oauth-rfc7523bis §4).
  */
 const isAudience = (aud: unknown, { issuer, endpoints, issuerOnly }: AssertionRules): boolean => {

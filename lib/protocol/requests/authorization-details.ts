@@ -67,8 +67,15 @@ const parseJson = (json: string): unknown => {
  *
  * @throws OAuthError `invalid_authorization_details`
  */
-export const parseAuthorizationDetails = (json: string): AuthorizationDetail[] => {
-  const values = parseJson(json)
+export const parseAuthorizationDetails = (json: string): AuthorizationDetail[] =>
+  checkedDetails(parseJson(json))
+
+/**
+ * Checks details that are JSON already, such as those of a claim, in the same way.
+ *
+ * @throws OAuthError `invalid_authorization_details`
+ */
+export const checkedDetails = (values: unknown): AuthorizationDetail[] => {
   if (
     !Array.isArray(values) ||
     values.length === 0 ||
