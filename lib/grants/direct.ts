@@ -1,8 +1,9 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeAll } from '../database/transaction.ts'
+import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
@@ -86,6 +87,13 @@ const authorizationFor = (
   }
 }
 
+/** A client that describes itself stays from now on, although no user has allowed it anything. */
+const keptClient = ({ installed }: AuthorizationServer, client: Client): Condition<'gone'>[] =>
+  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
+    const condition = clientData?.whenAllowed?.(client)
+    return condition === undefined ? [] : [['gone', condition]]
+  })
+
 /**
  * Tokens of a user whom the grant itself names, for one of the user's organizations. They get an authorization, so that
  * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
@@ -109,7 +117,12 @@ export const tokensForUser = async (
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
-  await writeAll(server.database, [createAuthorization(created), ...storeTokens(tokens)])
+  const writes = [createAuthorization(created), ...storeTokens(tokens)]
+  const kept = keptClient(server, client)
+  const obstacle = await (kept.length > 0
+    ? writeIf(server.database, kept, writes)
+    : writeAll(server.database, writes))
+  if (obstacle) throw new OAuthError('invalid_grant', 'the client was removed meanwhile')
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response

@@ -35,6 +35,8 @@ export interface Grant {
   isOn?(options: Options): boolean
   /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
   readonly readsDetails?: true
+  /** Whether a client may come here before any page, so that one that describes itself elsewhere may be new. */
+  readonly introducesClient?: true
   /** Reads the client together with what the request presents; undefined if it presents nothing that can be stored. */
   findPresented?(
     database: Database,

@@ -159,6 +159,7 @@ const forUser = async (
 export const jwtBearer: Grant = {
   grantType: jwtBearerGrantType,
   readsDetails: true,
+  introducesClient: true,
   isOn: ({ features: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
   async exchange(server, client, request) {
     const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))
