@@ -38,7 +38,7 @@ const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType(
 interface Assertion {
   readonly issuer: TrustedIssuer
   readonly claims: AssertionClaims
-  /** What makes it usable once; undefined if it may be sent again. */
+  /** What makes it usable once; undefined without a `jti`. */
   readonly use: { readonly hash: string; readonly expiresAt: number } | undefined
 }
 
@@ -65,8 +65,7 @@ const verifiedAssertion = async (
     : { audiences: [server.issuer], clientId: client.clientId }
   const { id, expiresAt } = assertJwtBearer(claims, { ...rules, now: server.now() })
   const hash = hashSecret(JSON.stringify([jwtBearerGrantType, name, id]))
-  // A client may send an assertion about a user again until it expires (draft-ietf-oauth-identity-assertion-authz-grant).
-  return { issuer, claims, use: issuer.client && id !== undefined ? { hash, expiresAt } : undefined }
+  return { issuer, claims, use: id === undefined ? undefined : { hash, expiresAt } }
 }
 
 /** What the token is for: within the assertion, the request and what the client may have. */
@@ -99,6 +98,7 @@ const forWorkload = async (
   if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
   partOf(server, request, [])
+  // One about a user may be sent again until it expires (draft-ietf-oauth-identity-assertion-authz-grant).
   if (use && !(await createReplay(server.database, use))) refuse('was used before; each needs a unique jti')
   return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
 }

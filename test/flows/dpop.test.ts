@@ -332,6 +332,15 @@ describe('a code that is bound to a key', () => {
     expect((await tokens(fields)).token_type).toBe('DPoP')
   })
 
+  test('needs a proof at /par that was not used, also by a request that was refused (L3)', async () => {
+    const proof = await dpopProof(key, 'POST', `${issuer}/par`)
+    const push = (fields: Fields) =>
+      par({ response_type: 'code', redirect_uri: callback, scope, ...fields }).set('DPoP', proof)
+    expectError(await push({ dpop_jkt: thief.thumbprint }), 400, 'invalid_request')
+    expect((await push({})).status).toBe(201)
+    expectError(await push({}), 400, 'invalid_dpop_proof')
+  })
+
   test('is refused for a malformed dpop_jkt, and for a proof of another key', async () => {
     expectError(await par({ ...asked, dpop_jkt: 'x' }), 400, 'invalid_request')
     const proof = await dpopProof(thief, 'POST', `${issuer}/par`)
