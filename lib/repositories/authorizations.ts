@@ -30,12 +30,10 @@ import {
 
 /** Columns that decide whether an authorization is active, under names that differ from those of a token. */
 export const familyColumns = [
-  'authorizations.client_id as authorization_client_id',
   'authorizations.offline as authorization_offline',
   'authorizations.expires_at as authorization_expires_at',
   'authorizations.revoked_at as authorization_revoked_at',
   'authorizations.request as authorization_request',
-  'authorizations.binding as authorization_binding',
   'logins.expires_at as login_expires_at',
   'logins.ended_at as login_ended_at',
 ]
@@ -43,6 +41,8 @@ export const familyColumns = [
 /** Columns of an authorization and of its login. */
 export const authorizationColumns = [
   'authorizations.id as authorization_id',
+  'authorizations.client_id as authorization_client_id',
+  'authorizations.binding as authorization_binding',
   'authorizations.subject as authorization_subject',
   'authorizations.sid as authorization_sid',
   'authorizations.scopes as authorization_scopes',
@@ -67,34 +67,31 @@ const columnsOf = ({
   binding: binding === undefined ? null : formatBinding(binding),
 })
 
-const detailsOf = (row: Row): AuthorizationDetails => {
-  const binding = textOrNull(row, 'authorization_binding')
-  return {
-    ...json<AuthorizationDetails>(row, 'authorization_request'),
-    ...(binding !== null && { binding: parseBinding(binding) }),
-  }
-}
-
 /** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
-  clientId: text(row, 'authorization_client_id'),
   offline: flag(row, 'authorization_offline'),
   expiresAt: endOf(row),
   revokedAt: numberOrNull(row, 'authorization_revoked_at'),
-  details: detailsOf(row),
+  details: json<AuthorizationDetails>(row, 'authorization_request'),
   loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
 })
 
 /** Reads an authorization from a row with {@link authorizationColumns}. */
-export const authorizationOf = (row: Row): Authorization => ({
-  id: text(row, 'authorization_id'),
-  subject: text(row, 'authorization_subject'),
-  sid: text(row, 'authorization_sid'),
-  scopes: scopes(row, 'authorization_scopes'),
-  codeExpiresAt: number(row, 'authorization_code_expires_at'),
-  consumedAt: numberOrNull(row, 'authorization_consumed_at'),
-  ...familyOf(row),
-})
+export const authorizationOf = (row: Row): Authorization => {
+  const { details, ...family } = familyOf(row)
+  const binding = textOrNull(row, 'authorization_binding')
+  return {
+    id: text(row, 'authorization_id'),
+    clientId: text(row, 'authorization_client_id'),
+    subject: text(row, 'authorization_subject'),
+    sid: text(row, 'authorization_sid'),
+    scopes: scopes(row, 'authorization_scopes'),
+    codeExpiresAt: number(row, 'authorization_code_expires_at'),
+    consumedAt: numberOrNull(row, 'authorization_consumed_at'),
+    ...family,
+    details: { ...details, ...(binding !== null && { binding: parseBinding(binding) }) },
+  }
+}
 
 /** Authorizations with their login. */
 const withLogin = (table: Table, name: FullName): Knex.QueryBuilder =>

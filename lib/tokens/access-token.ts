@@ -138,7 +138,7 @@ export const verifyAccessToken = async (
     return { token, binding, user: undefined, client, details: undefined }
   }
   if (family === undefined || !isLive(family, now)) throw invalidToken()
-  const details = family.clientId === clientId ? family.details : withoutClaims(family.details)
+  const details = found.ownerId === clientId ? family.details : withoutClaims(family.details)
   const { organization } = details
   const user = await server.users.find(subject)
   if (

@@ -21,8 +21,6 @@ export interface AuthorizationDetails
 
 /** The tokens issued from one authorization: all that its access tokens need to know of it. */
 export interface Family {
-  /** The client that the user granted it to. */
-  readonly clientId: string
   /** With `offline_access` the family outlives the login. */
   readonly offline: boolean
   /** Absolute end of the family, and without `offline_access` the end of its login if that comes first. */
@@ -36,6 +34,7 @@ export interface Family {
 /** What a resource owner granted to a client: the code and the head of its token family. */
 export interface Authorization extends Family {
   readonly id: string
+  readonly clientId: string
   readonly subject: string
   /** The login it came from. */
   readonly sid: string
