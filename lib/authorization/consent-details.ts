@@ -58,16 +58,22 @@ const labelOf = (path: readonly string[], text: Text): string => {
   return path.length === 1 && text.has(key) ? text.plain(key) : path.join(' · ').replaceAll('_', ' ')
 }
 
+/** Stands for a value without content. */
+const nothing = '–'
+
 const isPlain = (value: unknown): boolean => typeof value !== 'object' || value === null
 
 const fieldsOf = (value: unknown, path: readonly string[], text: Text): DetailField[] => {
   if (isPlain(value) || (Array.isArray(value) && value.every(isPlain))) {
     const words = [value].flat().map((one: unknown) => {
-      return typeof one === 'boolean' ? text.plain(one ? 'value.yes' : 'value.no') : String(one ?? '–')
+      return typeof one === 'boolean' ? text.plain(one ? 'value.yes' : 'value.no') : String(one ?? nothing)
     })
-    return [{ label: labelOf(path, text), value: words.join(', ') }]
+    return [{ label: labelOf(path, text), value: words.join(', ') || nothing }]
   }
-  return Object.entries(value as object).flatMap(([name, member]) => {
+  const members = Object.entries(value as object)
+  // What an API may take as “everything” must not be hidden.
+  if (members.length === 0 && path.length > 0) return [{ label: labelOf(path, text), value: nothing }]
+  return members.flatMap(([name, member]) => {
     const step = Array.isArray(value) ? String(Number(name) + 1) : name
     return fieldsOf(member, [...path, step], text)
   })

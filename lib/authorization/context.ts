@@ -6,14 +6,16 @@ import type { Scope } from '../options/scopes.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
-import { type Consent, type ConsentTerms, parseEntry, standingConsent } from '../protocol/requests/consent.ts'
+import {
+  type Consent,
+  type ConsentTerms,
+  isStanding,
+  parseEntry,
+  standingConsent,
+} from '../protocol/requests/consent.ts'
 import type { Login } from '../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision, NextStep } from '../protocol/requests/next-step.ts'
-import {
-  chooseOrganization,
-  lastOrganization,
-  type OrganizationChoice,
-} from '../protocol/requests/organization.ts'
+import { chooseOrganization, lastOrganization } from '../protocol/requests/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
@@ -99,22 +101,35 @@ export const consentFor = (
   return { terms, consent: terms && standingConsent(terms, request.redirectUri, meaning) }
 }
 
+/** Whether the user has allowed the client anything that still holds, in any organization. */
+const hasAllowed = (
+  server: AuthorizationServer,
+  { client, request }: Pick<IncomingRequest, 'client' | 'request'>,
+  consents: readonly KeptConsent[],
+): boolean =>
+  consents.some(({ terms }) => {
+    const meaning = (entry: string): string => meaningOf(server, client, entry)
+    return isStanding(terms, standingConsent(terms, request.redirectUri, meaning))
+  })
+
 /** The organization of a request, if the host has organizations, and what the user allowed the client there. */
 const organizationAndConsent = async (
   { server, req }: PageContext,
   asked: RequestToDecide,
   { login, user }: ActiveLogin,
   decision: Decision | undefined,
-): Promise<Remembered & { readonly organization?: OrganizationChoice }> => {
+): Promise<Remembered & Pick<AuthorizationContext, 'organization' | 'hasAllowed'>> => {
   const { request } = asked
   const organizations = await findOrganizations(server.options.organizations, user, req)
   const consents = await rememberedConsents(server, asked, login)
-  if (organizations === undefined) return consentFor(server, asked, consents, undefined)
+  const allowed = { hasAllowed: hasAllowed(server, asked, consents) }
+  if (organizations === undefined) return { ...allowed, ...consentFor(server, asked, consents, undefined) }
   const chosen = decision?.sid === login.sid ? decision.organization : undefined
   const remembered = lastOrganization(consents, organizations)
   const organization = chooseOrganization({ request, organizations, chosen, remembered })
-  if (organization.outcome !== 'settled') return { organization, terms: undefined, consent: undefined }
-  return { organization, ...consentFor(server, asked, consents, organization.organization) }
+  if (organization.outcome !== 'settled')
+    return { ...allowed, organization, terms: undefined, consent: undefined }
+  return { ...allowed, organization, ...consentFor(server, asked, consents, organization.organization) }
 }
 
 /** Everything that the next step of a request depends on. */
@@ -137,6 +152,7 @@ export const authorizationContext = async (
     ...(login &&
       request.hintedSubject !== undefined && { subject: subjectFor(server, client, login.subject) }),
     organization: remembered?.organization,
+    hasAllowed: remembered?.hasAllowed,
     consent: remembered?.consent,
     terms: remembered?.terms,
     sidAtStart: pending ? pending.sid : login?.sid,

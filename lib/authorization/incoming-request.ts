@@ -5,11 +5,7 @@ import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { responseTypes } from '../protocol/clients/client-metadata.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
-import {
-  type AuthorizationDetail,
-  assertDetailTypes,
-  parseAuthorizationDetails,
-} from '../protocol/requests/authorization-details.ts'
+import { parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
 import {
   type AuthorizationRequest,
   parseAuthorizationRequest,
@@ -23,8 +19,8 @@ import type { CodeChallengeMethod } from '../protocol/requests/pkce.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/requests/response-type.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
+import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { readIdTokenHint } from '../tokens/id-token.ts'
-import { callHost } from '../users/host-function.ts'
 import { withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
@@ -60,7 +56,9 @@ const serverSideParameters = async (
   const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
   const levels = requestedLevels(parameters.first('acr_values') ?? byDefault, requested?.acr, supported)
   const hint = parameters.optional('id_token_hint')
-  const hinted = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  const read = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  // With the ID token of another client, this one could learn that both have the same user.
+  const hinted = read?.clientId === client.clientId ? read : undefined
   const hintedSubject = requested?.subject ?? hinted?.subject
   const organization = server.options.organizations && parameters.optional('organization')
   if (hinted && hinted.subject !== hintedSubject) {
@@ -185,29 +183,6 @@ export const readDirectRequest = async (
   return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }
 
-/** Lets the host check an object, which may return another one. */
-const checkedDetail = async (
-  {
-    options: {
-      features: { authorizationDetails: types },
-    },
-  }: AuthorizationServer,
-  { clientId, metadata }: Client,
-  detail: AuthorizationDetail,
-): Promise<AuthorizationDetail> => {
-  const type = types[detail.type]
-  if (type?.parse === undefined) return detail
-  const client = { client_id: clientId, ...metadata }
-  const parsed = await callHost('features.authorizationDetails.parse', () => type.parse?.(detail, { client }))
-  if (parsed === undefined || parsed === null) return detail
-  if (parsed.type !== detail.type) {
-    throw new Error(
-      `latchkey: parse of authorizationDetails['${detail.type}'] must return an object of this type`,
-    )
-  }
-  return parsed
-}
-
 /**
  * The parameter `authorization_details` of an authorization request (RFC 9396 §3), as the host's types accept it. Without
  * types it is ignored.
@@ -220,13 +195,9 @@ const requestedDetails = async (
   client: Client,
 ): Promise<Pick<AuthorizationRequest, 'authorizationDetails' | 'alwaysAsks'>> => {
   const types = server.options.features.authorizationDetails
-  const known = Object.keys(types)
-  const json = known.length > 0 ? parameters.optional('authorization_details') : undefined
+  const json = Object.keys(types).length > 0 ? parameters.optional('authorization_details') : undefined
   if (json === undefined) return {}
-  const requested = parseAuthorizationDetails(json)
-  assertDetailTypes(requested, known, client.metadata.authorization_details_types)
-  const details: AuthorizationDetail[] = []
-  for (const detail of requested) details.push(await checkedDetail(server, client, detail))
+  const details = await acceptedDetails(server, client, parseAuthorizationDetails(json))
   const alwaysAsks = details.some(({ type }) => types[type]?.remember !== true)
   return { authorizationDetails: details, ...(alwaysAsks && { alwaysAsks }) }
 }

@@ -102,9 +102,10 @@ const currentClient = async <Found extends { readonly client: Client }>(
   server: AuthorizationServer,
   clientId: string,
   find: FindClient<Found>,
+  from: { readonly address?: string },
 ): Promise<Found | undefined> => {
   try {
-    await refreshClient(server, clientId)
+    await refreshClient(server, clientId, from)
   } catch (error) {
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
@@ -136,6 +137,7 @@ export const authenticateClient = async (
  * The same, with a function that reads the client together with what the request is about. It is not called beyond the limit
  * on failures.
  *
+ * @param from.address of a request that may introduce a client that describes itself elsewhere
  * @returns what the function has read
  * @throws OAuthError as {@link authenticateClient}
  */
@@ -144,6 +146,7 @@ export const authenticateClientWith = async <Found extends { readonly client: Cl
   request: TokenRequest,
   endpoint: EndpointDescription,
   find: FindClient<Found>,
+  from: { readonly address?: string } = {},
 ): Promise<Found> => {
   const presented = presentedBy(request, server.options)
   const { clientId: named } = presented[0].credentials
@@ -152,7 +155,7 @@ export const authenticateClientWith = async <Found extends { readonly client: Cl
   const attempt = { address: info.address, name: clientId ?? '' }
   const throttle = server.throttle.of(endpoint)
   await throttle.assertOpen(attempt)
-  const found = clientId === undefined ? undefined : await currentClient(server, clientId, find)
+  const found = clientId === undefined ? undefined : await currentClient(server, clientId, find, from)
   const client = found?.client
   try {
     if (found && (await isAuthentic(server, found.client, presented))) return found

@@ -15,7 +15,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
-/** Many clients use the URL of the endpoint they call as the audience. */
+/** Older clients use the URL of the endpoint they call as the audience. */
 const authenticatingEndpoints = ({ endpoints, issuer }: AuthorizationServer): string[] =>
   endpoints.filter((endpoint) => endpoint.authenticatesClient).map(({ path }) => `${issuer}${path}`)
 
@@ -33,7 +33,7 @@ const verifyAssertion = async (
     clientId: client.clientId,
     issuer: server.issuer,
     endpoints: authenticatingEndpoints(server),
-    issuerOnly: client.metadata.require_issuer_audience === true,
+    issuerOnly: client.metadata.require_issuer_audience,
     now: server.now(),
   })
   // Last, so that only a valid assertion is consumed (RFC 7523 §3, `jti`).

@@ -9,6 +9,7 @@ import { knownScopes } from '../options/scopes.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/clients/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/clients/client-metadata.ts'
+import { idJagProfile } from '../protocol/clients/jwt-bearer.ts'
 import { profileAlgorithms, profileAuthMethods } from '../protocol/clients/security-profile.ts'
 import { responseModes } from '../protocol/errors.ts'
 import { promptValues } from '../protocol/requests/authorization-request.ts'
@@ -44,7 +45,8 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const scopes = knownScopes(options)
   const resources = Object.keys(options.resources)
   const detailTypes = Object.keys(options.features.authorizationDetails)
-  const { requestObjects } = options.features
+  const { requestObjects, trustedIssuers } = options.features
+  const vouchesForUsers = Object.values(trustedIssuers).some(({ client }) => client === undefined)
   const profile = options.features.fapi2 ? { security_profile: 'fapi2' as const } : {}
   const assertionAlgorithms = profileAlgorithms(profile, clientAssertionAlgorithms)
   const ownAlgorithms = profileAlgorithms(profile, signingAlgorithms)
@@ -62,6 +64,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       ...grantsOf(server).map((grant) => grant.grantType),
       ...(options.features.implicit ? ['implicit'] : []),
     ],
+    ...(vouchesForUsers && { authorization_grant_profiles_supported: [idJagProfile] }),
     token_endpoint_auth_methods_supported: authMethods,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: authMethods,

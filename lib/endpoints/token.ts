@@ -1,6 +1,12 @@
 import { authenticateClientWith } from '../client-auth/index.ts'
 import type { Presented } from '../grants/grant.ts'
-import { assertDetailsAreRead, assertGrantAllowed, findTokenClient, grantFor } from '../grants/index.ts'
+import {
+  assertDetailsAreRead,
+  assertGrantAllowed,
+  findTokenClient,
+  grantFor,
+  introducesClient,
+} from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
 import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
@@ -10,6 +16,7 @@ import type { Client } from '../protocol/clients/client.ts'
 import { aboutClient } from '../protocol/errors.ts'
 import { tokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
+import type { ClientLookup } from '../repositories/index.ts'
 
 const exchange = async (
   context: Context,
@@ -20,8 +27,12 @@ const exchange = async (
   const grant = grantFor(server, request.parameters.required('grant_type'))
   assertGrantAllowed(client, grant)
   assertDetailsAreRead(server, grant, request)
-  const key = server.options.features.dpop && (await provedKey(context, client))
-  const bound = { ...request, binding: tokenBinding(client, request, key) }
+  const proved = provedKey(context, client)
+  const bound = {
+    ...request,
+    binding: tokenBinding(client, request, proved?.key),
+    ...(proved && { proof: proved.proof }),
+  }
   return grant.exchange(server, client, bound, presented)
 }
 
@@ -36,9 +47,9 @@ export const tokenEndpoint: Endpoint<Context> = {
     async POST(context) {
       const { server, endpoint, res } = context
       const request = tokenRequest(context)
-      const found = await authenticateClientWith(server, request, endpoint, (lookup) =>
-        findTokenClient(server.database, request, lookup),
-      )
+      const from = introducesClient(server, request) ? { address: request.info.address } : {}
+      const find = (lookup: ClientLookup) => findTokenClient(server.database, request, lookup)
+      const found = await authenticateClientWith(server, request, endpoint, find, from)
       try {
         sendJson(res, await exchange(context, request, found), { headers: { Pragma: 'no-cache' } })
       } catch (error) {

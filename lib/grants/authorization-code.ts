@@ -10,9 +10,9 @@ import { assertRedeemable, type Redemption } from '../protocol/requests/authoriz
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { consumeAuthorizationCode, findClientAndCode } from '../repositories/index.ts'
+import { consumeAuthorizationCode, findAuthorization, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
-import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {
@@ -68,14 +68,20 @@ export const redeem = async (
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
   const kept = { ...details, ...refreshTokenBinding(client, binding) }
+  await consumeProof(server, request)
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
     [['used', consumeAuthorizationCode({ id, now: server.now(), details: kept })]],
     storeTokens(tokens),
   )
-  // Another request redeemed it meanwhile, which is a replay too.
-  if (obstacle) return revokeReplayed(server, authorization, request, parameter)
+  if (obstacle) {
+    const current = await findAuthorization(server.database, { id })
+    if (current === undefined || current.consumedAt === null)
+      throw new OAuthError('invalid_grant', `${parameter} is revoked`)
+    // Another request redeemed it meanwhile, which is a replay too.
+    return revokeReplayed(server, authorization, request, parameter)
+  }
   announceTokens(server, request, grantType, grant)
   return tokens.response
 }

@@ -9,7 +9,7 @@ import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import { activeUser, type Grant, requestedResources } from './grant.ts'
+import { existingUser, type Grant, requestedResources } from './grant.ts'
 
 const maxLength = 8192
 
@@ -83,11 +83,8 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     const { subject, organization, refreshToken } = decision
     if (subject === undefined) return tokensForClient(server, client, request, target)
     const login = { authTime: decision.authTime ?? server.now(), amr: decision.amr ?? [] }
-    const user = await activeUser(server, { subject: String(subject), details: { organization } })
-    const forUser = { ...target, user, login, refreshes: refreshToken === true }
-    return tokensForUser(server, client, request, {
-      ...forUser,
-      ...(organization !== undefined && { organization }),
-    })
+    const user = await existingUser(server, String(subject))
+    const forUser = { ...target, user, login, organization, refreshes: refreshToken === true }
+    return tokensForUser(server, client, request, forUser)
   },
 })

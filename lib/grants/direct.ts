@@ -1,9 +1,11 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeAll } from '../database/transaction.ts'
+import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
+import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
 import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
@@ -12,7 +14,7 @@ import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
-import type { TokenTarget } from './grant.ts'
+import { consumeProof, settledOrganization, type TokenTarget } from './grant.ts'
 
 /** What a grant decided that needs no code and no page. */
 interface DirectGrant extends TokenTarget {
@@ -23,9 +25,11 @@ interface DirectGrant extends TokenTarget {
 export const tokensForClient = async (
   server: AuthorizationServer,
   client: Client,
-  { info, binding }: TokenRequest,
+  request: TokenRequest,
   { grantType, scopes, resources }: DirectGrant,
 ): Promise<TokenResponse> => {
+  const { info, binding } = request
+  await consumeProof(server, request)
   const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
   await writeAll(server.database, storeAccessToken(accessToken))
   server.events.announce('tokens.issued', info, {
@@ -41,7 +45,10 @@ export const tokensForClient = async (
 interface DirectGrantForUser extends DirectGrant {
   readonly user: User
   readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr'>
-  readonly organization?: string
+  /** What the grant says of the organization; without it the user's only one. */
+  readonly organization?: string | undefined
+  /** What the tokens allow in detail (RFC 9396); empty by default. */
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
 }
@@ -49,7 +56,7 @@ interface DirectGrantForUser extends DirectGrant {
 const authorizationFor = (
   server: AuthorizationServer,
   client: Client,
-  { user, scopes, resources, login, organization, refreshes }: DirectGrantForUser,
+  { user, scopes, resources, login, organization, authorizationDetails, refreshes }: DirectGrantForUser,
   binding: TokenBinding,
 ): NewAuthorization => {
   const { clientId, metadata } = client
@@ -73,15 +80,26 @@ const authorizationFor = (
     details: {
       resources: scopesOfResources(scopes, resources, server.resources),
       ...(organization !== undefined && { organization }),
+      ...(authorizationDetails?.length && { authorizationDetails }),
       ...login,
       ...refreshTokenBinding(client, binding),
     },
   }
 }
 
+/** A client that describes itself stays from now on, although no user has allowed it anything. */
+const keptClient = ({ installed }: AuthorizationServer, client: Client): Condition<'gone'>[] =>
+  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
+    const condition = clientData?.whenAllowed?.(client)
+    return condition === undefined ? [] : [['gone', condition]]
+  })
+
 /**
- * Tokens of a user whom the grant itself names. They get an authorization, so that whatever ends authorizations of the user
- * ends them. It lasts as long as its one access token, or with a refresh token as long as that.
+ * Tokens of a user whom the grant itself names, for one of the user's organizations. They get an authorization, so that
+ * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
+ * long as that.
+ *
+ * @throws OAuthError `invalid_grant` if no organization is settled
  */
 export const tokensForUser = async (
   server: AuthorizationServer,
@@ -91,12 +109,20 @@ export const tokensForUser = async (
 ): Promise<TokenResponse> => {
   const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
   const { binding } = request
-  const created = authorizationFor(server, client, { ...grant, refreshes }, binding)
+  const organization = await settledOrganization(server, grant.user, grant.organization)
+  await consumeProof(server, request)
+  const settled = { ...grant, organization, refreshes }
+  const created = authorizationFor(server, client, settled, binding)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
-  await writeAll(server.database, [createAuthorization(created), ...storeTokens(tokens)])
+  const writes = [createAuthorization(created), ...storeTokens(tokens)]
+  const kept = keptClient(server, client)
+  const obstacle = await (kept.length > 0
+    ? writeIf(server.database, kept, writes)
+    : writeAll(server.database, writes))
+  if (obstacle) throw new OAuthError('invalid_grant', 'the client was removed meanwhile')
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response

@@ -8,13 +8,19 @@ import { OAuthError } from '../protocol/errors.ts'
 import { timeOf } from '../protocol/explanation.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
-import { narrowedDetails, parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
+import {
+  type AuthorizationDetail,
+  narrowedDetails,
+  parseAuthorizationDetails,
+} from '../protocol/requests/authorization-details.ts'
+import { chooseOrganization } from '../protocol/requests/organization.ts'
 import { parseResources, tokenResources, tokenScopes } from '../protocol/requests/resource.ts'
+import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
 import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { type ClientLookup, revokeAuthorization } from '../repositories/index.ts'
-import { belongsToOrganization, type User } from '../users/users.ts'
+import { type ClientLookup, createReplay, revokeAuthorization } from '../repositories/index.ts'
+import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
 /** What a token request presents, as it is stored; undefined for a value that is not known. */
 export interface Presented {
@@ -29,6 +35,8 @@ export interface Grant {
   isOn?(options: Options): boolean
   /** Whether it reads `authorization_details` (RFC 9396 §6); all other grants refuse the parameter. */
   readonly readsDetails?: true
+  /** Whether a client may come here before any page, so that one that describes itself elsewhere may be new. */
+  readonly introducesClient?: true
   /** Reads the client together with what the request presents; undefined if it presents nothing that can be stored. */
   findPresented?(
     database: Database,
@@ -56,6 +64,19 @@ export interface TokenTarget {
   readonly context?: TokenContext
 }
 
+/**
+ * Uses the DPoP proof of a request up. Call it once for each request, when only the write is left that could refuse it:
+ * otherwise anyone who knows the id of a public client could have proofs stored.
+ *
+ * @throws OAuthError `invalid_dpop_proof` if it was used before (RFC 9449 §11.1)
+ */
+export const consumeProof = async (
+  { database }: Pick<AuthorizationServer, 'database'>,
+  { proof }: { readonly proof?: ProofRecord | undefined },
+): Promise<void> => {
+  if (proof !== undefined && !(await createReplay(database, proof))) throw usedProof()
+}
+
 /** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */
 export const requestedResources = (
   server: AuthorizationServer,
@@ -71,14 +92,27 @@ export const requestedResources = (
  * @throws OAuthError `invalid_authorization_details` for an object that was not granted
  */
 const requestedPart = (
-  { options }: AuthorizationServer,
-  { parameters }: Pick<TokenRequest, 'parameters'>,
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
   { authorizationDetails: granted = [] }: Pick<Authorization['details'], 'authorizationDetails'>,
 ): { context?: TokenContext } => {
+  const part = partOf(server, request, granted)
+  return part === undefined ? {} : { context: { authorization_details: part } }
+}
+
+/**
+ * The objects among those that were granted that a token request names; undefined if it names none.
+ *
+ * @throws OAuthError `invalid_authorization_details` for an object that was not granted
+ */
+export const partOf = (
+  { options }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+  granted: readonly AuthorizationDetail[],
+): readonly AuthorizationDetail[] | undefined => {
   const isOn = Object.keys(options.features.authorizationDetails).length > 0
   const json = isOn ? parameters.optional('authorization_details') : undefined
-  if (json === undefined) return {}
-  return { context: { authorization_details: narrowedDetails(parseAuthorizationDetails(json), granted) } }
+  return json === undefined ? undefined : narrowedDetails(parseAuthorizationDetails(json), granted)
 }
 
 /**
@@ -106,9 +140,37 @@ export const targetOf = (
   return { scopes: left, resources, ...part }
 }
 
-/** The part of an authorization that names its user. */
-interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
-  readonly details: Pick<Authorization['details'], 'organization'>
+/** @throws OAuthError `invalid_grant` if the user is gone or disabled */
+export const existingUser = async (server: AuthorizationServer, subject: string): Promise<User> => {
+  const user = await server.users.find(subject)
+  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  return user
+}
+
+/**
+ * The organization of tokens that a user gets without a page, as the authorization endpoint settles it: the named one, or
+ * else the only one.
+ *
+ * @param named what the grant says, if anything
+ * @returns what was named if the host has no organizations
+ * @throws OAuthError `invalid_grant` if the user does not belong to it, or if it is not clear which one is meant
+ */
+export const settledOrganization = async (
+  server: AuthorizationServer,
+  user: User,
+  named: string | undefined,
+): Promise<string | undefined> => {
+  const organizations = await findOrganizations(server.options.organizations, user)
+  if (organizations === undefined) return named
+  const request = { prompt: [], ...(named !== undefined && { organization: named }) }
+  const choice = chooseOrganization({ request, organizations })
+  if (choice.outcome === 'settled') return choice.organization
+  throw new OAuthError(
+    'invalid_grant',
+    choice.outcome === 'open'
+      ? 'the user belongs to several organizations, and the grant names none of them'
+      : 'the user does not belong to the organization',
+  )
 }
 
 /**
@@ -119,10 +181,9 @@ interface UserOfAuthorization extends Pick<Authorization, 'subject'> {
  */
 export const activeUser = async (
   server: AuthorizationServer,
-  { subject, details }: UserOfAuthorization,
+  { subject, details }: Pick<Authorization, 'subject' | 'details'>,
 ): Promise<User> => {
-  const user = await server.users.find(subject)
-  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
     throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
   }

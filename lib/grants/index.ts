@@ -51,6 +51,12 @@ export const findTokenClient = async (
   return client && { client }
 }
 
+/** Whether a token request may introduce a client that describes itself elsewhere. */
+export const introducesClient = (server: AuthorizationServer, { parameters }: TokenRequest): boolean =>
+  grantsOf(server).some(
+    (grant) => grant.introducesClient === true && grant.grantType === parameters.first('grant_type'),
+  )
+
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */
 export const assertGrantAllowed = (client: Client, grant: Grant): void => {
   if (!client.metadata.grant_types.includes(grant.grantType)) {

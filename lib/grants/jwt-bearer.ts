@@ -18,13 +18,15 @@ import {
 } from '../protocol/clients/jwt-bearer.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type Explanation, listed, readable } from '../protocol/explanation.ts'
+import { type AuthorizationDetail, checkedDetails } from '../protocol/requests/authorization-details.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createReplay } from '../repositories/index.ts'
+import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import { type Grant, requestedResources, type TokenTarget } from './grant.ts'
+import { type Grant, partOf, requestedResources, type TokenTarget } from './grant.ts'
 
 const refuse = (reason: string, explanation?: Explanation): never => {
   throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
@@ -36,9 +38,11 @@ const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType(
 interface Assertion {
   readonly issuer: TrustedIssuer
   readonly claims: AssertionClaims
+  /** What makes it usable once; undefined without a `jti`. */
+  readonly use: { readonly hash: string; readonly expiresAt: number } | undefined
 }
 
-/** Verifies the signature and the claims, and consumes the assertion last. */
+/** Verifies the signature and the claims. */
 const verifiedAssertion = async (
   server: AuthorizationServer,
   client: Client,
@@ -60,12 +64,8 @@ const verifiedAssertion = async (
     ? { audiences: [server.issuer, `${server.issuer}/token`] }
     : { audiences: [server.issuer], clientId: client.clientId }
   const { id, expiresAt } = assertJwtBearer(claims, { ...rules, now: server.now() })
-  if (id !== undefined) {
-    const hash = hashSecret(JSON.stringify([jwtBearerGrantType, name, id]))
-    if (!(await createReplay(server.database, { hash, expiresAt })))
-      refuse('was used before; each needs a unique jti')
-  }
-  return { issuer, claims }
+  const hash = hashSecret(JSON.stringify([jwtBearerGrantType, name, id]))
+  return { issuer, claims, use: id === undefined ? undefined : { hash, expiresAt } }
 }
 
 /** What the token is for: within the assertion, the request and what the client may have. */
@@ -92,20 +92,46 @@ const forWorkload = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { issuer, claims }: Assertion,
+  { issuer, claims, use }: Assertion,
 ): Promise<TokenResponse> => {
   const named = await callHost('features.trustedIssuers.client', () => issuer.client?.(claims))
   if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
+  partOf(server, request, [])
+  // One about a user may be sent again until it expires (draft-ietf-oauth-identity-assertion-authz-grant).
+  if (use && !(await createReplay(server.database, use))) refuse('was used before; each needs a unique jti')
   return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
+}
+
+/** What the host says of the user's organization; a mistake is not the client's. */
+const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | undefined> => {
+  const named = await callHost('features.trustedIssuers.organization', () => issuer.organization?.(claims))
+  if (named === undefined || typeof named === 'string') return named
+  throw new Error('latchkey: features.trustedIssuers.organization must return a string or undefined')
+}
+
+/**
+ * The `authorization_details` of an assertion, or those of them that the request names (RFC 9396 §5). What this server does
+ * not know limits the assertion too, so that it is refused.
+ */
+const detailsFor = async (
+  server: AuthorizationServer,
+  client: Client,
+  request: TokenRequest,
+  { authorization_details: asserted }: AssertionClaims,
+): Promise<readonly AuthorizationDetail[]> => {
+  const details = asserted === undefined ? [] : checkedDetails(asserted)
+  const accepted = await acceptedDetails(server, client, details)
+  return partOf(server, request, accepted) ?? accepted
 }
 
 const forUser = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { issuer, claims }: Assertion,
+  assertion: Assertion,
 ): Promise<TokenResponse> => {
+  const { issuer, claims } = assertion
   const id = await callHost('features.trustedIssuers.user', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
@@ -113,7 +139,16 @@ const forUser = async (
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
   const target = targetFor(server, client, request, claims)
   const login = assertedLogin(claims, server.now())
-  return tokensForUser(server, client, request, { grantType: jwtBearerGrantType, user, login, ...target })
+  const organization = await organizationOf(assertion)
+  const authorizationDetails = await detailsFor(server, client, request, claims)
+  return tokensForUser(server, client, request, {
+    grantType: jwtBearerGrantType,
+    user,
+    login,
+    organization,
+    authorizationDetails,
+    ...target,
+  })
 }
 
 /**
@@ -123,6 +158,8 @@ const forUser = async (
  */
 export const jwtBearer: Grant = {
   grantType: jwtBearerGrantType,
+  readsDetails: true,
+  introducesClient: true,
   isOn: ({ features: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
   async exchange(server, client, request) {
     const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))

@@ -1,12 +1,14 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeAll, writeIf } from '../database/transaction.ts'
+import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/clients/client.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
 import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/tokens/refresh-token.ts'
+import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import {
+  bindAuthorization,
   consumeRefreshToken,
   extendRefreshToken,
   findClientAndRefreshToken,
@@ -21,7 +23,7 @@ import {
   storeTokens,
   type TokenGrant,
 } from '../tokens/issue-tokens.ts'
-import { activeUser, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {
@@ -61,6 +63,8 @@ const exchange = async (
   const target = targetOf(server, request, authorization, allowed)
   const user = await activeUser(server, authorization)
   const grant = { client, user, authorization, ...target, binding: request.binding }
+  // A second look follows a lost race, for which the proof is used up already.
+  if (mayRetry) await consumeProof(server, request)
   const { info } = request
   // Before tokens are stored: a read that fails afterwards would lose them.
   const { hash } = refresh.token
@@ -113,6 +117,19 @@ interface PresentedToken {
   readonly address: string
 }
 
+/**
+ * Binds the refresh tokens of a public client to the first key that it proves (RFC 9449 §5, RFC 8705 §4).
+ *
+ * @returns no condition if they are bound already, or need no proof
+ */
+const binds = ({ client, authorization, binding: proved }: TokenGrant): Condition<'used'>[] => {
+  const { binding } = refreshTokenBinding(client, proved)
+  const { id, details } = authorization
+  return binding === undefined || details.binding !== undefined
+    ? []
+    : [['used', bindAuthorization({ id, binding })]]
+}
+
 /** Issues a successor, and stores it encrypted so that it can be returned again during the grace period. */
 const rotate = async (
   server: AuthorizationServer,
@@ -125,7 +142,7 @@ const rotate = async (
     next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value, 'successor') : null
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
+    [...binds(grant), ['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
     storeTokens(tokens),
   )
   return obstacle ? undefined : response
@@ -156,6 +173,10 @@ const repeat = async (
   const next = await findRefreshToken(server.database, { hash: hashSecret(successor) })
   if (next === undefined || next.consumedAt !== null || next.expiresAt <= server.now()) return undefined
   const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: successor })
-  await writeAll(server.database, storeAccessToken(accessToken))
-  return response
+  const conditions = binds(grant)
+  const writes = storeAccessToken(accessToken)
+  const obstacle = await (conditions.length > 0
+    ? writeIf(server.database, conditions, writes)
+    : writeAll(server.database, writes))
+  return obstacle ? undefined : response
 }

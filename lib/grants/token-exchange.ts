@@ -32,7 +32,7 @@ import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { callHost } from '../users/host-function.ts'
-import { type Grant, requestedResources } from './grant.ts'
+import { consumeProof, type Grant, requestedResources } from './grant.ts'
 
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
 
@@ -179,6 +179,7 @@ export const tokenExchange: Grant = {
       decision.scopes ?? visible.scopes,
       allowedAt(server, client, resources),
     )
+    await consumeProof(server, request)
     const content = { client, user, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
       ...content,

@@ -60,7 +60,11 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
         ? await verifyJwtAccessToken(server, token)
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
       if (claims === undefined) throw invalidToken()
-      return authInfoOf(token, claims, guarded.get(resource ?? ''))
+      const auth = authInfoOf(token, claims, guarded.get(resource ?? ''))
+      // An API would answer for every organization, as it was made before the host had any.
+      const lacksOrganization = auth.subject !== undefined && auth.organization === undefined
+      if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()
+      return auth
     },
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
     sendError(req, res, error, next) {

@@ -6,6 +6,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { profileAlgorithms } from '../protocol/clients/security-profile.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
 import type { KeyBinding } from '../protocol/tokens/token-binding.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { Context } from './context.ts'
@@ -67,15 +68,10 @@ const verifiedProof = (
   })
 }
 
-/** @throws OAuthError `invalid_dpop_proof` if the proof was used before (RFC 9449 §11.1) */
-const consumeProof = async (
-  { isFirstUse }: ProofChecks,
-  { thumbprint, id, expiresAt }: VerifiedProof,
-): Promise<void> => {
-  const hash = hashSecret(JSON.stringify(['dpop', thumbprint, id]))
-  if (await isFirstUse(hash, expiresAt)) return
-  throw new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
-}
+const recordOf = ({ thumbprint, id, expiresAt }: VerifiedProof): ProofRecord => ({
+  hash: hashSecret(JSON.stringify(['dpop', thumbprint, id])),
+  expiresAt,
+})
 
 /** The URLs of an endpoint: that of the issuer, and that for clients with certificates (RFC 8705 §5), if it has another. */
 export const urlsOfEndpoint = (
@@ -88,15 +84,16 @@ export const urlsOfEndpoint = (
 
 /**
  * The key of the proof of a request to one of our endpoints (RFC 9449 §5, §10.1). The URL is that of the issuer, so a proxy
- * need not be trusted. Call it after the client has authenticated, so that strangers cannot have proofs verified and stored.
+ * need not be trusted. Call it after the client has authenticated, so that strangers cannot have proofs verified, and pass the
+ * proof to `consumeProof()` once nothing else can refuse the request, so that they cannot have proofs stored.
  *
  * @returns undefined if the request has no proof, or `features.dpop` is off
  * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`
  */
-export const provedKey = async (
+export const provedKey = (
   { server, endpoint, req }: Context,
   { metadata }: Client,
-): Promise<KeyBinding | undefined> => {
+): { readonly key: KeyBinding; readonly proof: ProofRecord } | undefined => {
   const checks = proofChecksOf(server)
   if (checks === undefined || req.headers.dpop === undefined) return undefined
   const proof = verifiedProof(checks, req, { urls: urlsOfEndpoint(server, endpoint) })
@@ -105,8 +102,7 @@ export const provedKey = async (
       'invalid_dpop_proof',
       'the DPoP proof has an alg that the security profile of the client forbids',
     )
-  await consumeProof(checks, proof)
-  return { type: 'dpop', thumbprint: proof.thumbprint }
+  return { key: { type: 'dpop', thumbprint: proof.thumbprint }, proof: recordOf(proof) }
 }
 
 /**
@@ -138,5 +134,6 @@ export const dpopCheck =
         'the access token is bound to another key than that of the DPoP proof',
       )
     }
-    await consumeProof(checks, proof)
+    const { hash, expiresAt } = recordOf(proof)
+    if (!(await checks.isFirstUse(hash, expiresAt))) throw usedProof()
   }

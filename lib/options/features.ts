@@ -58,6 +58,11 @@ const trustedIssuer = object({
    */
   user: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
   /**
+   * For assertions about users, with the option `organizations`: returns the id of the organization that the token is for. The user
+   * must belong to it. @default the user's only one
+   */
+  organization: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
+  /**
    * For assertions about workloads: returns the id of the client that the workload acts as, or undefined to refuse. An issuer with
    * this function vouches for workloads, and not for users. @default none
    */
@@ -69,11 +74,12 @@ export type TrustedIssuer = Checked<typeof trustedIssuer>
 
 /** @throws OptionsError for an issuer without keys, and one that vouches for users and workloads */
 export const assertTrustedIssuers = (issuers: Readonly<Record<string, TrustedIssuer>>): void => {
-  for (const [name, { jwksUri, jwks, user, client }] of Object.entries(issuers)) {
+  for (const [name, { jwksUri, jwks, user, organization, client }] of Object.entries(issuers)) {
     const where = `features.trustedIssuers['${name}']`
     if ((jwksUri === undefined) === (jwks === undefined)) refuse(`${where} must have either jwksUri or jwks`)
     if (user && client)
       refuse(`${where} must have either user or client: it vouches for users or for workloads`)
+    if (organization && client) refuse(`${where} has organization, which is for users, and client`)
   }
 }
 

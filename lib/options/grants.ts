@@ -36,7 +36,7 @@ export interface GrantDecision {
   readonly scopes: readonly string[]
   /** The resources at most. @default those that the request names */
   readonly resources?: readonly string[]
-  /** The organization of the user. @default none */
+  /** The organization of the user, with the option `organizations`. @default the user's only one */
   readonly organization?: string
   /** When the user signed in, in epoch seconds. @default now */
   readonly authTime?: number

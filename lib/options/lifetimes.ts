@@ -19,8 +19,9 @@ const members = {
   /** All refresh tokens of one authorization, counted from the user's consent: 1 year. */
   refreshTokenAbsolute: seconds(365 * day),
   /**
-   * The time in which a client may repeat a refresh and gets the same new refresh token, which helps clients that lost a response.
-   * With 0 a lost response signs the user out.
+   * The time in which a client may repeat a refresh and gets the same new refresh token, as long as that was not used. It helps
+   * clients that lost a response; five minutes (300) also help an assistant whose processes refresh at different times. With 0 a
+   * lost response signs the user out.
    */
   refreshGracePeriod: seconds(10, { min: 0 }),
   /** A login in Latchkey's own session without activity: 30 minutes. */

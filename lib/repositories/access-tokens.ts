@@ -32,6 +32,8 @@ export interface AccessToken {
   readonly revokedAt: number | null
   /** Undefined for a client's own token, and if the authorization was removed. */
   readonly family: Family | undefined
+  /** The client of the authorization, which is another one after a token exchange; undefined if that is gone. */
+  readonly ownerId: string | undefined
   /** The client's metadata; undefined if the client is disabled or was removed. */
   readonly client: ClientMetadata | undefined
   /** What it says beyond its authorization; absent if it says nothing more. */
@@ -87,6 +89,7 @@ export const findAccessToken = findOne(byHash, (row): AccessToken => {
     issuedAt: number(row, 'created_at'),
     expiresAt: number(row, 'expires_at'),
     revokedAt: numberOrNull(row, 'revoked_at'),
+    ownerId: textOrNull(row, 'owner_client_id') ?? undefined,
     family,
     client: family === undefined || ownerStands(row) ? jsonOrUndefined(row, 'client_metadata') : undefined,
     ...(context && { context }),

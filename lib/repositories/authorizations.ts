@@ -15,6 +15,7 @@ import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
+import { formatBinding, type KeyBinding, parseBinding } from '../protocol/tokens/token-binding.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 import {
@@ -41,6 +42,7 @@ export const familyColumns = [
 export const authorizationColumns = [
   'authorizations.id as authorization_id',
   'authorizations.client_id as authorization_client_id',
+  'authorizations.binding as authorization_binding',
   'authorizations.subject as authorization_subject',
   'authorizations.sid as authorization_sid',
   'authorizations.scopes as authorization_scopes',
@@ -56,6 +58,15 @@ const endOf = (row: Row): number => {
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
+/** The details in two columns: the binding is apart, because a refresh can add it. */
+const columnsOf = ({
+  binding,
+  ...request
+}: AuthorizationDetails): { request: string; binding: string | null } => ({
+  request: JSON.stringify(request),
+  binding: binding === undefined ? null : formatBinding(binding),
+})
+
 /** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
   offline: flag(row, 'authorization_offline'),
@@ -66,16 +77,21 @@ export const familyOf = (row: Row): Family => ({
 })
 
 /** Reads an authorization from a row with {@link authorizationColumns}. */
-export const authorizationOf = (row: Row): Authorization => ({
-  id: text(row, 'authorization_id'),
-  clientId: text(row, 'authorization_client_id'),
-  subject: text(row, 'authorization_subject'),
-  sid: text(row, 'authorization_sid'),
-  scopes: scopes(row, 'authorization_scopes'),
-  codeExpiresAt: number(row, 'authorization_code_expires_at'),
-  consumedAt: numberOrNull(row, 'authorization_consumed_at'),
-  ...familyOf(row),
-})
+export const authorizationOf = (row: Row): Authorization => {
+  const { details, ...family } = familyOf(row)
+  const binding = textOrNull(row, 'authorization_binding')
+  return {
+    id: text(row, 'authorization_id'),
+    clientId: text(row, 'authorization_client_id'),
+    subject: text(row, 'authorization_subject'),
+    sid: text(row, 'authorization_sid'),
+    scopes: scopes(row, 'authorization_scopes'),
+    codeExpiresAt: number(row, 'authorization_code_expires_at'),
+    consumedAt: numberOrNull(row, 'authorization_consumed_at'),
+    ...family,
+    details: { ...details, ...(binding !== null && { binding: parseBinding(binding) }) },
+  }
+}
 
 /** Authorizations with their login. */
 const withLogin = (table: Table, name: FullName): Knex.QueryBuilder =>
@@ -140,6 +156,7 @@ const insert = insertInto('authorizations', [
   'created_at',
   'expires_at',
   'request',
+  'binding',
 ])
 
 export type NewAuthorization = Pick<
@@ -160,15 +177,15 @@ export const createAuthorization = (authorization: NewAuthorization): Write =>
     code_expires_at: authorization.codeExpiresAt,
     created_at: authorization.now,
     expires_at: authorization.expiresAt,
-    request: JSON.stringify(authorization.details),
+    ...columnsOf(authorization.details),
   })
 
-const consume = command<{ id: string; now: number; request: string }>((table, v) =>
+const consume = command<{ id: string; now: number; request: string; binding: string | null }>((table, v) =>
   table('authorizations')
     .where({ id: v.id })
     .whereNull('consumed_at')
     .whereNull('revoked_at')
-    .update({ consumed_at: v.now, request: v.request }),
+    .update({ consumed_at: v.now, request: v.request, binding: v.binding }),
 )
 
 /**
@@ -183,7 +200,19 @@ export const consumeAuthorizationCode = ({
   id: string
   now: number
   details: AuthorizationDetails
-}): Write => consume.with({ ...values, request: JSON.stringify(details) })
+}): Write => consume.with({ ...values, ...columnsOf(details) })
+
+const bind = command<{ id: string; binding: string | null }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id })
+    .whereNull('revoked_at')
+    .whereNull('binding')
+    .update({ binding: v.binding }),
+)
+
+/** Binds an authorization that is bound to nothing yet. It touches no row if another request has bound it meanwhile. */
+export const bindAuthorization = ({ id, binding }: { id: string; binding: KeyBinding }): Write =>
+  bind.with({ id, binding: formatBinding(binding) })
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = touches(
@@ -254,15 +283,21 @@ const live = (rows: Knex.QueryBuilder, v: Places<keyof Live>): Knex.QueryBuilder
 
 const countOfLive = query<Live>((table, v) => live(table('authorizations').count('id as count'), v))
 
-const oldestLive = query<Live>((table, v) =>
-  live(table('authorizations').select('id'), v).orderBy('created_at').limit(batchSize, { skipBinding: true }),
+/** A code that can still be redeemed is not ended, and what began in this second may be the newest. */
+const oldestLive = query<Live & { now: number }>((table, v) =>
+  live(table('authorizations').select('id'), v)
+    .where('created_at', '<', v.now)
+    .where((either) => either.whereNotNull('consumed_at').orWhere('code_expires_at', '<=', v.now))
+    .orderBy('created_at')
+    .limit(batchSize, { skipBinding: true }),
 )
 
 /** Seconds for which an authorization counts whose code was not redeemed: its tokens may be in the response itself. */
 const unredeemedAge = 3600
 
 /**
- * Ends the oldest authorizations of a user for a client, beyond a number. Those with `offline_access`, which outlive the
+ * Ends the oldest authorizations of a user for a client, beyond a number. Codes that can still be redeemed, and what began in
+ * this second, stay until a later call. Those with `offline_access`, which outlive the
  * login, and those without it are counted apart.
  *
  * @returns the ids of those that were ended by this call, at most 100; call it again until there are none
@@ -280,8 +315,8 @@ export const revokeSurplusAuthorizations = async (
   const [row] = await countOfLive(db, which)
   const surplus = (row ? number(row, 'count') : 0) - max
   if (surplus <= 0) return []
-  const ids = (await oldestLive(db, which)).slice(0, surplus).map((one) => text(one, 'id'))
-  await revokeAll(db, batchParams(ids, { now }))
+  const ids = (await oldestLive(db, { ...which, now })).slice(0, surplus).map((one) => text(one, 'id'))
+  if (ids.length > 0) await revokeAll(db, batchParams(ids, { now }))
   return ids
 }
 

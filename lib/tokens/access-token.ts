@@ -97,6 +97,9 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
   return undefined
 }
 
+/** The user allowed single claims to the client of the request alone, and not to one that exchanged its token. */
+const withoutClaims = ({ claims: _, ...details }: AuthorizationDetails): AuthorizationDetails => details
+
 /**
  * Verifies an access token of any kind: it is neither expired nor revoked, its authorization and client
  * are still valid, and its user is active and still belongs to its organization.
@@ -135,7 +138,7 @@ export const verifyAccessToken = async (
     return { token, binding, user: undefined, client, details: undefined }
   }
   if (family === undefined || !isLive(family, now)) throw invalidToken()
-  const { details } = family
+  const details = found.ownerId === clientId ? family.details : withoutClaims(family.details)
   const { organization } = details
   const user = await server.users.find(subject)
   if (

@@ -122,6 +122,6 @@ export const jwtAccessToken: AccessTokenFormat = {
     const found = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
     // An authorization that was removed has ended.
     if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
-    return { ...token, ...found, revokedAt: null }
+    return { ...token, ...found, ownerId, revokedAt: null }
   },
 }

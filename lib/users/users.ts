@@ -102,13 +102,12 @@ export const findOrganizations = async (
   )
 }
 
-/** Whether the user belongs to this organization; true if it is undefined or the host no longer has organizations. */
+/** Whether the user belongs to this organization: to none if it is undefined. Always true if the host has no organizations. */
 export const belongsToOrganization = async (
   organizations: AuthRouterOptions['organizations'],
   user: User,
   organization: string | undefined,
 ): Promise<boolean> => {
-  if (organization === undefined) return true
   const current = await findOrganizations(organizations, user)
   return current === undefined || isAmong(current, organization)
 }

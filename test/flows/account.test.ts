@@ -371,6 +371,31 @@ test('the oldest authorizations beyond the limit end with their tokens, but none
   await limited.close()
 })
 
+test('authorizations beyond the limit never end a code that can still be redeemed (L20)', async () => {
+  const options = { limits: { authorizationsPerClient: 1 }, database: { prune: false } }
+  const limited: Host = await startHost({ ...settings, options })
+  const clock = stopClock()
+  const agent = new RawBrowser(limited.app)
+  const asked = authorizeUrl({ client_id: 'web', scope: 'openid offline_access' })
+  const issue = async () => codeOf(await agent.grant(asked, ada.email, ada.password))
+  const codes = [await issue(), await issue(), await issue()]
+  clock.travel(1)
+  codes.push(await issue())
+  // The check has run once the host has closed.
+  await limited.oauth.close()
+  const next: Host = await startHost({ ...settings, options, database: limited.database })
+  const tokens = await Promise.all(codes.map((code) => answerOf(redeem(next, code))))
+  const fresh = codeOf(await new RawBrowser(next.app).grant(asked, ada.email, ada.password))
+  await next.oauth.close()
+  const statuses = await Promise.all(
+    tokens.map(async ({ access_token }) => (await userinfo(next, access_token)).status),
+  )
+  // Of those that are redeemed, the oldest have ended.
+  expect(statuses).toEqual([401, 401, 401, 200])
+  await answerOf(redeem(next, fresh))
+  await limited.close()
+})
+
 describe('removing', () => {
   test('asks first, then ends codes and tokens at once, in every browser, and the consent', async () => {
     const here = await allowed()

@@ -107,6 +107,15 @@ test('the consent page shows each object in the words of its type, in the langua
   expect(textOf(german.html)).toContain('Eine Zahlung ausführen Betrag 12.50 EUR')
 })
 
+test('the page hides no member that is empty (L5)', async () => {
+  const empty = { accounts: {}, items: [{}], nested: { none: [] }, label: '' }
+  const page = await agent.open(asked([{ ...account, ...empty }]))
+  expect(textOf(page.html)).toContain('accounts – items · 1 – nested · none – label –')
+  // Joiners that a script or an emoji needs are shown as they are.
+  const spelled = await agent.open(asked([{ ...account, identifier: 'می\u200cخواهم 👩\u200d💻' }]))
+  expect(textOf(spelled.html)).toContain('می\u200cخواهم 👩\u200d💻')
+})
+
 test('tokens, introspection and the guard have what the user allowed, as the host completed it', async () => {
   const tokens = await answerOf(redeem(host, await granted([payment, account])))
   const both = [enriched, account]
@@ -177,6 +186,10 @@ test.each<[string, unknown, client_id?: string]>([
   ['with too many levels', [{ ...account, more: deep(6) }]],
   ['with too many values', [{ ...account, actions: Array(100).fill('a') }]],
   ['with direction characters', [{ ...account, identifier: 'A\u202e1' }]],
+  ['with invisible characters (L6)', [{ ...account, identifier: 'A-\u200b1' }]],
+  ['with a joiner between digits (L6)', [{ ...account, identifier: 'A-1\u200d2' }]],
+  ['with an invisible member name (L6)', [{ ...account, '\u3164': 'x' }]],
+  ['with half a character (L6)', [{ ...account, list: [{ name: '\ud800' }] }]],
   ['with __proto__', '[{"type":"account","__proto__":{"a":1}}]'],
 ])('authorization_details %s are refused', async (_case, details, client_id = 'web') => {
   const answer = await new RawBrowser(host.app).open(asked(details, { client_id }))

@@ -1,7 +1,7 @@
 import express from 'express'
 import supertest from 'supertest'
 import { urlsBelow } from '../../lib/http/dpop.ts'
-import { type AuthRouterOptions, type ClientSeed, resourceServer } from '../../lib/index.ts'
+import { type AuthRouterOptions, type ClientSeed, defineGrant, resourceServer } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
@@ -30,12 +30,26 @@ const s256 = { code_challenge: challenge, code_challenge_method: 'S256' }
 const native = { client_id: 'native', client_secret: undefined, code_verifier: verifier }
 const scope = 'openid notes:read'
 
+const ownGrant = 'urn:example:grant-type:own'
+const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
 const options: Partial<AuthRouterOptions> = {
-  features: { dpop: true, registration: true, pushedRequests: true },
+  features: {
+    dpop: true,
+    registration: true,
+    pushedRequests: true,
+    tokenExchange: { allow: () => true },
+    grants: [defineGrant({ grantType: ownGrant, exchange: () => ({ subject: 1, scopes: ['notes:read'] }) })],
+  },
   resources: {
     [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' },
     [opaqueApi]: { scopes: ['notes:read'], introspection: ['web'] },
   },
+}
+const every: ClientSeed = {
+  ...clients[0],
+  client_id: 'every',
+  grant_types: ['authorization_code', 'refresh_token', 'client_credentials', ownGrant, exchangeGrant],
 }
 const bound: ClientSeed = { ...clients[0], client_id: 'bound', dpop_bound_access_tokens: true }
 
@@ -49,7 +63,7 @@ let agent: RawBrowser
 beforeAll(async () => {
   server = await openServer()
   issuer = `${server.origin}/oauth`
-  host = await startHost({ clients: [...clients, bound], options: { ...options, issuer } })
+  host = await startHost({ clients: [...clients, every, bound], options: { ...options, issuer } })
   server.serve(host.app)
   agent = new RawBrowser(host.app)
   const answer: express.RequestHandler = (req, res) => void res.json(req.auth)
@@ -217,6 +231,66 @@ describe('the token endpoint', () => {
     expect((await tokens(next)).token_type).toBe('DPoP')
   })
 
+  test('does not use up the proof of a request that the grant refuses (L3)', async () => {
+    const proof = await dpopProof(key, 'POST', tokenUrl())
+    const send = (fields: Fields) => post(host, fields).set('DPoP', proof)
+    const fields = await codeFields({ client_id: 'native', ...s256 })
+    expectError(await send({ ...fields, code: 'lk_ac_unknown' }), 400, 'invalid_grant')
+    expectError(await send({ ...fields, code_verifier: pkce().verifier }), 400, 'invalid_grant')
+    expect((await send(fields)).body.token_type).toBe('DPoP')
+  })
+
+  test('uses a proof once, with every grant (L3)', async () => {
+    const own = { ...web, client_id: 'every' }
+    const first = await request(await codeFields({ client_id: 'every' }, own), undefined)
+    const { refresh_token, access_token } = first.body
+    const subject_token_type = 'urn:ietf:params:oauth:token-type:access_token'
+    const requests: Fields[] = [
+      await codeFields({ client_id: 'every' }, own),
+      { ...own, grant_type: 'refresh_token', refresh_token },
+      { ...own, grant_type: 'client_credentials' },
+      { ...own, grant_type: ownGrant },
+      { ...own, grant_type: exchangeGrant, subject_token: access_token, subject_token_type },
+    ]
+    const proof = await dpopProof(key, 'POST', tokenUrl())
+    await post(host, { ...own, grant_type: 'client_credentials' })
+      .set('DPoP', proof)
+      .expect(200)
+    for (const fields of requests)
+      expectError(await post(host, fields).set('DPoP', proof), 400, 'invalid_dpop_proof')
+    // None of them was used up by that.
+    for (const fields of requests) expect((await tokens(fields)).token_type).toBe('DPoP')
+  })
+
+  test('binds the refresh tokens of a public client to the first key that a refresh proves, also in a repeat (M8)', async () => {
+    const unproved = { client_id: 'native', ...s256 }
+    for (const isRepeat of [false, true]) {
+      const { body } = await request(await codeFields(unproved), undefined)
+      const refreshing = (refresh_token: string) =>
+        ({ ...native, code_verifier: undefined, grant_type: 'refresh_token', refresh_token }) as const
+      const used = refreshing(body.refresh_token)
+      if (isRepeat) expect((await request(used, undefined)).body.token_type).toBe('Bearer')
+      const proved = await tokens(used)
+      expect(proved.token_type).toBe('DPoP')
+      for (const fields of [used, refreshing(proved.refresh_token)])
+        for (const by of [undefined, thief]) expectError(await request(fields, by), 400, 'invalid_grant')
+      expect((await tokens(refreshing(proved.refresh_token))).token_type).toBe('DPoP')
+    }
+  })
+
+  test('binds them to one key if two are proved at the same moment (M8)', async () => {
+    const { body } = await request(await codeFields({ client_id: 'native', ...s256 }), undefined)
+    const fields = {
+      ...native,
+      code_verifier: undefined,
+      grant_type: 'refresh_token',
+      refresh_token: body.refresh_token,
+    }
+    const answers = await Promise.all([key, thief, key, thief].map((by) => request(fields, by)))
+    const winners = [200, 400].map((one) => [one, 600 - one, one, 600 - one])
+    expect(winners).toContainEqual(answers.map(({ status }) => status))
+  })
+
   test('lets a confidential client change its key, or do without', async () => {
     const { refresh_token } = await tokensFor()
     const first = await tokens({ ...web, grant_type: 'refresh_token', refresh_token }, thief)
@@ -256,6 +330,15 @@ describe('a code that is bound to a key', () => {
     const fields = await codeFields(await parameters())
     for (const by of [undefined, thief]) expectError(await request(fields, by), 400, 'invalid_grant')
     expect((await tokens(fields)).token_type).toBe('DPoP')
+  })
+
+  test('needs a proof at /par that was not used, also by a request that was refused (L3)', async () => {
+    const proof = await dpopProof(key, 'POST', `${issuer}/par`)
+    const push = (fields: Fields) =>
+      par({ response_type: 'code', redirect_uri: callback, scope, ...fields }).set('DPoP', proof)
+    expectError(await push({ dpop_jkt: thief.thumbprint }), 400, 'invalid_request')
+    expect((await push({})).status).toBe(201)
+    expectError(await push({}), 400, 'invalid_dpop_proof')
   })
 
   test('is refused for a malformed dpop_jkt, and for a proof of another key', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import supertest from 'supertest'
+import { OAuthError } from '../../lib/index.ts'
 import { type Host, issuer, secret, startHost } from '../support/host.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, expectError, type Fields, guarded, post } from '../support/tokens.ts'
@@ -25,6 +26,17 @@ beforeAll(async () => {
     options: {
       resources: { [api]: { scopes: ['notes:read', 'notes:write'], accessToken: 'jwt' } },
       features: {
+        authorizationDetails: {
+          payment: {
+            description: 'Make a payment',
+            parse: (detail) => {
+              if (detail.account === undefined)
+                throw new OAuthError('invalid_authorization_details', 'account is missing')
+              return { ...detail, currency: 'EUR' }
+            },
+          },
+          account: { description: 'See your account' },
+        },
         trustedIssuers: {
           [idp]: {
             jwks: jwksOf(keys.idp),
@@ -44,6 +56,7 @@ beforeAll(async () => {
         client_secret: secret,
         grant_types: [grantType],
         scope: 'openid notes:read notes:write',
+        authorization_details_types: ['payment'],
       },
       {
         client_id: 'desktop',
@@ -60,6 +73,9 @@ beforeAll(async () => {
       { client_id: 'web', client_secret: secret, redirect_uris: ['https://client.example.com/callback'] },
     ],
   })
+})
+beforeAll(() => {
+  host.app.get('/pay', host.oauth.requireToken(), (req, res) => void res.json(req.auth.authorizationDetails))
 })
 afterAll(() => host.close())
 
@@ -142,10 +158,37 @@ describe('an assertion about a user', () => {
     expect(answer.body.error_description).toMatch(/^assertion /)
   })
 
-  test('works once, also in parallel requests', async () => {
-    const jwt = await idJag({ jti: randomUUID() })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(jwt)))
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(400)])
+  test('may be sent again until it expires (I2)', async () => {
+    const jwt = await idJag()
+    const answers = [await answerOf(exchange(jwt)), await answerOf(exchange(jwt))]
+    expect(new Set(answers.map(({ access_token }) => access_token)).size).toBe(2)
+  })
+
+  test('limits the token to its authorization_details, of which the request may name a part (I3)', async () => {
+    const details = [1, 2].map((account) => ({ type: 'payment', account }))
+    const jwt = await idJag({ authorization_details: details })
+    const both = details.map((detail) => ({ ...detail, currency: 'EUR' }))
+    const all = await answerOf(exchange(jwt))
+    expect(all).toMatchObject({ authorization_details: both })
+    expect((await guarded(host, all.access_token, '/pay')).body).toEqual(both)
+    const named = (part: unknown) => ({ authorization_details: JSON.stringify(part) })
+    const some = await answerOf(exchange(jwt, named(both.slice(1))))
+    expect((await guarded(host, some.access_token, '/pay')).body).toEqual(both.slice(1))
+    for (const [assertion, fields] of [
+      [jwt, named([{ type: 'payment', account: 3, currency: 'EUR' }])],
+      [await idJag(), named(both)],
+      [await workload(), { ...named(both), ...noSecret, client_id: 'deployer' }],
+    ] as const)
+      expectError(await exchange(assertion, fields), 400, 'invalid_authorization_details')
+  })
+
+  test.each<[string, unknown]>([
+    ['of an unknown type', [{ type: 'transfer' }]],
+    ['of a type that the client did not register', [{ type: 'account' }]],
+    ['that the host refuses', [{ type: 'payment' }]],
+    ['that are no list', { type: 'payment', account: 1 }],
+  ])('with authorization_details %s is refused (I3)', async (_, authorization_details) => {
+    expectError(await exchange(await idJag({ authorization_details })), 400, 'invalid_authorization_details')
   })
 
   test('needs a client that is registered for the grant, and authenticated', async () => {
@@ -166,6 +209,13 @@ describe('an assertion about a workload', () => {
     expect((await guarded(host, tokens.access_token)).status).toBe(403)
   })
 
+  test('works once if it has a jti, also in parallel requests, and only once the grant is right', async () => {
+    const jwt = await workload({ jti: randomUUID() })
+    expectError(await exchange(jwt, { ...asDeployer, scope: 'notes:read' }), 400, 'invalid_scope')
+    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(jwt, asDeployer)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(400)])
+  })
+
   test.each<[string, () => Promise<string>, Fields]>([
     ['of another workload', () => workload({ sub: 'repo:evil/deploy' }), asDeployer],
     ['for another client', () => workload(), { client_id: 'desktop', ...noSecret }],
@@ -175,12 +225,14 @@ describe('an assertion about a workload', () => {
   })
 })
 
-test('without trusted issuers there is no such grant', async () => {
+test('metadata names the grant and its profile, and without trusted issuers there is neither (I1)', async () => {
   const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(body.grant_types_supported).toContain(grantType)
+  expect(body.authorization_grant_profiles_supported).toEqual(['urn:ietf:params:oauth:grant-profile:id-jag'])
   const other = await startHost()
   const { body: without } = await supertest(other.app).get('/oauth/.well-known/openid-configuration')
   expect(without.grant_types_supported).not.toContain(grantType)
+  expect(without).not.toHaveProperty('authorization_grant_profiles_supported')
   const fields = { grant_type: grantType, client_id: 'web', client_secret: secret, assertion: 'x' }
   expectError(await post(other, fields), 400, 'unsupported_grant_type')
   await other.close()

@@ -1,5 +1,15 @@
 import supertest from 'supertest'
-import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
+import {
+  authorizeUrl,
+  callback,
+  clients,
+  type Host,
+  issuer,
+  pkce,
+  secret,
+  startHost,
+} from '../support/host.ts'
 import { codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, expectError, introspect, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
@@ -18,7 +28,7 @@ beforeAll(async () => {
   host = await startHost({
     clients: [...clients, { ...kept, redirect_uris: [callback], refresh_token_rotation: false }],
     options: {
-      features: { registration: true },
+      features: { registration: true, dpop: true },
       limits: false,
       users: {
         find: async (id) => {
@@ -60,6 +70,17 @@ test('a code that another request redeems meanwhile ends every token', async () 
   expect(await stored()).toEqual([tokens + 1, refreshTokens + 1, ...others])
 })
 
+test('a code that is revoked meanwhile is not called redeemed (L20)', async () => {
+  const code = codeOf(await new RawBrowser(host.app).grant(authorizeUrl({ client_id: 'web' })))
+  const announced = jest.fn()
+  host.oauth.events.on('authorization.revoked', announced)
+  meanwhile = () => table('authorizations').update({ revoked_at: 1 })
+  const answer = await redeem(host, code)
+  expectError(answer, 400, 'invalid_grant')
+  expect(answer.body.error_description).toBe('code is revoked')
+  expect(announced).not.toHaveBeenCalled()
+})
+
 test.each([
   ['with rotation', web],
   ['without rotation', kept],
@@ -81,6 +102,21 @@ test.each([
   meanwhile = () => table('authorizations').update({ revoked_at: 1 })
   expectError(await refresh(host, tokens.refresh_token, client), 400, 'invalid_grant')
   expect(await stored()).toEqual(before)
+})
+
+test('a refresh token that another key is bound to meanwhile is repeated for that key alone (M8)', async () => {
+  const { verifier, challenge } = pkce()
+  const native = { client_id: 'native', client_secret: undefined }
+  const asked = { client_id: 'native', code_challenge: challenge, code_challenge_method: 'S256' }
+  const { refresh_token } = await tokensFor(host, asked, { ...native, code_verifier: verifier })
+  await answerOf(refresh(host, refresh_token, native))
+  const [first, second] = [await createDpopKey(), await createDpopKey()]
+  const by = async (key: DpopKey) =>
+    refresh(host, refresh_token, native).set('DPoP', await dpopProof(key, 'POST', `${issuer}/token`))
+  const statuses: number[] = []
+  meanwhile = async () => void statuses.push((await by(first)).status)
+  statuses.push((await by(second)).status, (await by(second)).status, (await by(first)).status)
+  expect(statuses).toEqual([200, 400, 400, 200])
 })
 
 test('a request that was answered meanwhile is finished', async () => {

@@ -9,7 +9,7 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { asserted, assertion, createClientKey } from '../support/signing-client.ts'
+import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { expectError, post } from '../support/tokens.ts'
 
 type Members = Readonly<Record<string, unknown>>
@@ -66,13 +66,13 @@ const serve = (members: Members, headers: Record<string, string> = json) =>
 type Documents = NonNullable<AuthRouterOptions['features']>['clientMetadataDocuments']
 
 /** The same host; nothing answers at this port. */
-const otherPort = 'https://127.0.0.1:1'
+const otherPort = () => `https://${new URL(server.origin).hostname}:1`
 
 const startWith = (documents: Documents, limits?: object): Promise<Host> =>
   startHost({
     options: {
       features: { clientMetadataDocuments: documents },
-      outbound: { allowSelfDescribed: [server.origin, otherPort] },
+      outbound: { allowSelfDescribed: [server.origin, otherPort()] },
       limits: limits ? { quotas: limits } : false,
       lifetimes: { code: 900 },
     },
@@ -318,7 +318,7 @@ test('URLs without a document are limited by host, whatever the port (M14)', asy
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)
-  expect((await open(`${otherPort}/c`)).status).toBe(429)
+  expect((await open(`${otherPort()}/c`)).status).toBe(429)
 })
 
 test('a document of more than 16 kB is not used (M16)', async () => {
@@ -355,4 +355,89 @@ test('a sector is confirmed by its list of redirect URIs', async () => {
   respond(200, json, JSON.stringify([callback, 'https://other.example.com/callback']))
   expect((await register('/sector')).status).toBe(201)
   await close()
+})
+
+describe('an assertion of a trusted issuer (I4)', () => {
+  const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+  const idp = 'https://idp.example.com'
+  let idpKey: ClientKey
+  const startTrusting = async (quotas?: object) => {
+    idpKey = await createClientKey('ES256', 'idp')
+    host = await startHost({
+      options: {
+        features: {
+          clientMetadataDocuments: true,
+          trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } },
+        },
+        outbound: { allow: [server.origin] },
+        limits: quotas ? { quotas } : false,
+      },
+    })
+  }
+  const ask = async (fields: Record<string, string> = {}) => {
+    const claims = { iss: idp, sub: '1', client_id: id }
+    const jwt = await assertion(id, idpKey, claims, { typ: 'oauth-id-jag+jwt' })
+    return post(host, { grant_type: jwtBearer, client_id: id, assertion: jwt, ...fields })
+  }
+
+  test('gives tokens to a client that nobody has opened before, which then stays', async () => {
+    await startTrusting()
+    const key = await createClientKey('ES256')
+    serve({
+      grant_types: ['authorization_code', jwtBearer],
+      token_endpoint_auth_method: 'private_key_jwt',
+      jwks: { keys: [key.publicJwk] },
+    })
+    expectError(await ask(), 401, 'invalid_client')
+    const own = () => assertion(id, key).then(asserted)
+    const { body } = await ask(await own())
+    const use = () => supertest(host.app).get('/api/notes').auth(body.access_token, { type: 'bearer' })
+    // The host lets such clients have no scope, but the token is one of the user.
+    expectError(await use(), 403, 'insufficient_scope')
+    await host.oauth.users.revokeAll('1')
+    expectError(await use(), 401, 'invalid_token')
+    expect(read).toHaveLength(1)
+    clock.travel(86_400 + 60)
+    const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
+    await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
+    expect(await table('clients').where({ client_id: id })).toHaveLength(1)
+  })
+
+  test('reads documents under the same quotas, and stores none that is invalid', async () => {
+    await startTrusting({ document: { max: 2, seconds: 600 } })
+    respond(404, {}, '')
+    const statuses: number[] = []
+    for (let count = 0; count < 4; count += 1) {
+      id = `${server.origin}/gone-${count}.json`
+      statuses.push((await ask()).status)
+    }
+    expect(statuses).toEqual([401, 401, 429, 429])
+    expect(read).toHaveLength(2)
+    expect(await table('client_registrations')).toEqual([])
+  })
+
+  test('is for clients whose document names the grant; no other grant reads a document that is not known', async () => {
+    await startTrusting()
+    expectError(await ask(), 400, 'unauthorized_client')
+    id = `${server.origin}/never-opened.json`
+    serve({})
+    expectError(await ask({ grant_type: 'refresh_token', refresh_token: 'x' }), 401, 'invalid_client')
+    expect(read).toHaveLength(1)
+  })
+
+  test('is not for clients that register themselves', async () => {
+    await startTrusting()
+    const other = await startHost({
+      options: {
+        features: {
+          registration: true,
+          trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } },
+        },
+      },
+    })
+    const metadata = { redirect_uris: [callback], grant_types: ['authorization_code', jwtBearer] }
+    const { body } = await supertest(other.app).post('/oauth/register').send(metadata).expect(201)
+    expect(body.grant_types).toEqual(['authorization_code'])
+    await other.close()
+  })
 })

@@ -105,6 +105,12 @@ const seeds = async (): Promise<ClientSeed[]> => {
     { ...bound, client_id: 'public', token_endpoint_auth_method: 'none' },
     {
       ...bound,
+      client_id: 'later',
+      token_endpoint_auth_method: 'none',
+      tls_client_certificate_bound_access_tokens: false,
+    },
+    {
+      ...bound,
       client_id: 'bound',
       token_endpoint_auth_method: 'tls_client_auth',
       tls_client_auth_san_dns: 'shop.example.com',
@@ -362,6 +368,21 @@ describe('a token that is bound to a certificate', () => {
     const { status, body } = await ask('public', undefined, native.origin, fields)
     const error_description = expect.stringContaining('a client certificate is required')
     expect({ status, body }).toEqual({ status: 400, body: { error: 'invalid_request', error_description } })
+  })
+
+  test('binds the refresh tokens that a public client got before its tokens were bound (M8)', async () => {
+    const client_id = 'later'
+    const first = await tokensOf(client_id)
+    await host.oauth.clients.update(client_id, { tls_client_certificate_bound_access_tokens: true })
+    const by = (certificate: Certificate, refresh_token: unknown) =>
+      ask(client_id, certificate, native.origin, {
+        grant_type: 'refresh_token',
+        refresh_token: String(refresh_token),
+      })
+    const next = (await by(certificates.good, first.refresh_token)).body
+    for (const token of [first.refresh_token, next.refresh_token])
+      expect((await by(certificates.renewed, token)).status).toBe(400)
+    expect((await by(certificates.good, next.refresh_token)).status).toBe(200)
   })
 
   test.each([

@@ -259,14 +259,19 @@ describe('a host', () => {
     await plain.close()
   })
 
-  test('that adds organizations keeps its tokens, and asks for an organization from then on', async () => {
+  test('that adds organizations refuses earlier tokens, which are for none, and asks for one from then on (M9)', async () => {
     const before = await other({})
     const agent = new RawBrowser(before.app)
     const page = await agent.signIn(await agent.open(authorizeUrl(request)))
     const tokens = await answerOf(redeem(before, codeOf(await agent.decide(page, 'allow'))))
-    expect((await guarded(tokens)).body).toEqual({ organization: null })
-    const next = await answerOf(refresh(host, tokens.refresh_token))
-    expect(claimsOf(next.id_token)).not.toHaveProperty('org_id')
+    expect((await userinfo(before, tokens.access_token)).status).toBe(200)
+    expectError(await guarded(tokens), 401, 'invalid_token')
+    expectError(await userinfo(host, tokens.access_token), 401, 'invalid_token')
+    expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
+    for (const token of [tokens.access_token, tokens.refresh_token])
+      expect((await introspect(token)).body).toEqual({ active: false })
+    // Nothing is revoked, in case the option was a mistake.
+    await refresh(before, tokens.refresh_token).expect(200)
     const { page: now } = await asked()
     expect(choicesOf(now).map(({ checked }) => checked)).toEqual([false, false])
     // Bob has one; what he allows is allowed for that one.

@@ -220,7 +220,7 @@ describe('without a page (prompt=none)', () => {
 
   test('the last choice is used while it is valid', async () => {
     const { agent } = await visit()
-    expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
+    expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'consent_required', { state: 's' })
     await tokensFor(globex, agent)
     expect(await organizationOf(await agent.get(authorizeUrl(silent)))).toBe(globex.id)
     const wider = await agent.get(authorizeUrl({ ...silent, scope: `${scope} profile` }))

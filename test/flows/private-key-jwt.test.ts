@@ -86,6 +86,7 @@ beforeAll(async () => {
       signer('many', { jwks: publicKeys('first', 'second', 'third', 'fourth') }),
       signer('es256', { jwks: publicKeys(...algorithms), token_endpoint_auth_signing_alg: 'ES256' }),
       signer('fapi', { jwks: publicKeys('ES256'), require_issuer_audience: true }),
+      signer('older', { jwks: publicKeys('ES256'), require_issuer_audience: false }),
       signer('disabled', { jwks: publicKeys('ES256') }),
       signer('keyholder', { jwks: publicKeys('ES256'), ...noMethod, client_secret: secret }),
     ],
@@ -116,11 +117,23 @@ describe('an assertion', () => {
     expect((await askAs('signer', alg)).body).toMatchObject({ token_type: 'Bearer', scope: 'notes:read' })
   })
 
-  test('may be of each type that stands for it, and name the server or one of its endpoints', async () => {
+  test('may be of each type that stands for it', async () => {
     const types = ['JWT', 'client-authentication+jwt', 'application/client-authentication+JWT']
     for (const typ of types) expect((await askAs('signer', 'ES256', {}, { typ })).status).toBe(200)
-    const audiences = [`${issuer}/token`, [issuer, `${issuer}/token`], `${issuer}/revoke`]
-    for (const aud of audiences) expect((await askAs('signer', 'ES256', { aud })).status).toBe(200)
+  })
+
+  test('names the issuer alone, unless the client may name one of the endpoints (L22)', async () => {
+    for (const client of ['signer', 'older'])
+      for (const aud of [issuer, [issuer]]) expect((await askAs(client, 'ES256', { aud })).status).toBe(200)
+    for (const aud of [`${issuer}/token`, [issuer, `${issuer}/token`], `${issuer}/revoke`]) {
+      const refused = await askAs('signer', 'ES256', { aud })
+      expectError(refused, 401, 'invalid_client')
+      expect(refused.body.error_description).toContain(`aud ${issuer} alone`)
+      expect((await askAs('older', 'ES256', { aud })).status).toBe(200)
+    }
+    const elsewhere = { aud: [issuer, 'https://elsewhere.example.com'] }
+    for (const client of ['signer', 'older'])
+      expectError(await askAs(client, 'ES256', elsewhere), 401, 'invalid_client')
   })
 
   test('without kid may be signed by any of several keys', async () => {

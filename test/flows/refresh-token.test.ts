@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type supertest from 'supertest'
+import { openDatabase } from '../../lib/database/open.ts'
 import { seedClients } from '../../lib/index.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
@@ -107,6 +110,50 @@ test('a lost answer is repeated: the same successor, a new access token with the
   const refused = await refresh(host, refresh_token)
   await users().update({ disabled_at: null })
   expectError(refused, 400, 'invalid_grant')
+})
+
+describe('with a refreshGracePeriod of five minutes (I6)', () => {
+  let processes: Host[]
+  beforeAll(async () => {
+    const options = { lifetimes: { refreshGracePeriod: 300 }, database: { prune: false } }
+    const first = await startHost({ options })
+    processes = [first, await startHost({ options, database: first.database })]
+  })
+  afterAll(async () => {
+    for (const each of processes.reverse()) await each.close()
+  })
+  const [one, other] = [() => processes[0]!, () => processes[1]!]
+  const prune = () => {
+    const { database } = openDatabase(one().database.knex, one().database.tablePrefix)
+    return removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 300 })
+  }
+
+  test('every process of the client gets the same successor, while it is unused', async () => {
+    const { refresh_token } = await tokensFor(one())
+    const next = await answerOf(refresh(one(), refresh_token))
+    clock.travel(299)
+    await prune()
+    const again = await Promise.all([one(), other(), one()].map((at) => answerOf(refresh(at, refresh_token))))
+    expect(again.map((answer) => answer.refresh_token)).toEqual(Array(3).fill(next.refresh_token))
+    await answerOf(refresh(other(), next.refresh_token))
+  })
+
+  test('a repeat after the successor was used ends the family, in all processes', async () => {
+    const { refresh_token } = await tokensFor(one())
+    const next = await answerOf(refresh(one(), refresh_token))
+    const last = await answerOf(refresh(other(), next.refresh_token))
+    clock.travel(60)
+    expectError(await refresh(one(), refresh_token), 400, 'invalid_grant')
+    expectError(await refresh(other(), last.refresh_token), 400, 'invalid_grant')
+  })
+
+  test('a repeat after it ends the family', async () => {
+    const { refresh_token } = await tokensFor(one())
+    const next = await answerOf(refresh(one(), refresh_token))
+    clock.travel(300)
+    expectError(await refresh(other(), refresh_token), 400, 'invalid_grant')
+    expectError(await refresh(one(), next.refresh_token), 400, 'invalid_grant')
+  })
 })
 
 test('an access token does not live longer than its family', async () => {

@@ -1,6 +1,6 @@
 import supertest from 'supertest'
-import type { AuthEvent } from '../../lib/index.ts'
-import { tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
+import type { AuthEvent, ClientSeed } from '../../lib/index.ts'
+import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   exchange,
@@ -13,9 +13,9 @@ import {
   stock,
   userToken,
 } from '../support/exchange-host.ts'
-import type { Host } from '../support/host.ts'
+import { clients, type Host, secret, startHost } from '../support/host.ts'
 import { introspectAs, payloadOf } from '../support/resource-host.ts'
-import { bob, expectError, guarded } from '../support/tokens.ts'
+import { answerOf, bob, expectError, guarded, tokensFor, userinfo } from '../support/tokens.ts'
 
 let host: Host
 const events: AuthEvent[] = []
@@ -184,4 +184,25 @@ test('a public client cannot be registered for it', async () => {
     grant_types: ['urn:ietf:params:oauth:grant-type:token-exchange' as const],
   }
   await expect(host.oauth.clients.create(seed)).rejects.toThrow('token exchange for a public client')
+})
+
+test('an exchanged token does not reveal the claims that the user allowed the first client alone (L2)', async () => {
+  const reader: ClientSeed = {
+    client_id: 'reader',
+    client_secret: secret,
+    grant_types: [tokenExchangeGrantType],
+    scope: 'openid email',
+    may_introspect: true,
+  }
+  const claimed: Host = await startHost({
+    clients: [...clients, reader],
+    options: { features: { tokenExchange: { allow: () => ({ scopes: ['openid'] }) } } },
+  })
+  const claims = JSON.stringify({ userinfo: { email: null } })
+  const first = await tokensFor(claimed, { scope: 'openid', claims })
+  expect((await userinfo(claimed, first.access_token)).body).toEqual({ sub: '1', email: 'ada@example.com' })
+  const own = { client_id: 'reader', resource: undefined }
+  const second = await answerOf(exchange(claimed, first.access_token, own))
+  expect((await userinfo(claimed, second.access_token)).body).toEqual({ sub: '1' })
+  await claimed.close()
 })

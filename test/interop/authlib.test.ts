@@ -23,6 +23,8 @@ describeWith('authlib', 'Authlib', () => {
           ...common,
           client_id: 'key',
           token_endpoint_auth_method: 'private_key_jwt' as const,
+          // Authlib sends the token endpoint as the audience.
+          require_issuer_audience: false,
           jwks: { keys: [jwk] } as never,
         },
         { ...common, client_id: 'public', token_endpoint_auth_method: 'none' },

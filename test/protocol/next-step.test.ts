@@ -36,6 +36,7 @@ const plain: AuthorizationContext = {
   client: confidential,
   login,
   consent,
+  hasAllowed: true,
   decision: undefined,
   sidAtStart: 's-1',
   requestedAt: now,
@@ -123,6 +124,28 @@ test.each<[string, Partial<AuthorizationContext>, string]>([
   ['id_token_hint of this user', asking({ hintedSubject: '1' }), issued],
   ['id_token_hint of another user', asking({ hintedSubject: '2' }), 'login'],
   ['another hint, prompt=none', asking({ hintedSubject: '2', prompt: ['none'] }), 'login_required'],
+  ['a stranger, prompt=none', { hasAllowed: false, ...prompting('none') }, 'consent_required'],
+  [
+    'a stranger, a login too old, another hint, a level and prompt=none',
+    {
+      hasAllowed: false,
+      ...asking({ maxAge: 99, hintedSubject: '2', acrValues: ['mfa'], prompt: ['none'] }),
+    },
+    'consent_required',
+  ],
+  [
+    'a stranger, no login, prompt=none',
+    { ...loggedOut, hasAllowed: false, ...prompting('none') },
+    'login_required',
+  ],
+  [
+    'first-party on its own scheme as a public client, prompt=none, another hint',
+    {
+      client: clientOf({ token_endpoint_auth_method: 'none', first_party: true }),
+      ...asking({ redirectUri: ownScheme, hintedSubject: '2', prompt: ['none'] }),
+    },
+    'consent_required',
+  ],
   ['another hint, a new login', { sidAtStart: 's-0', ...asking({ hintedSubject: '2' }) }, 'login_required'],
 
   ['the host’s own client, no consent', { client: firstParty, consent: undefined }, issued],
@@ -176,6 +199,7 @@ const situations: fc.Arbitrary<AuthorizationContext> = fc.record({
     { nil: undefined },
   ),
   consent: fc.option(fc.record({ scopes }), { nil: undefined }),
+  hasAllowed: fc.boolean(),
   decision: fc.option(fc.record({ allowed: fc.boolean(), sid, scopes }), { nil: undefined }),
   sidAtStart: fc.option(sid, { nil: undefined }),
   selectedSid: fc.option(sid, { nil: undefined }),
@@ -191,6 +215,15 @@ const always = (name: string, rule: (context: AuthorizationContext, step: NextSt
   })
 }
 
+/** What a request gets for which the user must sign in again. */
+const mustSignIn = ({ request: { prompt } }: AuthorizationContext): string[] =>
+  prompt.includes('none') ? ['login_required', 'consent_required'] : ['login']
+
+always('a client that the user allowed nothing learns nothing without a page (M10)', (context, step) => {
+  const { request: asked, client, login: standing, hasAllowed } = context
+  if (!asked.prompt.includes('none') || hasAllowed || client.metadata.first_party) return
+  expect(summary(step)).toBe(standing ? 'consent_required' : 'login_required')
+})
 always('a code is issued only for the login that stands', ({ login: standing }, step) => {
   if (step.step === 'issue') expect(step.login).toBe(standing)
   if (standing === undefined) expect(['login', 'login_required']).toContain(summary(step))
@@ -230,14 +263,14 @@ always(
 always('a new login is required until the login has changed', (context, step) => {
   const { request: asked, login: standing, sidAtStart } = context
   const wanted = asked.prompt.includes('login') || asked.maxAge === 0
-  if (wanted && standing?.sid === sidAtStart) expect(['login', 'login_required']).toContain(summary(step))
+  if (wanted && standing?.sid === sidAtStart) expect(mustSignIn(context)).toContain(summary(step))
 })
 always('a login of the host that is older than the request renews nothing', (context, step) => {
   const { request: asked, login: standing, requestedAt } = context
   const tooOld = asked.maxAge !== undefined && now - (standing?.authTime ?? 0) > asked.maxAge
   const wanted = asked.prompt.includes('login') || asked.maxAge === 0 || tooOld
   if (wanted && standing?.fromHost && standing.authTime < requestedAt - 10)
-    expect(['login', 'login_required']).toContain(summary(step))
+    expect(mustSignIn(context)).toContain(summary(step))
 })
 always('no code is issued before the user has selected an account', (context, step) => {
   const { request: asked, login: standing, sidAtStart, selectedSid } = context

@@ -1,5 +1,6 @@
 import { readPushedRequest } from '../../authorization/incoming-request.ts'
 import { clientEndpoint } from '../../endpoints/client-endpoint.ts'
+import { consumeProof } from '../../grants/grant.ts'
 import type { Context } from '../../http/context.ts'
 import { provedKey } from '../../http/dpop.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -20,7 +21,9 @@ export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> =>
       const { server, res } = context
       assertPushable(parameters)
       const { request } = await readPushedRequest(server, parameters, client)
-      const bound = withProvedKey(request, await provedKey(context, client))
+      const proved = provedKey(context, client)
+      const bound = withProvedKey(request, proved?.key)
+      await consumeProof(server, { proof: proved?.proof })
       sendJson(res, await keepPushed(server, option, client, bound), { status: 201 })
     },
   })

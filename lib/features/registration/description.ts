@@ -13,6 +13,7 @@ import {
 } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
+import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -35,10 +36,18 @@ const supported = (input: Described, name: string, isSupported: (value: string) 
 const supportedInput = (
   input: Described,
   { options: { features }, endpoints }: AuthorizationServer,
+  kind: RegistrationRequest['kind'],
 ): Described => {
   const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } = features
   const hasPushedRequests = endpoints.some(({ path }) => path === '/par')
-  const grants = ['authorization_code', 'refresh_token', ...(implicit ? ['implicit'] : [])]
+  // An assertion names a client by its id, which a client that registers itself has only here.
+  const hasAssertions = kind === 'document' && Object.keys(features.trustedIssuers).length > 0
+  const grants = [
+    'authorization_code',
+    'refresh_token',
+    ...(implicit ? ['implicit'] : []),
+    ...(hasAssertions ? [jwtBearerGrantType] : []),
+  ]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
     refuse('token_endpoint_auth_method must not be one with certificates, which this server does not read')
@@ -162,7 +171,7 @@ export const describedClient = async (
   const { outbound } = reach.strangers
   assertShort(input)
   const { scope: _, ...said } = parseRegistration(
-    supportedInput(input, server),
+    supportedInput(input, server, request.kind),
     registrableOf(options).securityProfile,
   )
   assertPlainNames(said)

@@ -30,21 +30,26 @@ export const claimedClientId = (jwt: string): string | undefined => {
 export interface AssertionRules {
   readonly clientId: string
   readonly issuer: string
-  /** Endpoint URLs that are also accepted as the audience. */
+  /** Endpoint URLs that are accepted as the audience too, unless only the issuer is. */
   readonly endpoints: readonly string[]
-  /** Accept only the issuer, as a string (FAPI 2.0 Security Profile §5.3.2.1). */
-  readonly issuerOnly: boolean
+  /**
+   * Accept only the issuer: by default also as the one entry of a list, and with `true` only as a string (FAPI 2.0 Security
+   * Profile §5.3.2.1). `false` accepts the endpoints too.
+   */
+  readonly issuerOnly: boolean | undefined
   /** Epoch seconds. */
   readonly now: number
 }
 
 /**
  * Every audience must be this server, although RFC 7523 §3 requires only one: any other audience receives the assertion
- * too and could use it here first.
+ * too and could use it here first. A hostile server can give the URL of our endpoint as its own and get an assertion for it, but
+ * a client compares the issuer (draft-ietf-oauth-rfc7523bis §4).
  */
 const isAudience = (aud: unknown, { issuer, endpoints, issuerOnly }: AssertionRules): boolean => {
   if (issuerOnly) return aud === issuer
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
+  if (issuerOnly === undefined) return audiences.length === 1 && audiences[0] === issuer
   const accepted: readonly unknown[] = [issuer, ...endpoints]
   return audiences.length > 0 && audiences.every((audience) => accepted.includes(audience))
 }
@@ -69,7 +74,8 @@ export const assertClientAssertion = (
     refuse('must have the client_id as iss and sub', { expected: clientId, received })
   }
   if (!isAudience(aud, rules)) {
-    refuse(`must have the aud ${rules.issuer}${rules.issuerOnly ? ' alone, as a string' : ''}`, {
+    const alone = rules.issuerOnly ? ' alone, as a string' : rules.issuerOnly === undefined ? ' alone' : ''
+    refuse(`must have the aud ${rules.issuer}${alone}`, {
       expected: `aud ${rules.issuer}`,
       received: `aud ${readable(JSON.stringify(aud) ?? 'none')}`,
     })

@@ -18,7 +18,7 @@ export const misleading = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\
 
 // Characters without a shape, except those that scripts and emoji need: joiners and variation selectors. U+2800 is a
 // symbol without dots.
-const invisible =
+export const invisible =
   /(?!\u200c|\u200d|[\ufe00-\ufe0f])[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Cs}\u2800]/u
 const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 

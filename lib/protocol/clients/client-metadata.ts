@@ -162,7 +162,10 @@ export interface ClientMetadata {
   first_party: boolean
   /** Requires PKCE although it authenticates. Public clients always need it. */
   require_pkce: boolean
-  /** Its assertions must have the issuer as their only audience, as FAPI 2.0 requires; otherwise an endpoint's URL is accepted too. */
+  /**
+   * Its assertions must have the issuer as their only audience: if absent, also in a list; with `true` as a string, as FAPI 2.0
+   * requires. `false` accepts the URL of an endpoint too, for libraries that cannot send the issuer.
+   */
   require_issuer_audience?: boolean
   /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
   may_introspect?: boolean

@@ -15,7 +15,7 @@ const similarScripts = [
 const word = /[\p{L}\p{M}\p{N}]+/gu
 
 /** A joiner or variation selector changes nothing in these scripts; it would only make two equal names differ. */
-const pointlessJoiner =
+export const pointlessJoiner =
   /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{N}\p{Zs}](?:\u200c|\u200d|[\ufe00-\ufe0f])/u
 
 /** Letters of formulas, such as 𝐀 and 𝒜, which look like Latin ones. */

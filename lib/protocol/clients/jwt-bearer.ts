@@ -10,6 +10,9 @@ export const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 /** The `typ` of an Identity Assertion JWT Authorization Grant (draft-ietf-oauth-identity-assertion-authz-grant §4). */
 export const idJagType = 'oauth-id-jag+jwt'
 
+/** The profile of the grant for such assertions, as metadata names it. */
+export const idJagProfile = 'urn:ietf:params:oauth:grant-profile:id-jag'
+
 /** The claims of an assertion, as its issuer wrote them. */
 export type AssertionClaims = Readonly<Record<string, unknown>>
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { misleading } from '../clients/client-metadata-checks.ts'
+import { invisible, misleading } from '../clients/client-metadata-checks.ts'
+import { pointlessJoiner } from '../clients/client-name.ts'
 import { OAuthError } from '../errors.ts'
 import { isObject, isPlainText } from '../json.ts'
 
@@ -25,18 +26,23 @@ export const isDetailType = (name: string): boolean => typeName.test(name)
 export const invalidDetails = (reason: string): OAuthError =>
   new OAuthError('invalid_authorization_details', `authorization_details ${reason}`)
 
-const isMisleading = (text: string): boolean => misleading.test(text) || !isPlainText(text)
+/** Refuses characters by which the page would show another text than the API reads. */
+const assertReadable = (text: string): void => {
+  if (misleading.test(text) || !isPlainText(text))
+    throw invalidDetails('must not contain control or direction characters')
+  if (invisible.test(text) || pointlessJoiner.test(text))
+    throw invalidDetails('must not contain invisible characters')
+}
 
 /** Counts the values of an object, and refuses what is too deep or cannot be shown to a user. */
 const countValues = (value: unknown, depth: number): number => {
   if (depth > maxDepth) throw invalidDetails(`must not have more than ${maxDepth} levels`)
-  if (typeof value === 'string' && isMisleading(value)) {
-    throw invalidDetails('must not contain control or direction characters')
-  }
+  if (typeof value === 'string') assertReadable(value)
   if (typeof value !== 'object' || value === null) return 1
   const members = Object.entries(value)
-  if (members.some(([name]) => name === '__proto__' || isMisleading(name))) {
-    throw invalidDetails('must not contain such a member name')
+  for (const [name] of members) {
+    if (name === '__proto__') throw invalidDetails('must not contain such a member name')
+    assertReadable(name)
   }
   return members.reduce((sum, [, member]) => sum + countValues(member, depth + 1), 1)
 }
@@ -62,8 +68,15 @@ const parseJson = (json: string): unknown => {
  *
  * @throws OAuthError `invalid_authorization_details`
  */
-export const parseAuthorizationDetails = (json: string): AuthorizationDetail[] => {
-  const values = parseJson(json)
+export const parseAuthorizationDetails = (json: string): AuthorizationDetail[] =>
+  checkedDetails(parseJson(json))
+
+/**
+ * Checks details that are JSON already, such as those of a claim, in the same way.
+ *
+ * @throws OAuthError `invalid_authorization_details`
+ */
+export const checkedDetails = (values: unknown): AuthorizationDetail[] => {
   if (
     !Array.isArray(values) ||
     values.length === 0 ||

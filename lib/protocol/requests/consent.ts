@@ -149,6 +149,10 @@ export const standingConsent = (
   return { scopes: standing.map(([entry]) => entry) }
 }
 
+/** Whether anything of a remembered consent still holds. One without entries is for a request that named nothing. */
+export const isStanding = ({ entries }: ConsentTerms, standing: Consent | undefined): boolean =>
+  standing !== undefined && (standing.scopes.length > 0 || Object.keys(entries).length === 0)
+
 /** The terms after a decision: what was shown and allowed, and what was allowed at this host before and not shown. */
 export const agreedTerms = (
   earlier: ConsentTerms | undefined,

@@ -40,6 +40,8 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly organization?: OrganizationChoice
   /** The remembered consent for that organization, as far as it still holds for this request. */
   readonly consent: Consent | undefined
+  /** Whether the user has allowed the client anything that still holds, in any organization. */
+  readonly hasAllowed?: boolean
   /** The full remembered consent, which the next decision updates. */
   readonly terms?: ConsentTerms
   readonly decision: Decision | undefined
@@ -83,6 +85,7 @@ export const nextStep = <UserLogin extends Login>(
   const { request, login, decision, organization: choice = noOrganizations } = context
   const silent = request.prompt.includes('none')
 
+  if (silent && login !== undefined && !mayAnswerSilently(context)) return consentRequired
   if (login === undefined || mustRenewLogin(context, login)) {
     return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
   }
@@ -107,7 +110,7 @@ export const nextStep = <UserLogin extends Login>(
     return { step: 'issue', login, scopes, claims, organization }
   }
   if (needsConsent(context)) {
-    return silent ? failure('consent_required', 'the user must consent') : { step: 'consent', login }
+    return silent ? consentRequired : { step: 'consent', login }
   }
   return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
 }
@@ -152,6 +155,13 @@ const mustConfirm = ({ request, selectedSid }: AuthorizationContext, login: Logi
 const isUnexpectedUser = ({ request, subject }: AuthorizationContext, login: Login): boolean =>
   request.hintedSubject !== undefined && request.hintedSubject !== (subject ?? login.subject)
 
+/**
+ * Whether a client may learn without a page who the user is, when they signed in and for which organization: only one that
+ * the user has allowed something, or that needs no consent (OIDC Core §3.1.2.6).
+ */
+const mayAnswerSilently = ({ request, client, hasAllowed }: AuthorizationContext): boolean =>
+  (client.metadata.first_party || hasAllowed === true) && maySkipConsent(client, request)
+
 /** Everything that decides whether the user must consent. */
 type ConsentContext = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
 
@@ -183,6 +193,8 @@ const failure = (code: ErrorCode, description: string): Extract<NextStep, { step
   code,
   description,
 })
+
+const consentRequired = failure('consent_required', 'the user must consent')
 
 /**
  * RFC 9470 §5: the user has signed in again without reaching the level. Tokens of a lower level would be refused by the

@@ -96,6 +96,17 @@ export interface ProofContext {
   readonly now: number
 }
 
+/** What is stored so that a proof is used once. */
+export interface ProofRecord {
+  readonly hash: string
+  /** Epoch seconds. */
+  readonly expiresAt: number
+}
+
+/** The error for a proof that was used before (RFC 9449 §11.1). */
+export const usedProof = (): OAuthError =>
+  new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
+
 /** What makes a proof usable once. */
 export interface ProofUse {
   readonly id: string

@@ -2,6 +2,7 @@ import type { ClientCertificate } from '../clients/client-certificate.ts'
 import type { Parameters } from '../parameters.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 import type { RequestInfo } from '../requests/request-info.ts'
+import type { ProofRecord } from './dpop-proof.ts'
 import type { TokenBinding, TokenType } from './token-binding.ts'
 
 /** A request that a client sends directly, as client authentication and grants read it. */
@@ -14,6 +15,8 @@ export interface TokenRequest {
   readonly info: RequestInfo
   /** What the client must prove to use the tokens that it requests. */
   readonly binding: TokenBinding
+  /** The DPoP proof of that, which the grant uses up last; absent without one. */
+  readonly proof?: ProofRecord
 }
 
 /** A successful response of the token endpoint (RFC 6749 §5.1, OIDC Core §3.1.3.3). */
