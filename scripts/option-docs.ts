@@ -167,7 +167,7 @@ const membersIn = (path: string, schema: Schema, { node, file }: Comments): Opti
   const own = membersOf(node, file)
   if (path === 'features') return docsIn(path, schema, [...own, ...added('features')], file)
   if (path === 'limits.failures') return docsIn(path, schema, [...own, ...added('failures')], file)
-  if (path === 'limits.quotas') return docsIn(path, schema, added('quotas'), file)
+  if (path === 'limits.quotas') return docsIn(path, schema, [...own, ...added('quotas')], file)
   return docsIn(path, schema, own, file)
 }
 

@@ -57,6 +57,15 @@ export const failures = {
   userinfo: limit(60, 60),
 }
 
+/** The limits of the core that count every use. Features add theirs. */
+export const quotas = {
+  /**
+   * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts in its
+   * memory. Raise it if more people behind one address sign in within an hour.
+   */
+  newBrowser: limit(2000, 3600),
+}
+
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */
 export interface RedisClient {
   /** Runs a script, as `redis` and `ioredis` do. */

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import { coreFeatures } from './features.ts'
 import { lifetimes } from './lifetimes.ts'
-import { failures, limitsOf } from './limits.ts'
+import { failures, limitsOf, quotas } from './limits.ts'
 import { login } from './login.ts'
 import { pages } from './pages.ts'
 import { type Resource, resources } from './resources.ts'
@@ -26,14 +26,14 @@ import { organizations, users } from './users.ts'
 
 type CoreFeatures = typeof coreFeatures
 type CoreFailures = typeof failures
+type CoreQuotas = typeof quotas
 
 /** The options in `features`, by name. Features add theirs by declaration merging. */
 export interface FeatureSchemas extends CoreFeatures {}
 /** Limits that count failures, by name. Features add theirs by declaration merging. */
 export interface FailureSchemas extends CoreFailures {}
 /** Limits that count every use, by name. Features add theirs by declaration merging. */
-// biome-ignore lint/suspicious/noEmptyInterface: features add the members by declaration merging.
-export interface QuotaSchemas {}
+export interface QuotaSchemas extends CoreQuotas {}
 
 /** The options of a feature. */
 export interface FeatureOptions {
@@ -132,7 +132,7 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     /** Lifetimes in seconds. Without `offline_access`, all tokens end with the login. With it, the refresh token outlives the login. */
     lifetimes,
     /** Limits on guesses of passwords and secrets, and on what costs the server something. `false` turns all of them off. */
-    limits: limitsOf(merged<FailureSchemas>(failures, 'failures'), merged<QuotaSchemas>({}, 'quotas')),
+    limits: limitsOf(merged<FailureSchemas>(failures, 'failures'), merged<QuotaSchemas>(quotas, 'quotas')),
     /** Name, look, templates and languages of the pages: docs/pages.md. */
     pages,
     /** Optional features, each `true` or an object. */

@@ -190,7 +190,7 @@ export interface PageModels {
   }
   error: {
     /** `finished`: the request was answered before; `cookies`: the browser sent none. */
-    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'unavailable'
+    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'busy' | 'unavailable'
     /** Error code (RFC 6749 §4.1.2.1 and others). */
     code: string
     /** The request id in the log. */
