@@ -15,7 +15,10 @@ export const events: SchemaChange = {
         .string('subject', 255)
         .nullable()
         .index(`${name('events')}_subject`)
-      table.bigInteger('time').notNullable()
+      table
+        .bigInteger('time')
+        .notNullable()
+        .index(`${name('events')}_time`)
       // JSON with the other fields.
       table.text('details', 'mediumtext').notNullable()
       table

@@ -168,9 +168,8 @@ export const continueRequest = async (
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
   if (showLogin?.(['confirm', 'consent', 'issue'].includes(next.step))) return
-  const isUnanswered = returned && (next.step === 'login' || next.step === 'select-account')
   const { login } = authorization
-  const step = isUnanswered ? unanswered(asked.request, login) : next
+  const step = returned && next.step === 'login' ? unanswered(asked.request, login) : next
   if (step.step === 'issue') {
     const outcome = await kind.grant(context, asked, { authorization, step })
     if (outcome === 'answered') return
@@ -185,8 +184,8 @@ export const continueRequest = async (
   const named = { [requestParameter]: secret }
   if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
   if (step.step === 'confirm') return redirectToPage(res, ownPath(server, kind.path, named))
-  // The parameter `prompt` asks the host's own page to let the user choose an account.
-  const isOurChoice = step.step === 'select-account' && server.options.login.url === undefined
+  // The parameter `prompt` asks the host's own page to let the user choose. Our page asks which login it came back with.
+  const isOurChoice = step.step === 'select-account' && (returned || server.options.login.url === undefined)
   if (isOurChoice) return redirectToPage(res, ownPath(server, '/select-account', named))
   const isFirstVisit = boundBrowser(context) === undefined
   redirectToPage(res, loginLocation(server, secret, asked.request, { isFirstVisit }))

@@ -7,7 +7,7 @@ import type { AuthorizationDetails } from '../protocol/requests/authorization.ts
 import type { ClaimsRequest } from '../protocol/requests/claims-request.ts'
 import { agreedTerms, entriesOf } from '../protocol/requests/consent.ts'
 import { EndedRequestError } from '../protocol/requests/ended-request.ts'
-import type { Login } from '../protocol/requests/login.ts'
+import { type Login, provenTime } from '../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/requests/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/requests/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
@@ -75,7 +75,7 @@ const newAuthorization = (
   const { lifetimes } = server.options
   const now = server.now()
   const { redirectUri, codeChallenge, nonce, resources, authorizationDetails, binding } = request
-  const { authTime, amr, acr } = login
+  const { amr, acr } = login
   const details: AuthorizationDetails = {
     redirectUri,
     codeChallenge,
@@ -85,7 +85,7 @@ const newAuthorization = (
     resources,
     binding,
     authorizationDetails,
-    authTime,
+    authTime: provenTime(login),
     amr,
     acr,
   }

@@ -46,12 +46,18 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly known: KnownLogin | undefined
 }
 
-/** The browser of this request. The oldest of its pending requests make room, so that no page can fill the table. */
+/**
+ * The browser of this request. The oldest of its pending requests make room, so that no page can fill the table. A browser
+ * that has none is new, whatever its cookie says: anyone can make up a cookie.
+ *
+ * @throws OAuthError with status 429 if too many new browsers came from this address
+ */
 export const readyBrowser = async (context: PageContext): Promise<Browser> => {
+  const { server, info } = context
   const browser = bindBrowser(context)
-  const { database } = context.server
   const keep = { browserHash: browser.hash, keep: maxPerBrowser - 1, keepUsed: maxUsed }
-  if (!browser.isNew) await removeOldestPendingRequests(database, keep)
+  const kept = browser.isNew ? 0 : await removeOldestPendingRequests(server.database, keep)
+  if (kept === 0) await server.throttle.takeLocalQuota([{ name: 'newBrowser', address: info.address }])
   return browser
 }
 

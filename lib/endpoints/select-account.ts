@@ -41,4 +41,16 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
 }
 
-export const selectAccountEndpoint = pendingPage('/select-account', show, submit)
+/** A request that must be confirmed has a page of its own: "Continue" on this one says less. */
+const unlessConfirmed =
+  (handle: typeof submit): typeof submit =>
+  (context, pending, parameters) =>
+    pending.request.needsConfirmation === true
+      ? continueRequest(context, toDecide(pending))
+      : handle(context, pending, parameters)
+
+export const selectAccountEndpoint = pendingPage(
+  '/select-account',
+  unlessConfirmed(show),
+  unlessConfirmed(submit),
+)

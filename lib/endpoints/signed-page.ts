@@ -164,7 +164,7 @@ const admitUser = async (
 ): Promise<SignedInUser | undefined> => {
   const { server, req, res } = context
   const active = await activeLogin(context)
-  const current = recent === undefined ? active : await recentLogin(context, active, recent)
+  const current = recent === undefined ? active : recentLogin(context, active, recent)
   if (current && ((await allows?.(context, current)) ?? true))
     return { ...current, id: current.login.subject }
   if (req.method === 'POST') redirectToPage(res, ownPath(server, path, fields))

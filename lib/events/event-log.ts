@@ -35,13 +35,22 @@ const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
   return others
 }
 
+/** Anyone can cause these, as often as they like. */
+const refusals: readonly string[] = ['request.refused', 'api.refused', 'login.refused']
+/** Seconds that an event about a refusal is kept at most: a week, in which its reason is looked for. */
+const refusalLifetime = 604_800
+
+/** Whether an event is stored. What was refused because there was too much of it must cost the database nothing. */
+const isStored = (event: { readonly type: string; readonly status?: unknown }): boolean =>
+  !(refusals.includes(event.type) && event.status === 429)
+
 const storeBatch = (database: Database, events: readonly AuthEvent[], lifetime: number): Promise<void> =>
   transaction(database, async (tx) => {
     for (const event of events) {
       const { type, time, requestId } = event
       const { subject, ...details } = storable(event)
       const about = typeof subject === 'string' ? { subject } : {}
-      const expiresAt = time + lifetime
+      const expiresAt = time + (refusals.includes(type) ? Math.min(lifetime, refusalLifetime) : lifetime)
       await createEvent(tx, { id: randomId(), type, time, requestId, ...about, details, expiresAt })
     }
   })
@@ -84,6 +93,7 @@ export const createEventLog = ({
   }
   return {
     add: (event) => {
+      if (!isStored(event)) return
       if (waiting.length >= maxWaiting) {
         dropped += 1
         return

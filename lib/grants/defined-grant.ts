@@ -4,6 +4,7 @@ import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { definedResources, definedScopes } from '../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
+import { isLoginTime, unknownTime } from '../protocol/requests/login.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
@@ -42,7 +43,7 @@ const isListOfStrings = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
 /** What the host returned; its mistakes are not the client's. */
-const checkedDecision = (name: string, decision: unknown): GrantDecision | undefined => {
+const checkedDecision = (name: string, decision: unknown, now: number): GrantDecision | undefined => {
   if (decision === undefined || decision === null || decision === false) return undefined
   const isValid =
     isObject(decision) &&
@@ -51,9 +52,13 @@ const checkedDecision = (name: string, decision: unknown): GrantDecision | undef
     isListOfStrings(decision.amr ?? []) &&
     ['string', 'number', 'undefined'].includes(typeof decision.subject) &&
     decision.subject !== '' &&
-    Number.isSafeInteger(decision.authTime ?? 0) &&
     ['string', 'undefined'].includes(typeof decision.organization)
   if (!isValid) throw new Error(`latchkey: the grant ${name} must return { subject, scopes, … } or undefined`)
+  if (decision.authTime !== undefined && !isLoginTime(decision.authTime, now)) {
+    throw new Error(
+      `latchkey: the grant ${name} must return authTime in epoch seconds, not in the future, or leave it out`,
+    )
+  }
   return decision as unknown as GrantDecision
 }
 
@@ -72,6 +77,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     const decision = checkedDecision(
       grantType,
       await callHost(`the grant ${grantType}`, () => exchange(asked)),
+      server.now(),
     )
     if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')
     const known = server.resources
@@ -82,7 +88,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     const target = { grantType, scopes, resources }
     const { subject, organization, refreshToken } = decision
     if (subject === undefined) return tokensForClient(server, client, request, target)
-    const login = { authTime: decision.authTime ?? server.now(), amr: decision.amr ?? [] }
+    const login = { authTime: Math.floor(decision.authTime ?? unknownTime), amr: decision.amr ?? [] }
     const user = await existingUser(server, String(subject))
     const forUser = { ...target, user, login, organization, refreshes: refreshToken === true }
     return tokensForUser(server, client, request, forUser)

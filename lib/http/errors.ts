@@ -92,7 +92,8 @@ export const sendApiError: Renderer = (incoming, error) => {
   const { server, info } = incoming
   if (error.status >= 500 || steps.includes(error.code)) return sendJsonError(incoming, error)
   server.events.announce('api.refused', info, refusalOf(incoming, error))
-  sendJsonError(incoming, error, server.options.features.storedEvents ? { error_id: info.requestId } : {})
+  const isExplained = server.options.features.storedEvents && error.status !== 429
+  sendJsonError(incoming, error, isExplained ? { error_id: info.requestId } : {})
 }
 
 type ErrorModel = PageModels['error']
@@ -107,6 +108,7 @@ const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
 
 const pageKind = (error: OAuthError): ErrorModel['kind'] => {
   if (error instanceof EndedRequestError) return endedKinds[error.reason]
+  if (error.status === 429) return 'busy'
   if (error.status === 503) return 'unavailable'
   if (error.status === 404) return 'not-found'
   return error.code === 'access_denied' && error.status === 403 ? 'forbidden' : 'error'

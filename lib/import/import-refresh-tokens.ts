@@ -3,6 +3,7 @@ import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/secrets.ts'
 import type { Lifetimes } from '../options/lifetimes.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import { unknownTime } from '../protocol/requests/login.ts'
 import {
   consumeAuthorizationCode,
   createAuthorization,
@@ -87,7 +88,7 @@ const store = async (
   { token, hash, expiresAt, familyEnd }: Accepted,
   now: number,
 ): Promise<void> => {
-  const { clientId, subject, scopes, createdAt = now, authTime = 0 } = token
+  const { clientId, subject, scopes, createdAt = now, authTime = unknownTime } = token
   const id = randomId()
   const details = { authTime, amr: [] }
   const authorization = createAuthorization({

@@ -38,7 +38,7 @@ export interface GrantDecision {
   readonly resources?: readonly string[]
   /** The organization of the user, with the option `organizations`. @default the user's only one */
   readonly organization?: string
-  /** When the user signed in, in epoch seconds. @default now */
+  /** When the user signed in, in epoch seconds. @default unknown: `auth_time` is 0, and guards with `maxAge` refuse the token */
   readonly authTime?: number
   /** How the user signed in (RFC 8176). @default [] */
   readonly amr?: readonly string[]

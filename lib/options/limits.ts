@@ -64,6 +64,11 @@ export const quotas = {
    * notices.
    */
   clientHost: limit(600, 3600),
+  /**
+   * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts in its
+   * memory. Raise it if more people behind one address sign in within an hour.
+   */
+  newBrowser: limit(2000, 3600),
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */

@@ -30,7 +30,7 @@ export interface HostLogin {
   /**
    * When the user last authenticated, in epoch seconds. Return it if clients ask for a recent login (`max_age`,
    * `prompt=login`): without it Latchkey cannot see that a user authenticated again.
-   * @default the time at which Latchkey first saw this login
+   * @default unknown: `auth_time` in tokens is 0
    */
   authTime?: number
   /** Authentication methods (RFC 8176). @default ['pwd'] */

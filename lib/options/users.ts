@@ -90,7 +90,8 @@ const functionsOf = <User extends HostUser>() =>
     find: required(callback<(id: string) => Answer<User | undefined>>()),
     /**
      * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
-     * response times reveal who has an account.
+     * response times reveal who has an account. Compare the name that you found with the one that was typed, because some
+     * databases ignore accents: docs/users.md#functions.
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),
     /**

@@ -193,7 +193,7 @@ export interface PageModels {
   }
   error: {
     /** `finished`: the request was answered before; `cookies`: the browser sent none. */
-    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'unavailable' | 'forbidden' | 'not-found'
+    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'busy' | 'unavailable' | 'forbidden' | 'not-found'
     /** The texts are `error.<texts>-<kind>`, of a feature, and the page shows the code. */
     texts?: string
     /** Error code (RFC 6749 §4.1.2.1 and others). */

@@ -65,33 +65,31 @@ export interface PlacedEvent extends EventRecord {
   readonly place: EventPlace
 }
 
-/** Events are in the order in which they expire; the id decides between those of one second. */
+/** Events are in the order of their times; the id decides between those of one second. */
 export interface EventPlace {
   /** Epoch seconds. */
-  readonly expiresAt: number
+  readonly time: number
   readonly id: string
 }
 
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
-const beforePlace = (rows: Knex.QueryBuilder, v: Places<'expiresAt' | 'id'>): Knex.QueryBuilder =>
+const beforePlace = (rows: Knex.QueryBuilder, v: Places<'time' | 'id'>): Knex.QueryBuilder =>
   rows
-    .select([...columns, 'id', 'expires_at'])
-    .where('expires_at', '<=', v.expiresAt)
+    .select([...columns, 'id'])
+    .where('time', '<=', v.time)
     .where((either) =>
-      either
-        .where('expires_at', '<', v.expiresAt)
-        .orWhere((same) => same.where('expires_at', v.expiresAt).where('id', '<', v.id)),
+      either.where('time', '<', v.time).orWhere((same) => same.where('time', v.time).where('id', '<', v.id)),
     )
     .orderBy([
-      { column: 'expires_at', order: 'desc' },
+      { column: 'time', order: 'desc' },
       { column: 'id', order: 'desc' },
     ])
     .limit(eventWindow, { skipBinding: true })
 
-const newest = query<{ expiresAt: number; id: string }>((table, v) => beforePlace(table('events'), v))
-const newestOfSubject = query<{ subject: string; expiresAt: number; id: string }>((table, v) =>
+const newest = query<{ time: number; id: string }>((table, v) => beforePlace(table('events'), v))
+const newestOfSubject = query<{ subject: string; time: number; id: string }>((table, v) =>
   beforePlace(table('events').where({ subject: v.subject }), v),
 )
 
@@ -105,13 +103,13 @@ export const listNewestEvents = async (
   db: Database,
   { before, subject }: { before: EventPlace | undefined; subject: string | undefined },
 ): Promise<PlacedEvent[]> => {
-  const { expiresAt, id } = before ?? { expiresAt: Number.MAX_SAFE_INTEGER, id: '' }
+  const { time, id } = before ?? { time: Number.MAX_SAFE_INTEGER, id: '' }
   const rows = await (subject === undefined
-    ? newest(db, { expiresAt, id })
-    : newestOfSubject(db, { subject, expiresAt, id }))
+    ? newest(db, { time, id })
+    : newestOfSubject(db, { subject, time, id }))
   return rows.map((row) => ({
     ...recordOf(row),
-    place: { expiresAt: number(row, 'expires_at'), id: text(row, 'id') },
+    place: { time: number(row, 'time'), id: text(row, 'id') },
   }))
 }
 

@@ -130,15 +130,20 @@ const ofBrowser = query<{ browserHash: string }>((table, v) =>
 
 const remove = command<{ id: string }>((table, v) => table('pending_requests').where({ id: v.id }).delete())
 
-/** Removes the oldest requests of a browser, beyond these numbers of pending and of used ones. */
+/**
+ * Removes the oldest requests of a browser, beyond these numbers of pending and of used ones.
+ *
+ * @returns how many the browser had
+ */
 export const removeOldestPendingRequests = async (
   db: Database,
   { browserHash, keep, keepUsed }: { browserHash: string; keep: number; keepUsed: number },
-): Promise<void> => {
+): Promise<number> => {
   const rows = await ofBrowser(db, { browserHash })
   const isUsed = (row: Row): boolean => numberOrNull(row, 'consumed_at') !== null
   const surplus = [...rows.filter((row) => !isUsed(row)).slice(keep), ...rows.filter(isUsed).slice(keepUsed)]
   for (const row of surplus) await remove(db, { id: text(row, 'id') })
+  return rows.length
 }
 
 const decide = command<{ id: string; decision: string }>((table, v) =>

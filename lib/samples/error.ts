@@ -45,6 +45,7 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     kind: 'expired',
     client: { name: long, uri: 'https://desk.example.com/' },
   },
+  'error-busy': { ...error, kind: 'busy', code: 'temporarily_unavailable' },
   'error-unavailable': {
     ...error,
     kind: 'unavailable',

@@ -11,13 +11,23 @@ const maxMarks = 5
 const lifetime = 31_536_000
 
 /**
+ * A login name without what databases ignore when they compare: case, accents, width and invisible characters. Otherwise
+ * each spelling would have limits of its own. In upper case first, where ß is SS.
+ */
+const countedName = (username: string): string =>
+  username
+    .normalize('NFKD')
+    .replace(/[\p{Mark}\p{Other}\p{Default_Ignorable_Code_Point}]/gu, '')
+    .trim()
+    .toUpperCase()
+    .toLowerCase()
+
+/**
  * Stands for a typed login name in counters and events: equal for every spelling, and not readable without a key of this
  * database. Only as much of a name is normalized as can be one.
  */
-export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: string): string => {
-  const name = username.slice(0, maxLookupLength + 1)
-  return authenticationCode(pairwiseSalt, 'login name', [name.normalize('NFKC').trim().toLowerCase()])
-}
+export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: string): string =>
+  authenticationCode(pairwiseSalt, 'login name', [countedName(username.slice(0, maxLookupLength + 1))])
 
 /** A login in this browser: the name exactly as it was typed, and whose it is. */
 interface Mark {

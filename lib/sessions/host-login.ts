@@ -2,26 +2,18 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Context, PageContext } from '../http/context.ts'
 import { hashSecret, randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/login.ts'
+import { isEpochSeconds, isLoginTime } from '../protocol/requests/login.ts'
 import { callHost } from '../users/host-function.ts'
-
-// Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
-const maxTime = 100_000_000_000
-
-const isTime = (seconds: number): boolean => Number.isFinite(seconds) && seconds > 0 && seconds < maxTime
-
-/** Seconds by which a login may be in the future: clocks differ by less, and time zones by more. */
-const maxAhead = 300
 
 /** Who is logged in at the host, by the option `login.current`. */
 export const hostLogin = async ({ server, req }: Context): Promise<HostLogin | undefined> => {
   const { current } = server.options.login
   if (current === undefined) return undefined
   const login = (await callHost('login.current', () => current({ req }))) || undefined
-  if (login && !isTime(login.authTime ?? server.now())) {
+  if (login?.authTime !== undefined && !isEpochSeconds(login.authTime)) {
     throw new Error('latchkey: login.current must return authTime in epoch seconds, or leave it out')
   }
-  // Such a login would satisfy every max_age until that time.
-  if (login?.authTime !== undefined && login.authTime > server.now() + maxAhead) {
+  if (login?.authTime !== undefined && !isLoginTime(login.authTime, server.now())) {
     throw new Error('latchkey: login.current must not return an authTime in the future; is it a local time?')
   }
   if (login?.acr !== undefined && !server.options.acrValues.includes(login.acr)) {

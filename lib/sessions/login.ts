@@ -2,6 +2,7 @@ import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { createRequestInfo } from '../http/route.ts'
+import { provenTime } from '../protocol/requests/login.ts'
 import { findSessionLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
@@ -63,11 +64,12 @@ const currentLogin = async (
   // A host that does not know the time: that of the first request with this login.
   const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
   // On our own page the user may have logged in after the host's login.
-  if (earlier && (earlier.fromHost ? earlier.authTime === authTime : earlier.authTime >= authTime))
-    return earlier
+  if (earlier && !earlier.fromHost && earlier.authTime >= authTime) return earlier
+  const lacksTime = host.authTime === undefined
+  if (earlier?.fromHost && earlier.authTime === authTime) return { ...earlier, lacksTime }
   const { amr = ['pwd'], acr } = host
   const login = { subject, authTime, amr, acr, hostLoginHash: hostLoginHash(context, host) }
-  return storeLogin(context, login, known)
+  return { ...(await storeLogin(context, login, known)), lacksTime }
 }
 
 /** The current login with its user; a disabled user is not logged in. */
@@ -82,21 +84,17 @@ export const activeLogin = async (
 
 /**
  * The login, if the user has signed in recently. What a user adds to the account outlives the session, and another person
- * may find an older session open. The time of a login of the host counts only if the host says it, and not that of the
- * first visit.
+ * may find an older session open.
  *
  * @param active undefined if no user is signed in
  * @param within seconds
  */
-export const recentLogin = async (
-  context: PageContext,
+export const recentLogin = (
+  { server }: PageContext,
   active: ActiveLogin | undefined,
   within: number,
-): Promise<ActiveLogin | undefined> => {
-  if (active === undefined || context.server.now() - active.login.authTime > within) return undefined
-  const isTimeKnown = !active.login.fromHost || (await hostLogin(context))?.authTime !== undefined
-  return isTimeKnown ? active : undefined
-}
+): ActiveLogin | undefined =>
+  active && server.now() - provenTime(active.login) <= within ? active : undefined
 
 /** The active logins of a user in this browser: the current one, and those before it. */
 export const loginsHere = async (context: PageContext, current: LoginRecord): Promise<LoginRecord[]> => {

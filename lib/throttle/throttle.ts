@@ -16,6 +16,8 @@ export interface Throttle {
   of(endpoint: { readonly limit?: keyof FailureSchemas }): FailureThrottle
   /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
+  /** The same for what is so frequent that a statement for each would cost more than it saves: each process counts in memory. */
+  readonly takeLocalQuota: TakeQuota
 }
 
 /** @param limits the option */
@@ -35,6 +37,7 @@ export const createThrottle = (limits: Options['limits'], context: CountersConte
     guess: createGuessThrottle(failures, counters, context.now),
     of: ({ limit = '' }) => throttles.get(limit) ?? unlimited,
     takeQuota: createTakeQuota(quotas, counters),
+    takeLocalQuota: createTakeQuota(quotas, memory),
   }
 }
 

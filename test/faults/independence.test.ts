@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
+import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { findClient, revokeAuthorization } from '../../lib/repositories/index.ts'
 import { openTestDatabase } from '../support/database.ts'
@@ -160,4 +161,22 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     observed.end()
     expect(observed.sent).toEqual([])
   })
+
+  test.each(['introspect', 'revoke'])(
+    'a request at /%s that is refused with 429 runs no statement either (L19)',
+    async (path) => {
+      const send = (fields: object) =>
+        supertest(host.app)
+          .post(`/oauth/${path}`)
+          .type('form')
+          .send({ token: 'x', ...web, ...fields })
+      let status = 0
+      for (let attempt = 0; status !== 429 && attempt < 100; attempt += 1)
+        status = (await send({ client_secret: 'wrong' })).status
+      const observed = await observe(host.database.knex)
+      await send({}).expect(429)
+      observed.end()
+      expect(observed.sent).toEqual([])
+    },
+  )
 })

@@ -412,9 +412,9 @@ describe('keys, events and all pages', () => {
       type: 'login.failed',
       request_id: 'X',
       subject: null,
-      time: 1,
+      time: 4_000_000_000 + (index >> 1),
       details: '{}',
-      expires_at: 5_000_000_000 + (index >> 1),
+      expires_at: 5_000_000_000,
     }))
     await knex.batchInsert(`${tablePrefix}events`, rows, 65)
     let next: string | undefined = '/oauth/admin/events?type=login'

@@ -133,3 +133,37 @@ test('a page that a browser fetches before the user follows the link makes no co
   expect(await rows()).toEqual(before)
   codeOf(await agent.get(silent))
 })
+
+describe('requests of new browsers', () => {
+  const start = async (): Promise<Host> => {
+    const limits = { quotas: { newBrowser: { max: 2, seconds: 60 } } }
+    const limited = await startHost({ clients, options: { limits } })
+    limited.app.set('trust proxy', 1)
+    return limited
+  }
+  const from = (limited: Host, address: string): RawBrowser =>
+    new RawBrowser(limited.app, undefined, { 'X-Forwarded-For': address })
+
+  test('have a quota by address, a page that says to wait, and made-up cookies do not help (L18)', async () => {
+    const limited = await start()
+    const [first, second, third] = [1, 2, 3].map(() => from(limited, '192.0.2.1')) as [
+      RawBrowser,
+      RawBrowser,
+      RawBrowser,
+    ]
+    for (const agent of [first, second])
+      expect((await agent.open(authorizeUrl(web))).url.pathname).toBe('/oauth/login')
+    const refused = await third.get(authorizeUrl(web))
+    expect(refused.status).toBe(429)
+    expect(refused.headers['retry-after']).toBe('60')
+    expect(refused.html).toContain('Wait a few minutes, then reload this page.')
+    // The refused answer gave it a cookie that is well formed.
+    expect((await third.get(authorizeUrl(web))).status).toBe(429)
+    const kept = limited.database.knex(`${limited.database.tablePrefix}pending_requests`)
+    expect(await kept).toHaveLength(2)
+    // A browser that is known opens more tabs, and another address has its own quota.
+    expect((await first.open(authorizeUrl(web))).url.pathname).toBe('/oauth/login')
+    expect((await from(limited, '192.0.2.2').open(authorizeUrl(web))).url.pathname).toBe('/oauth/login')
+    await limited.close()
+  })
+})

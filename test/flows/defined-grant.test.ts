@@ -135,6 +135,21 @@ test('a user gets a token with a refresh token and an ID token, if the host gran
   expectError(await refresh(host, next.refresh_token, app), 400, 'invalid_grant')
 })
 
+test('without authTime the token counts as no recent login (L1)', async () => {
+  given({ subject: 1, scopes: ['openid', 'notes:read'] })
+  const tokens = await answerOf(exchange())
+  expect(claimsOf(tokens.id_token).auth_time).toBe(0)
+})
+
+test.each([
+  ['in milliseconds', Date.now()],
+  ['in the future', Math.floor(Date.now() / 1000) + 3600],
+  ['that is a Date', new Date()],
+])('an authTime %s is an error of the host, and gives no token (L1)', async (_, authTime) => {
+  given({ subject: 1, scopes: ['notes:read'], authTime })
+  expectError(await exchange(), 500, 'server_error')
+})
+
 test('without refreshToken and subject the client has one token for itself, without scopes of OpenID Connect', async () => {
   given({ scopes: ['openid', 'notes:read'] })
   const tokens = await answerOf(exchange())

@@ -14,7 +14,7 @@ import {
 } from '../support/device.ts'
 import { clients, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { answerOf, bob, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
 
 let host: Host
@@ -123,6 +123,13 @@ test('another user who signs in is asked again whether the device is theirs', as
   expect(decodeJwt((await answerOf(poll(host, codes))).id_token).sub).toBe('2')
 })
 
+test('the page that asks for an account does not answer the question of the device (L4)', async () => {
+  const agent = browser()
+  const confirm = await openCode(agent, (await codesFor(host)).user_code)
+  const named = `authorization_request=${fieldsOf(confirm, 'value="allow"').authorization_request}`
+  expect(headingOf(await agent.open(`/oauth/select-account?${named}`))).toBe('Is this your device?')
+})
+
 describe('polling', () => {
   test('too early is slow_down, and each time adds five seconds', async () => {
     const clock = stopClock()
@@ -140,6 +147,24 @@ describe('polling', () => {
       clock.travel(wait)
       expectError(await poll(host, codes), 400, error)
     }
+  })
+
+  test('twice in a second is slow_down with any interval (L9)', async () => {
+    const options = { features: { deviceAuthorization: { interval: 1 } } }
+    const hasty = await startHost({ clients: [...clients, ...deviceClients], options })
+    const clock = stopClock()
+    const codes = await codesFor(hasty)
+    const polls: [wait: number, error: string][] = [
+      [0, 'authorization_pending'],
+      [1, 'authorization_pending'],
+      [0, 'slow_down'],
+      [4, 'slow_down'],
+    ]
+    for (const [wait, error] of polls) {
+      clock.travel(wait)
+      expectError(await poll(hasty, codes), 400, error)
+    }
+    await hasty.close()
   })
 
   test('an expired code is expired_token, and no longer accepted in the browser', async () => {

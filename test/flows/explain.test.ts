@@ -261,3 +261,24 @@ test('without the option no event is stored, and errors have no id', async () =>
   await other.oauth.close()
   expect(await other.database.knex(`${other.database.tablePrefix}events`)).toEqual([])
 })
+
+test('what strangers can cause is kept for a week, and what was refused as too much is not stored (L18)', async () => {
+  const stored = () => host.database.knex(`${host.database.tablePrefix}events`)
+  const settled = () => serverBehind(host.oauth)!.eventLog!.settled()
+  await settled()
+  await stored().delete()
+  await at(authorizeUrl({ client_id: 'shop' }))
+  const signIn = new RawBrowser(host.app)
+  await signIn.signIn(await signIn.open(authorizeUrl({ client_id: 'web', scope: 'openid' })), 'eve', 'wrong')
+  const wrong = { client_id: 'unknown', client_secret: 'wrong', grant_type: 'client_credentials' }
+  const refused: supertest.Response[] = []
+  for (let times = 0; times < 31; times += 1) refused.push(await post(host, wrong))
+  expect(refused.map(({ status }) => status)).toEqual([...Array(30).fill(401), 429])
+  expect(refused.at(-1)?.body).not.toHaveProperty('error_id')
+  await settled()
+  const rows: { type: string; time: number; expires_at: number; details: string }[] = await stored()
+  const day = 86_400
+  const days = Object.fromEntries(rows.map((row) => [row.type, (row.expires_at - row.time) / day]))
+  expect(days).toEqual({ 'request.refused': 7, 'login.failed': 90, 'api.refused': 7, 'client.refused': 90 })
+  expect(rows.filter(({ type }) => type === 'api.refused')).toHaveLength(30)
+})

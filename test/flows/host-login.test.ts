@@ -63,7 +63,7 @@ const expectNoLogin = async (agent: RawBrowser): Promise<void> =>
   expectErrorRedirect(await agent.get(silent), 'login_required', { state: 's' })
 const isOfSession = (name: string): boolean => name.endsWith('_session') || name === 'host.sid'
 const loseSession = (agent: RawBrowser): void => agent.cookies.delete('host.sid')
-const returnTo = ({ url }: Answer): string => url.searchParams.get('return_to') ?? ''
+const returnTo = ({ url, location = url }: Answer): string => location.searchParams.get('return_to') ?? ''
 /** The link of the page to which the host's own login page leads back. */
 const linkOf = ({ html }: Answer): string =>
   /<a [^>]*id="continue" href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&') ?? ''
@@ -296,17 +296,39 @@ describe('a reported login', () => {
     for (const subject of [3, 404]) await expectNoLogin(browser(own, subject))
   })
 
-  test('without authTime has the time of the first request with it, until another user signs in', async () => {
+  test('without authTime stays one login, whose tokens claim no recent one (M1)', async () => {
     const clock = stopClock()
     const agent = browser(host)
-    const time = async () => claimsOf((await tokensOf(host, agent)).id_token).auth_time
+    const claims = async () => claimsOf((await tokensOf(host, agent)).id_token)
     reported = { subject: 1 }
-    const first = clock.now()
-    expect(await time()).toBe(first)
+    const first = await claims()
+    expect(first.auth_time).toBe(0)
     clock.travel(60)
-    expect(await time()).toBe(first)
+    expect(await claims()).toMatchObject({ auth_time: 0, sid: first.sid })
     reported = { subject: 2 }
-    expect(await time()).toBe(first + 60)
+    expect((await claims()).sid).not.toBe(first.sid)
+  })
+
+  test.each<Record<string, string>>([{ prompt: 'login' }, { max_age: '1000' }, { max_age: '0' }])(
+    'without authTime is never a new login, not even in a browser that had none: %j (M1)',
+    async (demand) => {
+      reported = {}
+      const agent = browser(host)
+      const page = await agent.get(authorizeUrl({ ...web, ...demand }))
+      reported = { subject: 1 }
+      const back = await agent.get(linkOf(await agent.get(returnTo(page))))
+      expectErrorRedirect(back, 'login_required', { state: 's' })
+    },
+  )
+
+  test('without authTime is shown to a user who should select an account, and continues (M1)', async () => {
+    reported = {}
+    const agent = browser(host)
+    const page = await agent.get(authorizeUrl({ ...web, prompt: 'select_account' }))
+    reported = { subject: 1 }
+    const choice = await agent.open(linkOf(await agent.get(returnTo(page))))
+    expect(choice.url.pathname).toBe('/oauth/select-account')
+    codeOf(await agent.submit(choice, 'decision', { decision: 'continue' }))
   })
 
   test('may be a minute ahead, and has the methods that the host says', async () => {

@@ -94,6 +94,7 @@ const workload = (claims: Claims = {}): Promise<string> =>
 const exchange = (jwt: string, fields: Fields = {}): supertest.Test =>
   post(host, { grant_type: grantType, client_id: 'agent', client_secret: secret, assertion: jwt, ...fields })
 
+const seconds = (): number => Math.floor(Date.now() / 1000)
 const noSecret = { client_secret: undefined }
 
 describe('an assertion about a user', () => {
@@ -151,6 +152,9 @@ describe('an assertion about a user', () => {
     ['about an unknown user', () => idJag({ email: 'eve@example.com' })],
     ['about a disabled user', () => idJag({ email: 'cut@example.com' })],
     ['with a malformed resource', () => idJag({ resource: 7 })],
+    ['with an auth_time in milliseconds (L1)', () => idJag({ auth_time: Date.now() })],
+    ['with an auth_time in the future (L1)', () => idJag({ auth_time: seconds() + 3600 })],
+    ['with an auth_time that is no number (L1)', () => idJag({ auth_time: 'now' })],
     ['of a workload', () => workload({ client_id: 'agent', jti: 'x' })],
   ])('%s is refused', async (_case, jwt) => {
     const answer = await exchange(await jwt())
@@ -189,6 +193,26 @@ describe('an assertion about a user', () => {
     ['that are no list', { type: 'payment', account: 1 }],
   ])('with authorization_details %s is refused (I3)', async (_, authorization_details) => {
     expectError(await exchange(await idJag({ authorization_details })), 400, 'invalid_authorization_details')
+  })
+
+  test('counts as a recent login only if it says that the user signed in recently (L1)', async () => {
+    host.app.get('/recent', host.oauth.requireToken('notes:read', { maxAge: 60 }), (_req, res) => {
+      res.json('welcome')
+    })
+    const statusFor = async (claims: Claims): Promise<number> => {
+      const { access_token } = await answerOf(exchange(await idJag(claims)))
+      const answer = await supertest(host.app).get('/recent').auth(access_token, { type: 'bearer' })
+      return answer.status
+    }
+    expect(await statusFor({ auth_time: seconds() })).toBe(200)
+    expect(await statusFor({ auth_time: seconds() - 3600 })).toBe(401)
+    expect(await statusFor({})).toBe(401)
+  })
+
+  test('works once, also in parallel requests', async () => {
+    const jwt = await idJag({ jti: randomUUID() })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => exchange(jwt)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(7).fill(400)])
   })
 
   test('needs a client that is registered for the grant, and authenticated', async () => {

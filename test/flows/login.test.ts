@@ -254,6 +254,26 @@ describe('prompt=login', () => {
     expect((await idTokenOf(second)).auth_time).toBe(first.auth_time)
   })
 
+  test.each<[Record<string, string>, string]>([
+    [{ prompt: 'login' }, loginPage],
+    [{ max_age: '50' }, loginPage],
+    [{ prompt: 'select_account' }, '200 /oauth/select-account'],
+  ])(
+    'or the like, %j, cannot be skipped by leaving out the session cookie at the start (M1)',
+    async (demand, page) => {
+      const { agent } = await visited(web, 100)
+      const thief = browser()
+      const start = await thief.open(authorizeUrl({ ...web, ...demand }))
+      expect(pathOf(start)).toBe(loginPage)
+      for (const [name, value] of agent.cookies) if (name.endsWith('_session')) thief.cookies.set(name, value)
+      const named = `authorization_request=${idOf(start)}`
+      expect(pathOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
+      expect(pathOf(await thief.open(`/oauth/login?${named}`))).toBe(loginPage)
+      expect(pathOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
+      codeOf(await thief.get(authorizeUrl(web)))
+    },
+  )
+
   test('with consent asks for both, and a consent under the old login does not count', async () => {
     const { agent } = await visited()
     const login = await agent.open(authorizeUrl({ ...web, prompt: 'login consent select_account' }))

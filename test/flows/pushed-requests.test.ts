@@ -284,3 +284,36 @@ describe('a request that must be pushed', () => {
     await strict.close()
   })
 })
+
+test('a stranger cannot push out what a public client has pushed: one address has a quota (L8)', async () => {
+  const flooding = {
+    ...asked,
+    client_id: 'flooding',
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+  }
+  const limited = await startHost({
+    options: {
+      features: { pushedRequests: true },
+      limits: { quotas: { pushedRequest: { max: 2, seconds: 60 } } },
+    },
+    clients: [
+      ...clients,
+      { client_id: 'flooding', redirect_uris: [callback], token_endpoint_auth_method: 'none' },
+    ],
+  })
+  limited.app.set('trust proxy', 1)
+  const push = async (address: string, fields: Fields = flooding): Promise<number> => {
+    const sent = supertest(limited.app).post('/oauth/par').set('X-Forwarded-For', address)
+    return (await sent.type('form').send(fields)).status
+  }
+  const statuses = [await push('192.0.2.1'), await push('192.0.2.1'), await push('192.0.2.1')]
+  expect(statuses).toEqual([201, 201, 429])
+  const kept = limited.database.knex(`${limited.database.tablePrefix}pending_requests`)
+  expect(await kept).toHaveLength(2)
+  expect(await push('192.0.2.2')).toBe(201)
+  // A client with a secret pushes for all its users from one address.
+  for (let times = 0; times < 3; times += 1)
+    expect(await push('192.0.2.1', { ...asked, ...byForm() })).toBe(201)
+  await limited.close()
+})

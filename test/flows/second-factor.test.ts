@@ -133,6 +133,19 @@ describe('a second factor of the host', () => {
     expect(sent).toHaveLength(10)
   })
 
+  test('the browser of the owner still gets its codes after others have used up the number (L12)', async () => {
+    const own = new RawBrowser(host.app)
+    codeOf(await enter(own, await codePage(own)))
+    for (let times = 0; times < 11; times += 1) await codePage()
+    expect(sent).toHaveLength(10)
+    right = `${right}2`
+    codeOf(await enter(own, await codePage(own, url({ prompt: 'login' }))))
+    expect(sent).toHaveLength(11)
+    // Its own number ends, too.
+    for (let times = 0; times < 11; times += 1) await codePage(own, url({ prompt: 'login' }))
+    expect(sent).toHaveLength(20)
+  })
+
   test('another user can sign in instead', async () => {
     const agent = new RawBrowser(host.app)
     const [, other = ''] = /class="switch" href="([^"]+)"/.exec((await codePage(agent)).html) ?? []

@@ -1,3 +1,4 @@
+import createKnex from 'knex'
 import { createClient } from 'redis'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
@@ -422,6 +423,51 @@ describe('clients', () => {
     for (let index = 0; index < 3; index += 1) expect((await userinfo(host, dead)).status).toBe(401)
     expect((await userinfo(host, dead)).status).toBe(429)
     expect((await userinfo(host, access_token)).status).toBe(200)
+  })
+})
+
+/** Other spellings of a name: in other cases, widths and accents, and with invisible characters. */
+const spellingsOf = (name: string): string[] => {
+  const letters = Array.from(name)
+  const withAdded = (place: number, added: string): string =>
+    [...letters.slice(0, place + 1), added, ...letters.slice(place + 1)].join('')
+  const wide = (letter: string): string =>
+    /[a-z]/.test(letter) ? String.fromCodePoint((letter.codePointAt(0) ?? 0) + 0xfee0) : letter
+  return [
+    ...['\u0301', '\u0327', '\u00ad', '\u200b', '\u200d', '\u0001'].flatMap((added) =>
+      [0, 1, 2, 4].map((place) => withAdded(place, added)),
+    ),
+    ...['á', 'à', 'Ä', 'ậ', 'ａ'].map((first) => first + name.slice(1)),
+    letters.map(wide).join(''),
+    name.toUpperCase(),
+  ]
+}
+
+describeWith('mariadb', 'an account that MariaDB finds under many spellings', () => {
+  test('has one limit for all of them, although the host does not compare the name (M6)', async () => {
+    const people = createKnex({ client: 'mysql2', connection: services.mariadb })
+    const table = `people_${process.pid}`
+    const collation = 'varchar(255) character set utf8mb4 collate utf8mb4_unicode_ci'
+    await people.schema.createTable(table, (columns) => void columns.specificType('email', collation))
+    await people(table).insert({ email: ada.email })
+    const found: string[] = []
+    const authenticate = async ({ username }: { username: string }): Promise<undefined> => {
+      if (await people(table).where({ email: username }).first()) found.push(username)
+    }
+    const users = { find: (id: string) => ({ id }), authenticate }
+    const host = await startHost({ options: { users }, database: first.database, clients: [] })
+    host.app.set('trust proxy', 1)
+    try {
+      const spellings = spellingsOf(ada.email)
+      const answers = await many(spellings.length, (index) =>
+        attempt(from(host, '198.51.100.1'), 'wrong', spellings[index]),
+      )
+      expect(found).toHaveLength(5)
+      expect(statuses(answers).filter((status) => status === 429)).toHaveLength(spellings.length - 5)
+    } finally {
+      await people.schema.dropTable(table)
+      await people.destroy()
+    }
   })
 })
 

@@ -11,6 +11,7 @@ import { resolveOptions } from '../../lib/options/resolve.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
 import { decrementThrottles, incrementThrottles } from '../../lib/repositories/throttles.ts'
 import { createThrottle } from '../../lib/throttle/throttle.ts'
+import { checkedInBurst } from '../support/login-burst.ts'
 import { describeWith, services } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { watchedDatabase } from '../support/watched-driver.ts'
@@ -84,6 +85,15 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
     }
     await Promise.all(requests.map((decrement) => decrementThrottles(db, { decrement })))
     expect(await pointsOf('x', 'y', 'z')).toEqual([0, 0, 0])
+  })
+
+  test('of twenty wrong passwords in flight in two processes, five are checked, in each round (M7)', async () => {
+    const { limits } = resolveOptions({}, featureOptions)
+    const processes = [1, 2].map(() => createThrottle(limits, { database: db, now: () => now }).login)
+    const checked: number[] = []
+    for (let round = 1; round <= 10; round += 1)
+      checked.push(await checkedInBurst(processes, `198.51.100.${round}`))
+    expect(checked).toEqual(Array(10).fill(5))
   })
 
   test('a sign-in that succeeds costs two statements and no transaction; one that fails costs one, and two more when it locks', async () => {

@@ -1,9 +1,12 @@
+import { createClient } from 'redis'
 import { openDatabase } from '../../lib/database/open.ts'
 import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
-import { type Counters, countersIn } from '../../lib/throttle/counters.ts'
+import { type Counters, countersIn, memoryCounters } from '../../lib/throttle/counters.ts'
 import { createLoginThrottle } from '../../lib/throttle/login-throttle.ts'
+import { checkedInBurst } from '../support/login-burst.ts'
 import { openPreparedDatabase } from '../support/prepared-database.ts'
+import { describeWith, services } from '../support/services.ts'
 
 const now = () => 1_700_000_000
 
@@ -44,3 +47,31 @@ test.each(['memory', 'database'] as const)(
     expect(checked).toBe(5)
   },
 )
+
+test('in memory: of twenty wrong passwords in flight, five are checked, in each round (M7)', async () => {
+  const { failures: limits } = resolveOptions({}, featureOptions).limits
+  const one = createLoginThrottle(limits, memoryCounters(now), now)
+  const checked: number[] = []
+  for (let round = 1; round <= 60; round += 1)
+    checked.push(await checkedInBurst([one], `198.51.100.${round}`))
+  expect(checked).toEqual(Array(60).fill(5))
+})
+
+describeWith('redis', 'in Redis', () => {
+  test('of twenty wrong passwords in flight in two processes, five are checked, in each round (M7)', async () => {
+    const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
+    const { database } = openDatabase(knex, tablePrefix)
+    const { failures: limits } = resolveOptions({}, featureOptions).limits
+    const client = createClient({ url: services.redis, database: 10 })
+    await client.connect()
+    for (const key of await client.keys(`latchkey:${tablePrefix}login*`)) await client.del(key)
+    const processes = [1, 2].map(() =>
+      createLoginThrottle(limits, countersIn(client, { database, now }), now),
+    )
+    const checked: number[] = []
+    for (let round = 1; round <= 60; round += 1)
+      checked.push(await checkedInBurst(processes, `198.51.100.${round}`))
+    client.destroy()
+    expect(checked).toEqual(Array(60).fill(5))
+  })
+})

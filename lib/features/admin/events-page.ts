@@ -35,7 +35,7 @@ const matches =
 
 const placeOf = (text: string | undefined): EventPlace | undefined => {
   const [, seconds, id = ''] = /^([0-9]{1,15})-([\w-]{1,43})$/.exec(text ?? '') ?? []
-  return seconds === undefined ? undefined : { expiresAt: Number(seconds), id }
+  return seconds === undefined ? undefined : { time: Number(seconds), id }
 }
 
 interface FoundEvents {
@@ -93,7 +93,7 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
         ([name, value]): [string, string] => [name, shown(value)],
       ),
     })),
-    nextUrl: next && ownPath(server, path, { ...query, before: `${next.expiresAt}-${next.id}` }),
+    nextUrl: next && ownPath(server, path, { ...query, before: `${next.time}-${next.id}` }),
     previousUrl: before && ownPath(server, path, query),
   })
 }

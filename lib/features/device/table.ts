@@ -68,7 +68,7 @@ export const findUndecidedDevice = findOne(
 )
 
 /**
- * Records a poll.
+ * Records a poll. No interval allows two in one second.
  *
  * @param values.due a second from now: times are whole seconds, so a poll may seem to come up to a second too early
  * @returns whether the interval had passed; only one of several polls at the same time returns true
@@ -77,7 +77,13 @@ export const pollDeviceCode = touches(
   command<{ hash: string; now: number; due: number }>((table, v, _name, raw) =>
     table('device_codes')
       .where({ hash: v.hash })
-      .where((due) => due.whereNull('polled_at').orWhere(raw('polled_at + poll_interval'), '<=', v.due))
+      .where((due) =>
+        due
+          .whereNull('polled_at')
+          .orWhere((later) =>
+            later.where('polled_at', '<', v.now).where(raw('polled_at + poll_interval'), '<=', v.due),
+          ),
+      )
       .update({ polled_at: v.now }),
   ),
 )

@@ -19,12 +19,22 @@ const failures = {
   par: limit(30, 60),
 }
 
+const quotas = {
+  /**
+   * Requests of public clients at `/par` from one address. Anyone can push in their name, and only the newest thousand of a
+   * client wait.
+   */
+  pushedRequest: limit(60, 60),
+}
+
 type Features = typeof features
 type Failures = typeof failures
+type Quotas = typeof quotas
 
 declare module '../../options/options.ts' {
   interface FeatureSchemas extends Features {}
   interface FailureSchemas extends Failures {}
+  interface QuotaSchemas extends Quotas {}
 }
 
 /** The option, complete. */
@@ -40,4 +50,4 @@ const check = ({ features: { pushedRequests, fapi2 } }: Options): void => {
     refuse('features.pushedRequests must be { required: true } with features.fapi2')
 }
 
-export const option: FeatureOptions = { features, failures, check }
+export const option: FeatureOptions = { features, failures, quotas, check }

@@ -5,6 +5,7 @@ import type { Context } from '../../http/context.ts'
 import { provedKey } from '../../http/dpop.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { sendJson } from '../../http/send.ts'
+import { isPublic } from '../../protocol/clients/client.ts'
 import { withProvedKey } from '../../protocol/requests/authorization-request.ts'
 import type { PushedRequestOption } from './option.ts'
 import { keepPushed } from './requests.ts'
@@ -18,11 +19,13 @@ export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> =>
     cors: true,
     limit: 'par',
     async answer(context, client, { parameters }) {
-      const { server, res } = context
+      const { server, res, info } = context
       assertPushable(parameters)
       const { request } = await readPushedRequest(server, parameters, client)
       const proved = provedKey(context, client)
       const bound = withProvedKey(request, proved?.key)
+      if (isPublic(client))
+        await server.throttle.takeQuota([{ name: 'pushedRequest', address: info.address }])
       await consumeProof(server, { proof: proved?.proof })
       sendJson(res, await keepPushed(server, option, client, bound), { status: 201 })
     },

@@ -16,7 +16,10 @@ const features = {
 }
 
 const quotas = {
-  /** Codes that are sent to one user as a second factor: docs/second-factor.md. */
+  /**
+   * Codes that are sent to one user as a second factor: docs/second-factor.md. Each browser in which the user has signed in
+   * before counts by itself.
+   */
   secondFactorSend: limit(10, 3600),
 }
 

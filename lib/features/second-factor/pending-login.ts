@@ -5,6 +5,7 @@ import { hashSecret, randomId } from '../../keys/secrets.ts'
 import type { SecondFactor } from '../../options/login.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../../sessions/browser-binding.ts'
+import { deviceOf } from '../../sessions/device-cookie.ts'
 import { detailsOf } from '../../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice } from '../../sessions/notice.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -85,19 +86,22 @@ export const attemptCode = async (
 
 /**
  * Lets the host send a code. The number is limited for each password and for each user, so that someone who knows a password
- * cannot send endless messages.
+ * cannot send endless messages. A browser in which the user has signed in before has its own number, so that others cannot
+ * use it up.
  *
  * @returns false if a limit is reached
  */
 export const sendCode = async (
-  { server }: Context,
-  { id, attempt, subject }: Pick<PendingLogin, 'id' | 'attempt' | 'subject'>,
+  context: Context,
+  { id, attempt, subject, username }: Pick<PendingLogin, 'id' | 'attempt' | 'subject' | 'username'>,
   factor: SecondFactor,
 ): Promise<boolean> => {
-  const { database, now, throttle } = server
+  const { database, now, throttle } = context.server
+  const device = deviceOf(context, username)
+  const counted = device?.isOf(subject) ? JSON.stringify([subject, device.id]) : subject
   if (!(await takeSend(database, { id, attempt, max: maxSends, now: now() }))) return false
   try {
-    await throttle.takeQuota([{ name: 'secondFactorSend', subject }])
+    await throttle.takeQuota([{ name: 'secondFactorSend', subject: counted }])
   } catch (error) {
     if (error instanceof OAuthError && error.status === 429) return false
     throw error

@@ -1,6 +1,7 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, readable } from '../explanation.ts'
 import { claimsOfJwt, isPlainText } from '../json.ts'
+import { isLoginTime, unknownTime } from '../requests/login.ts'
 import { parseScope } from '../scope.ts'
 import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
 
@@ -75,14 +76,16 @@ export const assertedResources = ({ resource = [] }: AssertionClaims): string[] 
   return values.map((value) => (typeof value === 'string' ? value : refuse('has a malformed resource')))
 }
 
-/** When and how the user signed in at the issuer; the time of the assertion if it does not say. */
+/** When and how the user signed in at the issuer. The assertion may be much younger than the login. */
 export const assertedLogin = (
-  { auth_time: time, iat, amr }: AssertionClaims,
+  { auth_time: time, amr }: AssertionClaims,
   now: number,
 ): { authTime: number; amr: string[] } => {
-  const authTime = [time, iat].find((value): value is number => Number.isSafeInteger(value)) ?? now
+  if (time !== undefined && !isLoginTime(time, now)) {
+    return refuse('has an auth_time that is not in epoch seconds, or in the future')
+  }
   return {
-    authTime: Math.min(authTime, now),
+    authTime: Math.floor(Math.min(time ?? unknownTime, now)),
     amr: Array.isArray(amr)
       ? amr.filter((value): value is string => typeof value === 'string' && isPlainText(value))
       : [],

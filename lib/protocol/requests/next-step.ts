@@ -11,7 +11,7 @@ import {
   claimEntry,
   consentEntries,
 } from './consent.ts'
-import type { Login } from './login.ts'
+import { type Login, provenTime } from './login.ts'
 import type { OrganizationChoice } from './organization.ts'
 import { isFrontChannel } from './response-type.ts'
 
@@ -45,7 +45,7 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   /** The full remembered consent, which the next decision updates. */
   readonly terms?: ConsentTerms
   readonly decision: Decision | undefined
-  /** The login at the start of the request; a different one now means that the user has signed in again. */
+  /** The login at the start of the request; undefined also if the browser did not send its session. */
   readonly sidAtStart: string | undefined
   /** The login that the user selected on the account selection page, or confirmed the request with. */
   readonly selectedSid?: string
@@ -120,32 +120,29 @@ export const lacksLevel = ({ acrValues }: AuthorizationRequest, { acr }: Login):
   acrValues !== undefined && !acrValues.some((value) => value === acr)
 
 const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean => {
-  const { request, sidAtStart, now } = context
-  const tooOld = request.maxAge !== undefined && now - login.authTime > request.maxAge
+  const { request, now } = context
+  const tooOld = request.maxAge !== undefined && now - provenTime(login) > request.maxAge
   const requested = request.prompt.includes('login') || request.maxAge === 0
   if (requested || tooOld || lacksLevel(request, login)) return !isRenewed(context, login)
-  return isUnexpectedUser(context, login) && login.sid === sidAtStart
+  return isUnexpectedUser(context, login) && !isRenewed(context, login)
 }
 
-/** Seconds by which the clock of a host, or of its database, may be behind ours. */
+/** Seconds by which the clock of a host, of its database or of another process may be behind ours. */
 const maxClockDifference = 10
 
 /**
- * A login on our own page is a renewal if it is not the one at the start. The host may report a login that is older than
- * the request, such as that of another of its sessions.
+ * A renewal is a login that is not the one at the start, and not older than the request. An older one may be another login
+ * than that at the start, too: the browser left its session out at first, or the host has several.
  */
 const isRenewed = ({ sidAtStart, requestedAt }: AuthorizationContext, login: Login): boolean =>
-  login.sid !== sidAtStart && (!login.fromHost || login.authTime >= requestedAt - maxClockDifference)
+  login.sid !== sidAtStart && provenTime(login) >= requestedAt - maxClockDifference
 
 /** The user selects an account by continuing with the current login, or by signing in again. */
-const mustSelectAccount = (
-  { request, sidAtStart, selectedSid }: AuthorizationContext,
-  login: Login,
-): boolean =>
-  request.needsConfirmation !== true &&
-  request.prompt.includes('select_account') &&
-  login.sid === sidAtStart &&
-  login.sid !== selectedSid
+const mustSelectAccount = (context: AuthorizationContext, login: Login): boolean =>
+  context.request.needsConfirmation !== true &&
+  context.request.prompt.includes('select_account') &&
+  login.sid !== context.selectedSid &&
+  !isRenewed(context, login)
 
 /** Each login confirms for itself. */
 const mustConfirm = ({ request, selectedSid }: AuthorizationContext, login: Login): boolean =>

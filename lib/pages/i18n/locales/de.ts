@@ -168,6 +168,10 @@ export const de: Translation = {
     'error.cookies.what': 'Erlauben Sie Cookies für diese Website und versuchen Sie es dann noch einmal.',
     'error.cookies.link': 'Noch einmal versuchen',
     'error.home': 'Zu {product}',
+    'error.busy.title': 'Zu viele Anfragen',
+    'error.busy.what':
+      '{product} hat zu viele Anfragen wie diese erhalten, vielleicht von anderen Personen in Ihrem Netz.',
+    'error.busy.next': 'Warten Sie einige Minuten und laden Sie diese Seite dann neu.',
     'error.unavailable.title': 'Wir sind gleich wieder da',
     'error.unavailable.what': 'Bei {product} ist im Moment keine Anmeldung möglich.',
     'error.unavailable.next':

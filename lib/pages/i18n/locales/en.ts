@@ -157,6 +157,10 @@ export const en = {
     'error.cookies.what': 'Allow cookies for this site, then try again.',
     'error.cookies.link': 'Try again',
     'error.home': 'Go to {product}',
+    'error.busy.title': 'Too many requests',
+    'error.busy.what':
+      '{product} has received too many requests like this one, perhaps from other people on your network.',
+    'error.busy.next': 'Wait a few minutes, then reload this page.',
     'error.unavailable.title': 'We’ll be right back',
     'error.unavailable.what': '{product} can’t sign anyone in at the moment.',
     'error.unavailable.next': 'Wait a minute, then try again. Your data is safe.',

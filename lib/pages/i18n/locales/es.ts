@@ -167,6 +167,10 @@ export const es: Translation = {
     'error.cookies.what': 'Permita las cookies de este sitio y vuelva a intentarlo.',
     'error.cookies.link': 'Volver a intentarlo',
     'error.home': 'Ir a {product}',
+    'error.busy.title': 'Demasiadas solicitudes',
+    'error.busy.what':
+      '{product} ha recibido demasiadas solicitudes como esta, quizá de otras personas de su red.',
+    'error.busy.next': 'Espere unos minutos y vuelva a cargar esta página.',
     'error.unavailable.title': 'Volvemos enseguida',
     'error.unavailable.what': 'En este momento no es posible iniciar sesión en {product}.',
     'error.unavailable.next': 'Espere un minuto y vuelva a intentarlo. No ha perdido ningún dato.',

@@ -164,6 +164,10 @@ export const fr: Translation = {
     'error.cookies.what': 'Autorisez les cookies pour ce site, puis réessayez.',
     'error.cookies.link': 'Réessayer',
     'error.home': 'Aller à {product}',
+    'error.busy.title': 'Trop de demandes',
+    'error.busy.what':
+      '{product} a reçu trop de demandes comme celle-ci, peut-être d’autres personnes de votre réseau.',
+    'error.busy.next': 'Patientez quelques minutes, puis rechargez cette page.',
     'error.unavailable.title': 'Nous revenons tout de suite',
     'error.unavailable.what': 'La connexion à {product} est impossible pour le moment.',
     'error.unavailable.next': 'Patientez une minute, puis réessayez. Vous n’avez rien perdu.',

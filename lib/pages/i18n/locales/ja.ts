@@ -166,6 +166,10 @@ export const ja: Translation = {
     'error.cookies.what': 'このサイトの Cookie を許可してから、もう一度お試しください。',
     'error.cookies.link': 'もう一度試す',
     'error.home': '{product} に移動',
+    'error.busy.title': 'リクエストが多すぎます',
+    'error.busy.what':
+      '{product} に同様のリクエストが集中しています。同じネットワークを使う他の人からのものかもしれません。',
+    'error.busy.next': '数分待ってから、このページを再読み込みしてください。',
     'error.unavailable.title': '一時的にご利用いただけません',
     'error.unavailable.what': '現在、{product} にログインできません。',
     'error.unavailable.next': '1 分ほど待ってから、もう一度お試しください。お客様の情報は失われていません。',
