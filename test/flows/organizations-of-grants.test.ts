@@ -66,7 +66,7 @@ beforeAll(async () => {
     )
 })
 afterAll(async () => {
-  await host.close()
+  await host.oauth.close()
   await earlier.close()
 })
 

@@ -120,7 +120,8 @@ describe('with a refreshGracePeriod of five minutes (I6)', () => {
     processes = [first, await startHost({ options, database: first.database })]
   })
   afterAll(async () => {
-    for (const each of processes.reverse()) await each.close()
+    await other().oauth.close()
+    await one().close()
   })
   const [one, other] = [() => processes[0]!, () => processes[1]!]
   const prune = () => {
