@@ -369,7 +369,7 @@ describe('an assertion of a trusted issuer (I4)', () => {
           clientMetadataDocuments: true,
           trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } },
         },
-        outbound: { allow: [server.origin] },
+        outbound: { allowSelfDescribed: [server.origin] },
         limits: quotas ? { quotas } : false,
       },
     })
