@@ -159,11 +159,20 @@ const attemptByMethod = async (
   return undefined
 }
 
+/** A user whose password was right. */
+export interface PasswordProved {
+  /** As it was typed. */
+  readonly username: string
+  readonly user: User
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
+}
+
 /** Begins the step that a user needs after the password. @returns the URL of its page; undefined if the password is enough */
 const beginStep = async (
   context: PageContext,
   page: LoginPage,
-  attempt: { readonly username: string; readonly user: User },
+  attempt: PasswordProved,
 ): Promise<string | undefined> => {
   for (const step of stepsOf(context)) {
     const url = await step.begin(context, page, attempt)
@@ -177,12 +186,14 @@ const beginStep = async (
  * further step. Spaces around the username are ignored, because some keyboards add one; those around a password are part of
  * it.
  *
+ * @param since how many revocations there were when the attempt began
  * @returns the login; undefined when the request has been answered
  */
 export const logIn = async (
   context: PageContext,
   form: Parameters,
   page: LoginPage,
+  since: number,
 ): Promise<ActiveLogin | undefined> => {
   const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
@@ -192,13 +203,15 @@ export const logIn = async (
       (await attemptByPassword(context, page, { username, password }))
     if ('kind' in result) return refuse(context, page, result)
     const { user, proof } = result
-    const next = proof ? undefined : await beginStep(context, page, { username, user })
+    const next = proof ? undefined : await beginStep(context, page, { username, user, since })
     if (next !== undefined) {
       redirectToPage(context.res, next)
       return undefined
     }
     const name = proof ? user.username : username
-    const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
+    const { clientId } = page
+    const active = await completeLogin(context, { username: name, clientId, user, proof, since })
+    if (active === undefined) return refuse(context, page, { kind: 'start-again', username })
     clearNotice(context)
     return active
   } catch (error) {

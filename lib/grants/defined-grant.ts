@@ -7,6 +7,7 @@ import { isObject } from '../protocol/json.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
+import { countRevocations } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { activeUser, type Grant, requestedResources } from './grant.ts'
@@ -69,6 +70,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
   readsDetails: true,
   async exchange(server, client, request): Promise<TokenResponse> {
     const asked = grantRequest(server, client, request)
+    const since = await countRevocations(server.database)
     const decision = checkedDecision(
       grantType,
       await callHost(`the grant ${grantType}`, () => exchange(asked)),
@@ -84,7 +86,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     if (subject === undefined) return tokensForClient(server, client, request, target)
     const login = { authTime: decision.authTime ?? server.now(), amr: decision.amr ?? [] }
     const user = await activeUser(server, { subject: String(subject), details: { organization } })
-    const forUser = { ...target, user, login, refreshes: refreshToken === true }
+    const forUser = { ...target, user, login, since, refreshes: refreshToken === true }
     return tokensForUser(server, client, request, {
       ...forUser,
       ...(organization !== undefined && { organization }),

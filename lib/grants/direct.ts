@@ -1,13 +1,14 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeAll } from '../database/transaction.ts'
+import { writeAll, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
 import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
+import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
@@ -44,6 +45,8 @@ interface DirectGrantForUser extends DirectGrant {
   readonly organization?: string
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
+  /** How many revocations there were when the request arrived. */
+  readonly since: number
 }
 
 const authorizationFor = (
@@ -82,6 +85,8 @@ const authorizationFor = (
 /**
  * Tokens of a user whom the grant itself names. They get an authorization, so that whatever ends authorizations of the user
  * ends them. It lasts as long as its one access token, or with a refresh token as long as that.
+ *
+ * @throws OAuthError `invalid_grant` if everything of the user was ended meanwhile
  */
 export const tokensForUser = async (
   server: AuthorizationServer,
@@ -96,7 +101,10 @@ export const tokensForUser = async (
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
-  await writeAll(server.database, [createAuthorization(created), ...storeTokens(tokens)])
+  const stands = unlessRevoked({ subject: user.subject, since: grant.since, now: created.now })
+  const stored = [createAuthorization(created), ...storeTokens(tokens)]
+  if ((await writeIf(server.database, [['revoked', stands]], stored)) !== undefined)
+    throw new OAuthError('invalid_grant', 'everything of the user has just been revoked')
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response

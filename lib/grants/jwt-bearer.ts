@@ -21,7 +21,7 @@ import { type Explanation, listed, readable } from '../protocol/explanation.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { createReplay } from '../repositories/index.ts'
+import { countRevocations, createReplay } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { type Grant, requestedResources, type TokenTarget } from './grant.ts'
@@ -106,6 +106,7 @@ const forUser = async (
   request: TokenRequest,
   { issuer, claims }: Assertion,
 ): Promise<TokenResponse> => {
+  const since = await countRevocations(server.database)
   const id = await callHost('features.trustedIssuers.user', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
@@ -113,7 +114,8 @@ const forUser = async (
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
   const target = targetFor(server, client, request, claims)
   const login = assertedLogin(claims, server.now())
-  return tokensForUser(server, client, request, { grantType: jwtBearerGrantType, user, login, ...target })
+  const about = { user, login, since, ...target }
+  return tokensForUser(server, client, request, { grantType: jwtBearerGrantType, ...about })
 }
 
 /**

@@ -71,8 +71,9 @@ const mappingMembers = {
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
   verify: callback<(row: UserRow, given: { readonly password: string }) => Answer<boolean>>(),
   /**
-   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. If it fails, the sign-in succeeds and the error is
-   * logged. @default hashes stay as they are
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one, where the row still has the hash of `row`: a new
+   * password may be stored at the same moment. If it fails, the sign-in succeeds and the error is logged.
+   * @default hashes stay as they are
    */
   rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
 }

@@ -2,11 +2,11 @@ import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { createRequestInfo } from '../http/route.ts'
-import { findSessionLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
+import { countRevocations, findSessionLogin, isRevoked, type LoginRecord } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import { type EndedBy, end, endLoginsOfBrowser, loginsOf, noteVisit, storeLogin } from './browser-logins.ts'
+import { endLoginsOfBrowser, loginsOf, noteVisit, storeLogin } from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { sessionHashOf } from './session.ts'
 
@@ -49,6 +49,7 @@ const currentLogin = async (
   if (known) noteVisit(server, known)
   const reportsLogins = server.options.login.current !== undefined
   if (!reportsLogins && !known?.fromHost) return known
+  const since = await countRevocations(server.database)
   const host = await hostLogin(context)
   if (host === undefined) {
     if (!hostDecides(server) && !known?.fromHost) return known
@@ -66,7 +67,7 @@ const currentLogin = async (
   if (earlier && (earlier.fromHost ? earlier.authTime === authTime : earlier.authTime >= authTime))
     return earlier
   const { amr = ['pwd'], acr } = host
-  const login = { subject, authTime, amr, acr, hostLoginHash: hostLoginHash(context, host) }
+  const login = { subject, authTime, amr, acr, since, hostLoginHash: hostLoginHash(context, host) }
   return storeLogin(context, login, known)
 }
 
@@ -104,6 +105,15 @@ export const loginsHere = async (context: PageContext, current: LoginRecord): Pr
   return logins.filter(({ subject }) => subject === current.subject)
 }
 
+/** A user who has just authenticated on our page. */
+export interface Authenticated {
+  readonly user: User
+  /** How; by default with the password alone. */
+  readonly proof?: Proof | undefined
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
+}
+
 /** How a user has authenticated on our page. */
 export interface Proof {
   /** Authentication methods (RFC 8176). */
@@ -115,15 +125,20 @@ export interface Proof {
 /**
  * Stores the login of a user who has just authenticated, in a new session.
  *
- * @param proof how the user has authenticated; without it, with the password alone
+ * @returns undefined if everything of the user was ended since the attempt began; the user is then not logged in
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
-export const startLogin = async (context: PageContext, user: User, proof?: Proof): Promise<ActiveLogin> => {
+export const startLogin = async (
+  context: PageContext,
+  { user, proof, since }: Authenticated,
+): Promise<ActiveLogin | undefined> => {
   const { server, session, req, res } = context
   const { login: options } = server.options
   const { subject } = user
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const known = await loginOfSession(server, session.secretHash())
+  // What the host remembers can only be taken back if it says how.
+  if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
   await session.renew()
   await callHost('login.remember', () => options.remember?.(user.record, { req, res, amr, acr }))
   const host = await hostLogin(context)
@@ -131,8 +146,11 @@ export const startLogin = async (context: PageContext, user: User, proof?: Proof
   // The host may remember an earlier time, but the password was checked now.
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
   // The level that the host reports counts: a later request would replace a login of another one.
-  const login = { subject, authTime, amr, acr: theirs?.acr ?? acr }
-  return { login: await storeLogin(context, login, known), user }
+  const login = await storeLogin(context, { subject, authTime, amr, acr: theirs?.acr ?? acr, since }, known)
+  if (login) return { login, user }
+  await forgetHostLogin(context)
+  await session.end()
+  return undefined
 }
 
 /**
@@ -159,14 +177,4 @@ export const endLogin = async (
 export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
   const known = await loginOfSession(server, sessionHashOf(server, req))
   await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
-}
-
-/** Ends every login of a user. @param by the administrator who does it, and their request */
-export const endLoginsOf = async (
-  server: AuthorizationServer,
-  subject: string,
-  by: EndedBy = {},
-): Promise<void> => {
-  const sids = await listLogins(server.database, { subject, now: server.now() })
-  for (const sid of sids) await end(server, { sid, subject }, by)
 }

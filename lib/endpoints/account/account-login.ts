@@ -9,6 +9,7 @@ import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { countRevocations } from '../../repositories/index.ts'
 import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
@@ -118,7 +119,8 @@ export const submitAccountLogin = async (
 ): Promise<void> => {
   const { server, res } = context
   const form = submittedForm(context, signInForm)
+  const since = await countRevocations(context.server.database)
   const browser = bindBrowser(context)
   const page = loginPage(context, path, browser, await activeLogin(context), query)
-  if (await logIn(context, form, page)) redirectToPage(res, ownPath(server, path, query))
+  if (await logIn(context, form, page, since)) redirectToPage(res, ownPath(server, path, query))
 }

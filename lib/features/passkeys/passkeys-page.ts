@@ -90,8 +90,8 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
       async add(context, form) {
         const response = form.verbatim('passkey', maxResponseLength) ?? ''
         const name = form.optional('name', maxTypedName)
-        const { user } = context.person
-        const added = { user, browser: bindBrowser(context), response, name }
+        const { user, login } = context.person
+        const added = { user, login, browser: bindBrowser(context), response, name }
         return { notice: { kind: (await addPasskey(context, option, added)) ? 'added' : 'not-added' } }
       },
       async rename({ server, person }, form) {
