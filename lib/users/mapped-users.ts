@@ -116,7 +116,7 @@ const logRehash = (logger: Logger, { subject }: MappedUser, error: unknown): und
   logger.error(`latchkey: the password of user ${JSON.stringify(subject)} was not hashed again`, error)
 }
 
-/** A new hash in place of a weak one, now that the password is known; undefined if the host keeps the one it has. */
+/** A new hash of the password if the stored one is weak and the host replaces those. */
 const strongerHash = async (
   mapping: UserMapping,
   logger: Logger,
