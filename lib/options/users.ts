@@ -90,7 +90,7 @@ const functionsOf = <User extends HostUser>() =>
     /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
     find: required(callback<(id: string) => Answer<User | undefined>>()),
     /**
-     * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
+     * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user. Make unknown users take as long as wrong passwords; otherwise
      * response times reveal who has an account.
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),

@@ -153,15 +153,27 @@ export const startLogin = async (
   return undefined
 }
 
+/** The logins that have ended, and whether the host still reports one to this request. */
+export interface SignedOut {
+  readonly ended: readonly LoginRecord[]
+  readonly isAtHost: boolean
+}
+
+/**
+ * Ends what is left of logins in a browser in which no user is signed in, such as that of a disabled user. The session of the
+ * host stays: any site can link to the sign-out.
+ */
+export const endRest = async (context: PageContext): Promise<SignedOut> => {
+  const { server, session } = context
+  const ended = await endHere(context, await loginOfSession(server, session.secretHash()))
+  return { ended, isAtHost: (await hostLogin(context)) !== undefined }
+}
+
 /**
  * Logs the user out in this browser, and at the host if it says how (`login.forget`). What was granted without
  * `offline_access` ends with it, and clients are notified.
- *
- * @returns the logins that have ended, and whether the host still reports one to this request
  */
-export const endLogin = async (
-  context: PageContext,
-): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
+export const endLogin = async (context: PageContext): Promise<SignedOut> => {
   const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
   const known = await loginOfSession(server, session.secretHash())

@@ -108,7 +108,7 @@ const store = async (
   const { credentialId, publicKey, counter, isBackedUp, aaguid } = created
   const hash = hashSecret(credentialId)
   const { transports } = response
-  const isStored = await createPasskey(database, {
+  const outcome = await createPasskey(database, {
     hash,
     subject,
     sid,
@@ -120,7 +120,7 @@ const store = async (
     now: server.now(),
     name: passkeyName(name) ?? passkeyProvider(aaguid) ?? '',
   })
-  if (!isStored) return 'exists'
+  if (outcome !== 'added') return outcome
   if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return 'added'
   // Several tabs have added one at the same time.
   await removePasskey(database, { hash, subject })

@@ -15,8 +15,8 @@ export type { PasskeyFailure } from './rules.ts'
 /** What you do with the passkeys of your users. */
 export interface PasskeyAdministration {
   /**
-   * Removes every passkey of a user. Call it together with `oauth.users.revokeAll()` if another person may have added one; a
-   * changed password alone keeps them.
+   * Removes every passkey of a user, and ends all of their logins, codes and tokens at the same moment, as
+   * `oauth.users.revokeAll()` does. Call it if another person may have added a passkey; a changed password alone keeps them.
    *
    * @param id the user's id, as `users` finds it
    * @example await oauth.passkeys?.removeAll(user.id)

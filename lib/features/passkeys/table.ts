@@ -44,12 +44,15 @@ export interface NewPasskey extends Omit<Passkey, 'createdAt' | 'lastUsedAt'> {
 /**
  * Stores a passkey while the login stands that adds it.
  *
- * @returns false if the login has ended, or if the credential ID is stored already, for this user or another
+ * @returns `exists` if the credential ID is stored already, for this user or another, `signed-out` if the login has ended
  */
-export const createPasskey = (db: Database, { sid, now, ...passkey }: NewPasskey): Promise<boolean> =>
+export const createPasskey = (
+  db: Database,
+  { sid, now, ...passkey }: NewPasskey,
+): Promise<'added' | 'exists' | 'signed-out'> =>
   transaction(db, async (tx) => {
-    if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
-    if ((await findPasskey(tx, passkey)) !== undefined) return false
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return 'signed-out'
+    if ((await findPasskey(tx, passkey)) !== undefined) return 'exists'
     await insert(tx, {
       hash: passkey.hash,
       subject: passkey.subject,
@@ -62,7 +65,7 @@ export const createPasskey = (db: Database, { sid, now, ...passkey }: NewPasskey
       created_at: now,
       last_used_at: null,
     })
-    return true
+    return 'added'
   })
 
 /** The passkey whose credential ID has this SHA-256. */
