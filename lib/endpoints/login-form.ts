@@ -26,7 +26,10 @@ export const hasTypedNames = ({ options: { users } }: AuthorizationServer): bool
 /** Where the login form stands: at a pending request, or on a page of the account. */
 export interface LoginPage {
   /** Makes what only the form shows. */
-  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods'>
+  form(): Pick<
+    PageModels['login'],
+    'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods' | 'needed'
+  >
   readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
@@ -123,14 +126,29 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** Whether a password alone is not enough for a user, at a sign-in with these levels. */
-export const needsStep = async (
+/** A sign-in, as what the user had set up before it sees it. */
+export interface SignInMoment {
+  /** Epoch seconds. */
+  readonly time: number
+  /** The login should have one of these levels. */
+  readonly acrValues: readonly string[]
+}
+
+/**
+ * How a user could prove more than the password at a sign-in: by a further step after it, or by a way to sign in that they
+ * had set up.
+ *
+ * @returns undefined if they had nothing but the password
+ */
+export const strongerProof = async (
   context: PageContext,
   user: User,
-  acrValues: readonly string[],
-): Promise<boolean> => {
-  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, acrValues)) return true
-  return false
+  at: SignInMoment,
+): Promise<'step' | { readonly method: string } | undefined> => {
+  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, at)) return 'step'
+  for (const method of methodsOf(context))
+    if (await method.isSetUp(context, user, at)) return { method: method.field }
+  return undefined
 }
 
 /** Checks the password. */

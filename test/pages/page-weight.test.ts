@@ -42,7 +42,13 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   const style = views.asset('style.css')?.body ?? Buffer.of()
   const decision = /^(consent|device-confirm|select-account|remove-client|passkey$|sign-out)/
   const passkey = /^(passkeys(?!-full)|login-passkey)/
-  const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/, passkey }
+  const scripts = {
+    decision,
+    'form-post': /^form-post/,
+    login: /^login(?!-passkey-needed)/,
+    leave: /^return-frames/,
+    passkey,
+  }
   const scriptsOf = (page: string): string[] =>
     Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
   /** The second stylesheet of a page, if it has one. */

@@ -90,19 +90,22 @@ const loginPage = (
  * Shows the sign-in form instead of an account page, or sends the browser to the login page of the host.
  *
  * @param active as for the form
+ * @param needed the way to sign in that the user must use instead of the password
  */
 export const showAccountLogin = async (
   context: PageContext,
   path: string,
   active?: ActiveLogin,
   query: Fields = {},
+  needed?: string,
 ): Promise<void> => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
     const page = loginPage(context, path, bindBrowser(context), active, query)
     const methods = await methodPrompts(context, page)
-    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods }) })
+    const offered = methods?.filter(({ method }) => needed === undefined || method === needed)
+    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods: offered, needed }) })
   }
   const asksAgain = path !== '/account' && active !== undefined
   const location = accountLoginLocation(server, url, { path, query, asksAgain })

@@ -6,7 +6,7 @@ import { passkeys as migration } from './migration.ts'
 import { option, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
-import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
+import { exportPasskeys, listPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
 import { assertWebAuthn } from './verifier.ts'
 
@@ -40,6 +40,8 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
     {
       field: 'passkey',
       autocomplete: 'webauthn',
+      isSetUp: async ({ server: { database } }, { subject }, { time }) =>
+        (await listPasskeys(database, { subject })).some(({ createdAt }) => createdAt < time),
       prompt: (context, page) => passkeyPrompt(context, option, page),
       attempt: (context, page, value) => attemptPasskey(context, option, page, value),
     },
