@@ -48,7 +48,7 @@ export const findSecondFactor = async (
   return factor
 }
 
-/** Whether a user needed a second factor at this sign-in. The host's function says so only for now. */
+/** Whether a user needed a second factor at this sign-in; with `login.secondFactor`, whether they need one now. */
 export const neededSecondFactor = async (
   context: PageContext,
   option: SecondFactorOption,
