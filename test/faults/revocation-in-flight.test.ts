@@ -312,13 +312,19 @@ const inFlightOn = (kind: DatabaseKind): void => {
 
   describe('with a second factor and a login of the host', () => {
     let host: Host
-    let holds: 'code' | 'current' | 'remember' = 'code'
+    let holds: 'password' | 'code' | 'current' | 'remember' = 'code'
     let needsCode = false
     let atHost: string | undefined
     let told: string[] = []
     beforeAll(async () => {
       host = await start({
-        users: { find: (id) => (id === '1' ? user : undefined), authenticate: () => user },
+        users: {
+          find: (id) => (id === '1' ? user : undefined),
+          authenticate: async () => {
+            if (holds === 'password') await gate.pass()
+            return user
+          },
+        },
         login: {
           current: async () => {
             if (holds === 'current') await gate.pass()
@@ -356,6 +362,15 @@ const inFlightOn = (kind: DatabaseKind): void => {
       const after = await meanwhile(() => browser.submit(page, 'name="code"', { code: '123456' }), revokeAll)
       expect(after.html).toContain('Please sign in again.')
       expect(await standing()).toEqual(nothing)
+      expect(told).toEqual([])
+    })
+
+    test('a sign-in whose password is being checked is not remembered at the host after revokeAll() (H1)', async () => {
+      holds = 'password'
+      const browser = new RawBrowser(host.app)
+      const page = await browser.open(url)
+      const after = await meanwhile(() => browser.signIn(page), revokeAll)
+      expect(after.html).toContain('Please sign in again.')
       expect(told).toEqual([])
     })
 
