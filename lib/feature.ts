@@ -5,7 +5,7 @@ import type { Check, MountedSubject, StoredSubject } from './check.ts'
 import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
-import type { LoginPage, ProvenUser } from './endpoints/login-form.ts'
+import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from './endpoints/login-form.ts'
 import type { OperatorPage } from './endpoints/operator-page.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
@@ -29,8 +29,8 @@ import type { User } from './users/users.ts'
 export interface UserData {
   /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
   export(database: Database, subject: string): Promise<object>
-  /** Ends what the user could still use without a login. It runs before and after the user's logins end. */
-  revoke(database: Database, subject: string): Promise<unknown>
+  /** Ends what the user could still use without a login, in the transaction in which their logins have ended. */
+  revoke(tx: Database, subject: string): Promise<unknown>
   /** Removes every row about a user. It can be repeated after an error. */
   erase(server: ServerSetup, subject: string): Promise<unknown>
 }
@@ -65,25 +65,23 @@ export interface SignInMethod {
   readonly autocomplete?: string
   /** What the script of the template needs; undefined if this account cannot use it. */
   prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
+  /** Whether a user could use it at this sign-in. The text `login.<name>.needed` says that the password alone is not enough. */
+  isSetUp(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
   /** Finds the user whom the value of the field proves, or says why there is none. */
   attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
 }
 
 /** A step after the password, before the login. */
 export interface SignInStep {
-  /** Whether a user needs the step for a login that should have one of these levels. */
-  isNeeded(context: PageContext, user: User, acrValues: readonly string[]): Promise<boolean>
+  /** Whether a user needed the step at this sign-in. */
+  isNeeded(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
   /**
    * Begins the step if this user needs it.
    *
    * @param page the login page, which names the levels that the request asks for
    * @returns the URL of the page that goes on; undefined if the password is enough
    */
-  begin(
-    context: PageContext,
-    page: LoginPage,
-    attempt: { readonly username: string; readonly user: User },
-  ): Promise<string | undefined>
+  begin(context: PageContext, page: LoginPage, attempt: PasswordProved): Promise<string | undefined>
 }
 
 /** What a feature that is on adds to the server. */

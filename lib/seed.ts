@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { revokeInFeatures } from './account/user-records.ts'
+import { endAllOf } from './account/end-all.ts'
 import { applyClients, type ClientSeed, checkedClient } from './clients/plan.ts'
 import type { CheckedRegistration, ClientCredentials } from './clients/register.ts'
 import { openDatabase } from './database/open.ts'
@@ -11,7 +11,6 @@ import { registrableOf } from './options/registrable.ts'
 import { database as databaseSchema, type Logger } from './options/server.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
-import { endLogin, listLogins, revokeAuthorizationsOfSubject } from './repositories/index.ts'
 import { createUser, findUserByUsername, type UserAccount, updateUser } from './repositories/users.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -100,15 +99,6 @@ const assertUsername = (username: string): void => {
     throw new Error(`username ${JSON.stringify(username)} must not begin or end with a space`)
 }
 
-/** Ends everything that a user has: their password was changed, so another person may have known it. */
-const endAccess = async (database: Database, subject: string): Promise<void> => {
-  await revokeInFeatures({ installed: features, database }, subject)
-  for (const sid of await listLogins(database, { subject, now: now() }))
-    await endLogin(database, { sid, now: now() })
-  await revokeAuthorizationsOfSubject(database, { subject, now: now() })
-  await revokeInFeatures({ installed: features, database }, subject)
-}
-
 /** Whether this is the password that the account has already. */
 const isPasswordOf = async (account: UserAccount, password: string): Promise<boolean> =>
   isPasswordHash(account.passwordHash) && verifyPassword(password, account.passwordHash)
@@ -143,7 +133,8 @@ export const seedUsers = async (
       now: now(),
     }
     await (existing ? updateUser(database, account) : createUser(database, account))
-    if (hasNewPassword) await endAccess(database, account.id)
+    // Another person may have known the old one.
+    if (hasNewPassword) await endAllOf({ database, installed: features, now }, account.id)
     seeded.push({ username: user.username, subject: account.id })
   }
   return seeded

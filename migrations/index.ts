@@ -11,6 +11,7 @@ import type { SchemaChange } from './migration.ts'
 import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
 import { replays } from './replays.ts'
+import { revocations } from './revocations.ts'
 import { salts } from './salts.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
@@ -37,4 +38,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['014_client_logos', clientLogos],
   ['015_events', events],
   ['016_imported_secrets', importedSecrets],
+  ['017_revocations', revocations],
 ])

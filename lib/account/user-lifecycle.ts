@@ -1,11 +1,14 @@
 import type { Request } from 'express'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import type { Write } from '../database/statement.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
-import { revokeAuthorizationsOfSubject } from '../repositories/index.ts'
+
+import { announceEnd } from '../sessions/browser-logins.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
-import { endLoginsOf, hostSignedOut } from '../sessions/login.ts'
+import { hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/users.ts'
-import { eraseUser, exportUser, revokeInFeatures, type UserExport } from './user-records.ts'
+import { endAllOf } from './end-all.ts'
+import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
 /** What you report about your users. */
 export interface UserLifecycle {
@@ -54,27 +57,28 @@ export interface Revocation {
   /** The administrator, and the request; absent if the host calls it. */
   readonly actor?: string | undefined
   readonly info?: RequestInfo
+  /** What else ends, such as a way to sign in: nothing that begins meanwhile can use it. */
+  readonly writes?: readonly Write[]
 }
 
 /**
- * Ends all logins, codes and tokens of a user.
+ * Ends all logins, codes and tokens of a user, and announces it.
  *
  * @param subject the user, who need not exist any more
+ * @returns the number of rows that each of the writes touched
  */
 export const revokeAllOf = async (
   server: AuthorizationServer,
   subject: string,
-  { reason, actor, info }: Revocation = {},
-): Promise<void> => {
-  // First what could still become a login, and last what an active login could still have created.
-  await revokeInFeatures(server, subject)
-  await endLoginsOf(server, subject, { actor, info })
-  await revokeAuthorizationsOfSubject(server.database, { subject, now: server.now() })
-  await revokeInFeatures(server, subject)
+  { reason, actor, info, writes }: Revocation = {},
+): Promise<readonly number[]> => {
+  const { sids, counts } = await endAllOf(server, subject, writes)
+  for (const sid of sids) announceEnd(server, { sid, subject }, { actor, info })
   const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
   server.events.announce('user.revoked', info, { subject, ...why })
   const because = reason === undefined ? '' : `: ${reason}`
   server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
+  return counts
 }
 
 export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({

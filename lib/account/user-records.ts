@@ -9,17 +9,16 @@ import {
   listConsents,
   listEventsOfSubject,
   listLoginHistory,
-  listLogins,
   removeConsentReceipts,
   removeConsentsOfSubject,
   removeEventsOfSubject,
   removeLoginsOfSubject,
   removeUser,
-  revokeAuthorizationsOfSubject,
 } from '../repositories/index.ts'
 import { removeFamiliesOfSubject } from '../repositories/pruning/authorizations.ts'
 import { notifyClients } from '../tokens/back-channel-logout.ts'
 import { isLookup } from '../users/users.ts'
+import { endAllOf } from './end-all.ts'
 
 /** Everything that is stored about a user. Times are epoch seconds. */
 export interface UserExport {
@@ -52,14 +51,6 @@ export interface UserExport {
   }[]
   /** What happened, with `features.storedEvents`. */
   readonly events?: readonly EventRecord[]
-}
-
-/** Ends what features still let a user do without a login. */
-export const revokeInFeatures = async (
-  { installed, database }: Pick<AuthorizationServer, 'installed' | 'database'>,
-  subject: string,
-): Promise<void> => {
-  for (const { userData } of installed) await userData?.revoke(database, subject)
 }
 
 /** Reads everything that is stored about a user, without hashes and secrets. */
@@ -98,22 +89,18 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
 }
 
 /**
- * Removes every row about a user: first the logins and what could become one, so that nothing more can be issued, then the
- * rest in batches. It can stop anywhere and be called again.
+ * Removes every row about a user: first everything ends, so that nothing more can be issued, then the rows are removed in
+ * batches. It can stop anywhere and be called again.
  */
 export const eraseUser = async (server: AuthorizationServer, subject: string): Promise<void> => {
   const { database } = server
-  const now = server.now()
-  // Read first: the rows that are removed say which clients to notify.
-  const sids = await listLogins(database, { subject, now })
-  const notices: { sid: string; clients: Awaited<ReturnType<typeof findClientsOfLogin>> }[] = []
-  for (const sid of sids) notices.push({ sid, clients: await findClientsOfLogin(database, { sid }) })
-
-  await revokeInFeatures(server, subject)
-  await removeLoginsOfSubject(database, { subject })
-  for (const { sid, clients } of notices)
+  const { sids } = await endAllOf(server, subject)
+  for (const sid of sids) {
+    // Read before the rows are removed that say which clients to notify.
+    const clients = await findClientsOfLogin(database, { sid })
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
-  await revokeAuthorizationsOfSubject(database, { subject, now })
+  }
+  await removeLoginsOfSubject(database, { subject })
   for (const { userData } of server.installed) await userData?.erase(server, subject)
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeConsentsOfSubject(database, { subject })

@@ -44,6 +44,8 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly browser: Browser
   /** The login of the session, if it is valid. */
   readonly known: KnownLogin | undefined
+  /** How many revocations there were when the page was asked for. */
+  readonly since: number
 }
 
 /**
@@ -133,9 +135,9 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
   const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)
   if (found?.pending.browserHash !== browser.hash) throw new EndedRequestError('unknown')
-  const { pending, client, known } = found
+  const { pending, client, known, since } = found
   const request = assertPending(server, found)
-  return { ...pending, request, secret, client, browser, known }
+  return { ...pending, request, secret, client, browser, known, since }
 }
 
 /**

@@ -9,6 +9,8 @@ interface SqliteStatement {
   run(...bindings: Value[]): { changes: number }
 }
 interface SqliteConnection {
+  readonly inTransaction: boolean
+  exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
 }
 
@@ -31,7 +33,11 @@ const sqlite = (): Driver => {
       const rows = statement.all(...bindings)
       return { rows, count: rows.length }
     },
-    close: async () => {},
+    // A database in memory has no other connection. Whatever is left open would swallow the next writes.
+    close: async (connection) => {
+      const { inTransaction } = connection as SqliteConnection
+      if (inTransaction) (connection as SqliteConnection).exec('ROLLBACK')
+    },
   }
 }
 

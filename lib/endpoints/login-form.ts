@@ -27,7 +27,10 @@ export const hasTypedNames = ({ options: { users } }: AuthorizationServer): bool
 /** Where the login form stands: at a pending request, or on a page of the account. */
 export interface LoginPage {
   /** Makes what only the form shows. */
-  form(): Pick<PageModels['login'], 'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods'>
+  form(): Pick<
+    PageModels['login'],
+    'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods' | 'needed'
+  >
   readonly browser: Browser
   /** What notices for this page are about: the id of the pending request, or `account`. */
   readonly about: string
@@ -125,14 +128,29 @@ const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice)
   redirectToPage(context.res, url)
 }
 
-/** Whether a password alone is not enough for a user, at a sign-in with these levels. */
-export const needsStep = async (
+/** A sign-in, as what the user had set up before it sees it. */
+export interface SignInMoment {
+  /** Epoch seconds. */
+  readonly time: number
+  /** The login should have one of these levels. */
+  readonly acrValues: readonly string[]
+}
+
+/**
+ * How a user could prove more than the password at a sign-in: by a further step after it, or by a way to sign in that they
+ * had set up.
+ *
+ * @returns undefined if they had nothing but the password
+ */
+export const strongerProof = async (
   context: PageContext,
   user: User,
-  acrValues: readonly string[],
-): Promise<boolean> => {
-  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, acrValues)) return true
-  return false
+  at: SignInMoment,
+): Promise<'step' | { readonly method: string } | undefined> => {
+  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, at)) return 'step'
+  for (const method of methodsOf(context))
+    if (await method.isSetUp(context, user, at)) return { method: method.field }
+  return undefined
 }
 
 /** Checks the password. */
@@ -161,11 +179,20 @@ const attemptByMethod = async (
   return undefined
 }
 
+/** A user whose password was right. */
+export interface PasswordProved {
+  /** As it was typed. */
+  readonly username: string
+  readonly user: User
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
+}
+
 /** Begins the step that a user needs after the password. @returns the URL of its page; undefined if the password is enough */
 const beginStep = async (
   context: PageContext,
   page: LoginPage,
-  attempt: { readonly username: string; readonly user: User },
+  attempt: PasswordProved,
 ): Promise<string | undefined> => {
   for (const step of stepsOf(context)) {
     const url = await step.begin(context, page, attempt)
@@ -179,12 +206,14 @@ const beginStep = async (
  * further step. Spaces around the username are ignored, because some keyboards add one; those around a password are part of
  * it.
  *
+ * @param since how many revocations there were when the attempt began
  * @returns the login; undefined when the request has been answered
  */
 export const logIn = async (
   context: PageContext,
   form: Parameters,
   page: LoginPage,
+  since: number,
 ): Promise<ActiveLogin | undefined> => {
   const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
@@ -194,13 +223,15 @@ export const logIn = async (
       (await attemptByPassword(context, page, { username, password }))
     if ('kind' in result) return refuse(context, page, result)
     const { user, proof } = result
-    const next = proof ? undefined : await beginStep(context, page, { username, user })
+    const next = proof ? undefined : await beginStep(context, page, { username, user, since })
     if (next !== undefined) {
       redirectToPage(context.res, next)
       return undefined
     }
     const name = proof ? user.username : username
-    const active = await completeLogin(context, { username: name, clientId: page.clientId, user, proof })
+    const { clientId } = page
+    const active = await completeLogin(context, { username: name, clientId, user, proof, since })
+    if (active === undefined) return refuse(context, page, { kind: 'start-again', username })
     clearNotice(context)
     return active
   } catch (error) {

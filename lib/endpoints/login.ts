@@ -95,7 +95,7 @@ const show = async (context: PageContext, pending: PendingRequest, query: Parame
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
-  const active = await logIn(context, form, page)
+  const active = await logIn(context, form, page, pending.since)
   if (active) await continueRequest(context, toDecide(pending), { active })
 }
 

@@ -12,7 +12,7 @@ import { assertPostLogoutRedirectUri } from '../protocol/requests/logout-request
 import { findClient, type LoginRecord } from '../repositories/index.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
-import { activeLogin, endLogin, loginsHere } from '../sessions/login.ts'
+import { activeLogin, endLogin, endRest, loginsHere, type SignedOut } from '../sessions/login.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { sidFor, subjectFor } from '../tokens/user-claims.ts'
@@ -117,10 +117,13 @@ const donePath = (
   })
 }
 
-/** Ends the login, opens the frames of clients, if there are any, and goes on. */
-const finish = async (context: PageContext, { client, location, onward }: LogoutRequest): Promise<void> => {
+/** Opens the frames of clients, if there are any, and goes on. */
+const finish = async (
+  context: PageContext,
+  { client, location, onward }: LogoutRequest,
+  { ended, isAtHost }: SignedOut,
+): Promise<void> => {
   const { server, res } = context
-  const { ended, isAtHost } = await endLogin(context)
   const frames = await frontChannelUrls(server, ended)
   if (location !== undefined && frames.length === 0) return sendRedirect(res, location)
   if (location === undefined && !isAtHost) return showDone(context, client, { frames })
@@ -143,8 +146,9 @@ const logout = async (context: PageContext): Promise<void> => {
     if (await hostLogin(context)) return showDone(context, request.client, { stillSignedIn: true })
   }
   const active = await activeLogin(context)
-  if (active === undefined || (await isVouchedFor(context, request, active.login)))
-    return finish(context, request)
+  if (active === undefined) return finish(context, request, await endRest(context))
+  if (await isVouchedFor(context, request, active.login))
+    return finish(context, request, await endLogin(context))
   const fields = carried(parameters)
   const uiLocales = uiLocalesOf(req).join(' ')
   const { client } = request
@@ -169,7 +173,8 @@ const submit = async (context: PageContext): Promise<void> => {
     return redirectToPage(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
   }
   submittedForm(context, Object.entries(carried(form)).flat())
-  await finish(context, await logoutRequest(server, form))
+  const request = await logoutRequest(server, form)
+  await finish(context, request, await endLogin(context))
 }
 
 /** RP-Initiated Logout. */

@@ -10,7 +10,8 @@ import type { Parameters } from '../protocol/parameters.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
-import { showAccountLogin, submitAccountLogin } from './account/account-login.ts'
+import { accountSignIn, showAccountLogin, submitAccountLogin } from './account/account-login.ts'
+import { strongerProof } from './login-form.ts'
 import { type Fields, fieldsIn } from './page-values.ts'
 
 /** The person who uses a signed page: a user who is signed in, or an administrator. */
@@ -147,6 +148,11 @@ interface AccountAccess {
   readonly path: string
   /** Seconds: only a user who has signed in within them may use the page. @default any login will do */
   readonly recent?: number
+  /**
+   * Whether the page changes how the user signs in. Who can prove more than the password must then have done so: otherwise the
+   * password alone would be enough for everything that is added there. @default false
+   */
+  readonly changesSignIn?: boolean
   /** Lets a user in whose login is good enough otherwise. @default everyone */
   allows?(context: PageContext, user: ActiveLogin): Promise<boolean>
 }
@@ -156,19 +162,41 @@ export interface AccountPage<P extends Person>
   extends AccountAccess,
     Omit<SignedPage<P>, 'admit' | 'signIn'> {}
 
+const isPasswordOnly = ({ login }: ActiveLogin): boolean => login.amr.every((method) => method === 'pwd')
+
+/**
+ * What the user of a page must still prove, or must prove at the sign-in there. What they set up after they had signed in
+ * asks nothing more of that login.
+ *
+ * @param current the login, if it is recent enough for the page
+ */
+const missingProof = async (
+  context: PageContext,
+  { path, changesSignIn = false }: AccountAccess,
+  active: ActiveLogin | undefined,
+  current: ActiveLogin | undefined,
+): ReturnType<typeof strongerProof> => {
+  if (!changesSignIn || active === undefined || (current && !isPasswordOnly(current))) return undefined
+  const { server } = context
+  const { acrValues } = accountSignIn(server, path)
+  return strongerProof(context, active.user, { time: current?.login.authTime ?? server.now(), acrValues })
+}
+
 /** Lets in a user who is signed in. Others see the form to sign in, and go on from it. */
 const admitUser = async (
   context: PageContext,
-  { path, recent, allows }: AccountAccess,
+  page: AccountAccess,
   fields: Fields,
 ): Promise<SignedInUser | undefined> => {
+  const { path, recent, allows } = page
   const { server, req, res } = context
   const active = await activeLogin(context)
   const current = recent === undefined ? active : recentLogin(context, active, recent)
-  if (current && ((await allows?.(context, current)) ?? true))
+  const proof = await missingProof(context, page, active, current)
+  if (current && proof === undefined && ((await allows?.(context, current)) ?? true))
     return { ...current, id: current.login.subject }
   if (req.method === 'POST') redirectToPage(res, ownPath(server, path, fields))
-  else await showAccountLogin(context, path, active, fields)
+  else await showAccountLogin(context, path, active, fields, proof === 'step' ? undefined : proof?.method)
   return undefined
 }
 

@@ -8,6 +8,7 @@ import { isLoginTime, unknownTime } from '../protocol/requests/login.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
+import { countRevocations } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { existingUser, type Grant, requestedResources } from './grant.ts'
@@ -74,6 +75,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
   readsDetails: true,
   async exchange(server, client, request): Promise<TokenResponse> {
     const asked = grantRequest(server, client, request)
+    const since = await countRevocations(server.database)
     const decision = checkedDecision(
       grantType,
       await callHost(`the grant ${grantType}`, () => exchange(asked)),
@@ -90,7 +92,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     if (subject === undefined) return tokensForClient(server, client, request, target)
     const login = { authTime: Math.floor(decision.authTime ?? unknownTime), amr: decision.amr ?? [] }
     const user = await existingUser(server, String(subject))
-    const forUser = { ...target, user, login, organization, refreshes: refreshToken === true }
+    const forUser = { ...target, user, login, organization, since, refreshes: refreshToken === true }
     return tokensForUser(server, client, request, forUser)
   },
 })

@@ -9,7 +9,7 @@ import type { AuthorizationDetail } from '../protocol/requests/authorization-det
 import { scopesOfResources } from '../protocol/requests/resource.ts'
 import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { createAuthorization, type NewAuthorization } from '../repositories/index.ts'
+import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
@@ -51,6 +51,8 @@ interface DirectGrantForUser extends DirectGrant {
   readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
+  /** How many revocations there were when the request arrived. */
+  readonly since: number
 }
 
 const authorizationFor = (
@@ -99,7 +101,7 @@ const keptClient = ({ installed }: AuthorizationServer, client: Client): Conditi
  * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
  * long as that.
  *
- * @throws OAuthError `invalid_grant` if no organization is settled
+ * @throws OAuthError `invalid_grant` if no organization is settled · if everything of the user was ended meanwhile
  */
 export const tokensForUser = async (
   server: AuthorizationServer,
@@ -117,11 +119,12 @@ export const tokensForUser = async (
   const { user, scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
-  const writes = [createAuthorization(created), ...storeTokens(tokens)]
-  const kept = keptClient(server, client)
-  const obstacle = await (kept.length > 0
-    ? writeIf(server.database, kept, writes)
-    : writeAll(server.database, writes))
+  const stands = unlessRevoked({ subject: user.subject, since: grant.since, now: created.now })
+  const conditions: Condition<'revoked' | 'gone'>[] = [['revoked', stands], ...keptClient(server, client)]
+  const stored = [createAuthorization(created), ...storeTokens(tokens)]
+  const obstacle = await writeIf(server.database, conditions, stored)
+  if (obstacle === 'revoked')
+    throw new OAuthError('invalid_grant', 'everything of the user has just been revoked')
   if (obstacle) throw new OAuthError('invalid_grant', 'the client was removed meanwhile')
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)

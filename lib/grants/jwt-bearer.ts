@@ -22,7 +22,7 @@ import { type AuthorizationDetail, checkedDetails } from '../protocol/requests/a
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { createReplay } from '../repositories/index.ts'
+import { countRevocations, createReplay } from '../repositories/index.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
@@ -132,6 +132,7 @@ const forUser = async (
   assertion: Assertion,
 ): Promise<TokenResponse> => {
   const { issuer, claims } = assertion
+  const since = await countRevocations(server.database)
   const id = await callHost('features.trustedIssuers.user', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
@@ -145,6 +146,7 @@ const forUser = async (
     grantType: jwtBearerGrantType,
     user,
     login,
+    since,
     organization,
     authorizationDetails,
     ...target,

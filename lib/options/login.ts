@@ -123,8 +123,8 @@ const members = {
    */
   forget: callback<(asked: WithResponse) => Answer<void>>(),
   /**
-   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need
-   * none: docs/second-factor.md. There is no login before its code is right. It runs again for each code.
+   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need none. It
+   * gets the row of the user, or what `users.find` returned: docs/second-factor.md. There is no login before its code is right. It runs again for each code.
    * @default none: the password is enough
    */
   secondFactor: callback<(user: HostUser, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),

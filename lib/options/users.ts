@@ -71,8 +71,9 @@ const mappingMembers = {
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
   verify: callback<(row: UserRow, given: { readonly password: string }) => Answer<boolean>>(),
   /**
-   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. If it fails, the sign-in succeeds and the error is
-   * logged. @default hashes stay as they are
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one, where the row still has the hash of `row`: a new
+   * password may be stored at the same moment. If it fails, the sign-in succeeds and the error is logged.
+   * @default hashes stay as they are
    */
   rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
 }
@@ -89,9 +90,9 @@ const functionsOf = <User extends HostUser>() =>
     /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
     find: required(callback<(id: string) => Answer<User | undefined>>()),
     /**
-     * Returns the user if the password is right, else undefined. Make unknown users take as long as wrong passwords; otherwise
-     * response times reveal who has an account. Compare the name that you found with the one that was typed, because some
-     * databases ignore accents: docs/users.md#functions.
+     * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user.
+     * Make unknown users take as long as wrong passwords; otherwise response times reveal who has an account. Compare the name
+     * that you found with the one that was typed, because some databases ignore accents: docs/users.md#functions.
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),
     /**

@@ -129,6 +129,8 @@ export interface PageModels {
       /** What it adds to the `autocomplete` of the field before it. */
       readonly autocomplete?: string
     }[]
+    /** The only one of `methods` that is enough here: the page asks for no password. */
+    needed?: string | undefined
     /**
      * The login of this browser has ended, and the user must sign in again; or a code was not entered in time or was wrong too
      * often.

@@ -1,9 +1,20 @@
-import { temporarilyUnavailable } from '../database/errors.ts'
-import { command, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import { RolledBack } from '../database/in-transaction.ts'
+import {
+  command,
+  json,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
+import { transaction, writeIf } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 import type { Login } from '../protocol/requests/login.ts'
 import { maxNewest } from './authorization-records.ts'
-import { findAll, findOne, insertInto, isInserted, touches } from './statements.ts'
+import { type Attempt, unlessRevoked } from './revocations.ts'
+import { findAll, findOne, insertInto, touches } from './statements.ts'
 
 export interface LoginRecord extends Login {
   readonly expiresAt: number
@@ -92,12 +103,8 @@ export interface NewLogin extends LoginRecord {
   readonly sessionHash?: string
 }
 
-/** Stores a login. */
-export const createLogin = (
-  db: Database,
-  login: NewLogin & { readonly hostLoginHash?: string },
-): Promise<number> =>
-  insert(db, {
+const storing = (login: NewLogin & { readonly hostLoginHash?: string }): Write =>
+  insert.with({
     sid: login.sid,
     subject: login.subject,
     auth_time: login.authTime,
@@ -109,6 +116,28 @@ export const createLogin = (
     session_hash: login.sessionHash ?? null,
     idle_ends_at: login.idleEndsAt ?? null,
   })
+
+/** Stores a login that no attempt of its user led to. */
+export const createLogin = (db: Database, login: Parameters<typeof storing>[0]): Promise<number> =>
+  storing(login).run(db)
+
+/** When the attempt began that leads to the login, and now, in epoch seconds. */
+interface Begun extends Pick<Attempt, 'since'> {
+  readonly now: number
+}
+
+/**
+ * Stores a login unless everything of its user was ended since the attempt began.
+ *
+ * @returns whether it is stored
+ */
+export const beginLogin = async (
+  db: Database,
+  { login, since, now }: Begun & { readonly login: NewLogin },
+): Promise<boolean> => {
+  const stands = unlessRevoked({ subject: login.subject, since, now })
+  return (await writeIf(db, [['revoked', stands]], [storing(login)])) === undefined
+}
 
 const ofHost = query<{ hostLoginHash: string; now: number }>((table, v) =>
   table('logins')
@@ -125,24 +154,27 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
 )
 
 /**
- * Stores a login that the host reports, unless a parallel request has just stored it.
+ * Stores a login that the host reports, unless a parallel request has just stored it, or everything of the user was ended
+ * since the host was asked.
  *
  * @param hostLoginHash equal for requests that report the same login of the host
- * @returns the login that is stored
+ * @returns the login that is stored; undefined if the user's logins were ended
  */
-export const createHostLogin = async (
+export const beginHostLogin = (
   db: Database,
-  { login, hostLoginHash, now }: { login: NewLogin; hostLoginHash: string; now: number },
-): Promise<LoginRecord> => {
-  for (let attempt = 0; attempt < 3; attempt += 1) {
-    if (await isInserted(createLogin(db, { ...login, hostLoginHash }))) return { ...login, fromHost: true }
-    const [row] = await ofHost(db, { hostLoginHash, now })
+  { login, hostLoginHash, since, now }: Begun & { login: NewLogin; hostLoginHash: string },
+): Promise<LoginRecord | undefined> =>
+  transaction<LoginRecord | undefined>(db, async (tx) => {
+    // It locks the user's row, so parallel requests with this login come one after the other.
+    if ((await unlessRevoked({ subject: login.subject, since, now }).run(tx)) === 0)
+      return new RolledBack<LoginRecord | undefined>(undefined)
+    const [row] = await ofHost(tx, { hostLoginHash, now })
     if (row) return loginOf(row)
-    // The stored one has expired, and the host's login has outlived it; or it has just ended.
-    await releaseHash(db, { hostLoginHash, now })
-  }
-  throw temporarilyUnavailable(new Error('latchkey: the login of the host could not be stored'))
-}
+    // The stored one has expired, and the host's login has outlived it.
+    await releaseHash(tx, { hostLoginHash, now })
+    await createLogin(tx, { ...login, hostLoginHash })
+    return { ...login, fromHost: true }
+  })
 
 /** Ends one login, and with it everything that was granted without `offline_access`. */
 export const endLogin = touches(

@@ -13,6 +13,7 @@ import type { AuthorizationRequest } from '../protocol/requests/authorization-re
 import type { Decision } from '../protocol/requests/next-step.ts'
 import { shownClientOf } from './clients.ts'
 import { type AuthorizeLookup, joinLoginAndConsents, lookupColumns, lookupOf } from './consents.ts'
+import { joinRevocations, revocationsColumn } from './revocations.ts'
 import { insertInto } from './statements.ts'
 
 /** A validated request that waits for the user's login or consent. */
@@ -49,14 +50,17 @@ const pendingRequestOf = (row: Row, id: string): PendingRequestRecord => ({
 })
 
 const byId = query<{ id: string; sessionHash: string | null; now: number }>((table, v, name) =>
-  joinLoginAndConsents(
-    table('pending_requests as pending').join(
-      name('clients as clients'),
-      'clients.client_id',
-      'pending.client_id',
+  joinRevocations(
+    joinLoginAndConsents(
+      table('pending_requests as pending').join(
+        name('clients as clients'),
+        'clients.client_id',
+        'pending.client_id',
+      ),
+      name,
+      v,
     ),
     name,
-    v,
   )
     .select([
       ...['kind', 'selected_sid', 'request', 'decision', 'consumed_at'].map((column) => `pending.${column}`),
@@ -66,6 +70,7 @@ const byId = query<{ id: string; sessionHash: string | null; now: number }>((tab
       ),
       ...lookupColumns,
       'clients.logo',
+      revocationsColumn,
     ])
     .where('pending.id', v.id),
 )
@@ -73,6 +78,8 @@ const byId = query<{ id: string; sessionHash: string | null; now: number }>((tab
 /** A pending request with what else decides its next step. */
 export interface PendingRequestLookup extends AuthorizeLookup {
   readonly pending: PendingRequestRecord
+  /** How many revocations there were: a sign-in for the request begins here. */
+  readonly since: number
 }
 
 /**
@@ -89,7 +96,8 @@ export const findPendingRequest = async (
   const [row] = rows
   if (row === undefined) return undefined
   const { known } = lookupOf(row, rows, now)
-  return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), known }
+  const since = numberOrNull(row, 'revocations') ?? 0
+  return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), known, since }
 }
 
 const insert = insertInto('pending_requests', [

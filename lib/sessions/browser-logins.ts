@@ -4,8 +4,8 @@ import { createSecret, derivedSecret, hashSecret, randomId } from '../keys/secre
 import type { Login } from '../protocol/requests/login.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
-  createHostLogin,
-  createLogin,
+  beginHostLogin,
+  beginLogin,
   endLogin,
   type LoginRecord,
   listLoginsOfBrowser,
@@ -29,7 +29,16 @@ export const end = async (
   login: EndedLogin,
   { info, actor }: EndedBy = {},
 ): Promise<void> => {
-  if (!(await endLogin(server.database, { sid: login.sid, now: server.now() }))) return
+  if (await endLogin(server.database, { sid: login.sid, now: server.now() }))
+    announceEnd(server, login, { info, actor })
+}
+
+/** Notifies the clients of a login that has ended. */
+export const announceEnd = (
+  server: AuthorizationServer,
+  login: EndedLogin,
+  { info, actor }: EndedBy = {},
+): void => {
   const { subject } = login
   server.events.announce('login.ended', info, { subject, ...(actor !== undefined && { actor }) })
   announceLogout(server, login)
@@ -117,6 +126,8 @@ const sessionSecret = ({ options }: AuthorizationServer, sid: string, isOfHost: 
   isOfHost ? derivedSecret('session', options.secrets[0], [sid]) : createSecret('session')
 
 interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
   /** Of a login that the host reports. */
   readonly hostLoginHash?: string
 }
@@ -125,13 +136,14 @@ interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
  * Stores a new login, and hands the session over to it.
  *
  * @param known the login that the session had before, if it is valid
- * @returns the login; for a login of the host the one that a parallel request has just stored
+ * @returns the login; for a login of the host the one that a parallel request has just stored. Undefined if everything of the
+ *   user was ended meanwhile
  */
 export const storeLogin = async (
   context: PageContext,
-  { hostLoginHash, ...details }: StartedLogin,
+  { hostLoginHash, since, ...details }: StartedLogin,
   known: LoginRecord | undefined,
-): Promise<LoginRecord> => {
+): Promise<LoginRecord | undefined> => {
   const { server, session } = context
   const { database } = server
   const now = server.now()
@@ -148,8 +160,10 @@ export const storeLogin = async (
     sessionHash: hashSecret(secret),
     idleEndsAt: idleEnd(server, expiresAt),
   }
-  const login = isOfHost ? await createHostLogin(database, { login: created, hostLoginHash, now }) : created
-  if (!isOfHost) await createLogin(database, created)
+  const begun = { login: created, since, now }
+  const isStored = isOfHost || (await beginLogin(database, begun))
+  const login = isOfHost ? await beginHostLogin(database, { ...begun, hostLoginHash }) : created
+  if (!isStored || login === undefined) return undefined
   if (known) await releaseSession(database, { sid: known.sid })
   await session.begin(login.sid === sid ? secret : sessionSecret(server, login.sid, isOfHost))
   if (known || !browser.isNew) await settleOthers(context, login, known, browser)

@@ -3,7 +3,7 @@ import type { Context, PageContext } from '../http/context.ts'
 import type { KnownDevice, LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
 import { accountOf, deviceOf, rememberDevice } from './device-cookie.ts'
-import { type ActiveLogin, type Proof, startLogin } from './login.ts'
+import { type ActiveLogin, type Authenticated, startLogin } from './login.ts'
 
 /** A typed username and password, and the client that waits for the login, if any. */
 export interface Credentials {
@@ -73,23 +73,26 @@ export const attemptLogin = async (
 }
 
 /** A user who has completed every step of the sign-in. */
-export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'> {
-  readonly user: User
-  readonly proof?: Proof
-}
+export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'>, Authenticated {}
 
 /**
  * Records the login of a user who has proved everything that they must, and announces it.
  *
+ * @returns undefined if everything of the user was ended since the attempt began; the user is then not logged in
  * @throws OAuthError `temporarily_unavailable` if it cannot be stored; the user is then not logged in
  */
 export const completeLogin = async (
   context: PageContext,
-  { username, clientId, user, proof }: CompletedLogin,
-): Promise<ActiveLogin> => {
+  { username, clientId, ...authenticated }: CompletedLogin,
+): Promise<ActiveLogin | undefined> => {
   const { server, info } = context
-  const active = await startLogin(context, user, proof)
+  const { user } = authenticated
+  const active = await startLogin(context, authenticated)
   const details = detailsOf(context, { username, clientId })
+  if (active === undefined) {
+    server.events.announce('login.failed', info, details)
+    return undefined
+  }
   server.events.announce('login.succeeded', info, { ...details, subject: user.subject })
   if (server.throttle.login.isLimited) rememberDevice(context, username, user.subject)
   return active

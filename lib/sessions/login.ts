@@ -3,11 +3,11 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { createRequestInfo } from '../http/route.ts'
 import { provenTime } from '../protocol/requests/login.ts'
-import { findSessionLogin, type LoginRecord, listLogins } from '../repositories/index.ts'
+import { countRevocations, findSessionLogin, isRevoked, type LoginRecord } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 import { boundBrowser } from './browser-binding.ts'
-import { type EndedBy, end, endLoginsOfBrowser, loginsOf, noteVisit, storeLogin } from './browser-logins.ts'
+import { endLoginsOfBrowser, loginsOf, noteVisit, storeLogin } from './browser-logins.ts'
 import { forgetHostLogin, hostDecides, hostLogin, hostLoginHash } from './host-login.ts'
 import { sessionHashOf } from './session.ts'
 
@@ -50,6 +50,7 @@ const currentLogin = async (
   if (known) noteVisit(server, known)
   const reportsLogins = server.options.login.current !== undefined
   if (!reportsLogins && !known?.fromHost) return known
+  const since = await countRevocations(server.database)
   const host = await hostLogin(context)
   if (host === undefined) {
     if (!hostDecides(server) && !known?.fromHost) return known
@@ -68,8 +69,9 @@ const currentLogin = async (
   const lacksTime = host.authTime === undefined
   if (earlier?.fromHost && earlier.authTime === authTime) return { ...earlier, lacksTime }
   const { amr = ['pwd'], acr } = host
-  const login = { subject, authTime, amr, acr, hostLoginHash: hostLoginHash(context, host) }
-  return { ...(await storeLogin(context, login, known)), lacksTime }
+  const login = { subject, authTime, amr, acr, since, hostLoginHash: hostLoginHash(context, host) }
+  const stored = await storeLogin(context, login, known)
+  return stored && { ...stored, lacksTime }
 }
 
 /** The current login with its user; a disabled user is not logged in. */
@@ -102,6 +104,15 @@ export const loginsHere = async (context: PageContext, current: LoginRecord): Pr
   return logins.filter(({ subject }) => subject === current.subject)
 }
 
+/** A user who has just authenticated on our page. */
+export interface Authenticated {
+  readonly user: User
+  /** How; by default with the password alone. */
+  readonly proof?: Proof | undefined
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
+}
+
 /** How a user has authenticated on our page. */
 export interface Proof {
   /** Authentication methods (RFC 8176). */
@@ -113,15 +124,20 @@ export interface Proof {
 /**
  * Stores the login of a user who has just authenticated, in a new session.
  *
- * @param proof how the user has authenticated; without it, with the password alone
+ * @returns undefined if everything of the user was ended since the attempt began; the user is then not logged in
  * @throws OAuthError `temporarily_unavailable` if session or database cannot store it; the user is then not logged in
  */
-export const startLogin = async (context: PageContext, user: User, proof?: Proof): Promise<ActiveLogin> => {
+export const startLogin = async (
+  context: PageContext,
+  { user, proof, since }: Authenticated,
+): Promise<ActiveLogin | undefined> => {
   const { server, session, req, res } = context
   const { login: options } = server.options
   const { subject } = user
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const known = await loginOfSession(server, session.secretHash())
+  // What the host remembers can only be taken back if it says how.
+  if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
   await session.renew()
   await callHost('login.remember', () => options.remember?.(user.record, { req, res, amr, acr }))
   const host = await hostLogin(context)
@@ -129,19 +145,34 @@ export const startLogin = async (context: PageContext, user: User, proof?: Proof
   // The host may remember an earlier time, but the password was checked now.
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
   // The level that the host reports counts: a later request would replace a login of another one.
-  const login = { subject, authTime, amr, acr: theirs?.acr ?? acr }
-  return { login: await storeLogin(context, login, known), user }
+  const login = await storeLogin(context, { subject, authTime, amr, acr: theirs?.acr ?? acr, since }, known)
+  if (login) return { login, user }
+  await forgetHostLogin(context)
+  await session.end()
+  return undefined
+}
+
+/** The logins that have ended, and whether the host still reports one to this request. */
+export interface SignedOut {
+  readonly ended: readonly LoginRecord[]
+  readonly isAtHost: boolean
+}
+
+/**
+ * Ends what is left of logins in a browser in which no user is signed in, such as that of a disabled user. The session of the
+ * host stays: any site can link to the sign-out.
+ */
+export const endRest = async (context: PageContext): Promise<SignedOut> => {
+  const { server, session } = context
+  const ended = await endHere(context, await loginOfSession(server, session.secretHash()))
+  return { ended, isAtHost: (await hostLogin(context)) !== undefined }
 }
 
 /**
  * Logs the user out in this browser, and at the host if it says how (`login.forget`). What was granted without
  * `offline_access` ends with it, and clients are notified.
- *
- * @returns the logins that have ended, and whether the host still reports one to this request
  */
-export const endLogin = async (
-  context: PageContext,
-): Promise<{ ended: readonly LoginRecord[]; isAtHost: boolean }> => {
+export const endLogin = async (context: PageContext): Promise<SignedOut> => {
   const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
   const known = await loginOfSession(server, session.secretHash())
@@ -157,14 +188,4 @@ export const endLogin = async (
 export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
   const known = await loginOfSession(server, sessionHashOf(server, req))
   await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
-}
-
-/** Ends every login of a user. @param by the administrator who does it, and their request */
-export const endLoginsOf = async (
-  server: AuthorizationServer,
-  subject: string,
-  by: EndedBy = {},
-): Promise<void> => {
-  const sids = await listLogins(server.database, { subject, now: server.now() })
-  for (const sid of sids) await end(server, { sid, subject }, by)
 }

@@ -5,31 +5,36 @@ import { callHost } from './host-function.ts'
 import { definedClaims, isLookup, subjectOf, type User, type Users } from './users.ts'
 
 /** Users that the host's functions find and authenticate. What the functions return is checked. */
-export const createFunctionUsers = (functions: UserFunctions): Users => ({
-  async find(subject) {
+export const createFunctionUsers = (functions: UserFunctions): Users => {
+  const find = async (subject: string): Promise<User | undefined> => {
     if (!isLookup(subject)) return undefined
     const user = userOf('users.find', await callHost('users.find', () => functions.find(subject)))
     // A host may convert '5abc' to the number 5, which must not find user 5.
     return user?.subject === subject ? user : undefined
-  },
+  }
+  return {
+    find,
 
-  async authenticate(username, password, req) {
-    if (!isLookup(username) || !isPassword(password)) return undefined
-    const record = await callHost('users.authenticate', () =>
-      functions.authenticate({ username, password, req }),
-    )
-    return userOf('users.authenticate', record)
-  },
+    async authenticate(username, password, req) {
+      if (!isLookup(username) || !isPassword(password)) return undefined
+      const record = await callHost('users.authenticate', () =>
+        functions.authenticate({ username, password, req }),
+      )
+      const user = userOf('users.authenticate', record)
+      // What the hooks of the host get has one form. The check takes time, and the user may have been disabled meanwhile.
+      return user && find(user.subject)
+    },
 
-  async claims({ record }, scopes) {
-    const claims: unknown =
-      (await callHost('users.claims', () => functions.claims?.(record, { scopes }))) ?? {}
-    if (!isObject(claims)) {
-      throw new TypeError('latchkey: users.claims must return an object of claims')
-    }
-    return definedClaims(Object.entries(claims))
-  },
-})
+    async claims({ record }, scopes) {
+      const claims: unknown =
+        (await callHost('users.claims', () => functions.claims?.(record, { scopes }))) ?? {}
+      if (!isObject(claims)) {
+        throw new TypeError('latchkey: users.claims must return an object of claims')
+      }
+      return definedClaims(Object.entries(claims))
+    },
+  }
+}
 
 const isRecord = (value: unknown): value is HostUser =>
   typeof value === 'object' && value !== null && 'id' in value

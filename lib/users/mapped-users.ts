@@ -43,17 +43,18 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
     return row[claim]
   }
+  const find = async (subject: string): Promise<MappedUser | undefined> => {
+    if (!isLookup(subject)) return undefined
+    const row = await table.byId(subject)
+    if (row === undefined) return undefined
+    const user = mappedUser(mapping, row)
+    // Databases convert '05' and '5abc' to 5.
+    return user.subject === subject && (await isActive(mapping, row)) ? user : undefined
+  }
   return {
     assertTable: () => table.assertExists(),
 
-    async find(subject) {
-      if (!isLookup(subject)) return undefined
-      const row = await table.byId(subject)
-      if (row === undefined) return undefined
-      const user = mappedUser(mapping, row)
-      // Databases convert '05' and '5abc' to 5.
-      return user.subject === subject && (await isActive(mapping, row)) ? user : undefined
-    },
+    find,
 
     async findByUsername(username) {
       const row = await onlyActive(mapping, logger, await table.byUsername(username))
@@ -65,10 +66,14 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       const row = await onlyActive(mapping, logger, await table.byUsername(username))
       const candidate = row && candidateOf(mapping, row, password)
       const user = await verifiedUser(context, { username, password, isKnown }, candidate)
-      // Last, so that the duration of an asynchronous isActive does not reveal who has an account.
-      if (!(user && (await isActive(mapping, user.row)))) return undefined
-      await rehash(mapping, logger, user, password)
-      return user
+      if (user === undefined) return undefined
+      const hash = await strongerHash(mapping, logger, user, password)
+      // The check takes time. The password may have been changed meanwhile, and the user may have been disabled.
+      const present = await find(user.subject)
+      if (present === undefined || passwordOf(mapping, present) !== passwordOf(mapping, user))
+        return undefined
+      if (hash !== undefined) await rehash(mapping, logger, present, hash)
+      return present
     },
 
     async claims({ row, username }) {
@@ -103,21 +108,38 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
 // bcrypt reads no more bytes. What the user typed after them may be wrong.
 const bcryptLength = 72
 
-/** Lets the host replace a weak hash, now that the password is known. */
+const passwordOf = (mapping: UserMapping, { row }: MappedUser): string =>
+  textOf(columnOf(mapping, row, 'password'))
+
+/** The sign-in succeeds nevertheless. */
+const logRehash = (logger: Logger, { subject }: MappedUser, error: unknown): undefined => {
+  logger.error(`latchkey: the password of user ${JSON.stringify(subject)} was not hashed again`, error)
+}
+
+/** A new hash of the password if the stored one is weak and the host replaces those. */
+const strongerHash = async (
+  mapping: UserMapping,
+  logger: Logger,
+  user: MappedUser,
+  password: string,
+): Promise<string | undefined> => {
+  const stored = passwordOf(mapping, user)
+  const isComplete = !stored.startsWith('$2') || Buffer.byteLength(password) <= bcryptLength
+  if (mapping.rehash === undefined || !isComplete || !isWeakerThanOwn(stored)) return undefined
+  return hashPassword(password).catch((error: unknown) => logRehash(logger, user, error))
+}
+
+/** Lets the host store a new hash of the password that the row has. */
 const rehash = async (
   mapping: UserMapping,
   logger: Logger,
-  { subject, row }: MappedUser,
-  password: string,
+  user: MappedUser,
+  hash: string,
 ): Promise<void> => {
-  const stored = textOf(columnOf(mapping, row, 'password'))
-  const isComplete = !stored.startsWith('$2') || Buffer.byteLength(password) <= bcryptLength
-  if (mapping.rehash === undefined || !isComplete || !isWeakerThanOwn(stored)) return
   try {
-    const hash = await hashPassword(password)
-    await callHost('users.rehash', () => mapping.rehash?.(row, { hash }))
+    await callHost('users.rehash', () => mapping.rehash?.(user.row, { hash }))
   } catch (error) {
-    logger.error(`latchkey: the password of user ${JSON.stringify(subject)} was not hashed again`, error)
+    logRehash(logger, user, error)
   }
 }
 

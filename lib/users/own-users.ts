@@ -19,11 +19,12 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
   const learnCosts = once(async () => {
     for (const hash of await listPasswordHashes(database)) passwords.learn(hash)
   })
+  const find = async (subject: string): Promise<OwnUser | undefined> => {
+    const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
+    return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
+  }
   return {
-    async find(subject) {
-      const account = isLookup(subject) ? await findUser(database, { id: subject }) : undefined
-      return account?.id === subject && isEnabled(account) ? ownUser(account) : undefined
-    },
+    find,
 
     async findByUsername(username) {
       const account = await byUsername(database, username)
@@ -39,8 +40,9 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
         user: () => ownUser(account),
       }
       const user = await verifiedUser(context, { username, password, isKnown }, candidate)
-      // Last, so that a disabled user takes as long as before.
-      return user && isEnabled(user.account) ? user : undefined
+      // The check takes time. The password may have been changed meanwhile, and the user may have been disabled.
+      const present = user && (await find(user.subject))
+      return present?.account.passwordHash === user?.account.passwordHash ? present : undefined
     },
 
     async claims({ account }) {

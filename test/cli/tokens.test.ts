@@ -5,6 +5,7 @@ import { openCommandLine } from '../support/command-line.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
+import { standingLogin } from '../support/standing-login.ts'
 import { refresh, tokensFor } from '../support/tokens.ts'
 
 const cli = openCommandLine()
@@ -111,7 +112,8 @@ test('a personal access token is inspected, listed and revoked, by itself and by
   const server = await serverBehind(host.oauth)!.ready()
   const expiresAt = server.now() + 86_400
   const option = personalTokenOption(server.options)!
-  const choice = { subject: '1', name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
+  const sid = await standingLogin(server.database, '1', server.now())
+  const choice = { subject: '1', sid, name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
   const [one, other] = [
     await issuePersonalToken(server, option, choice),
     await issuePersonalToken(server, option, choice),

@@ -372,6 +372,17 @@ describe('signing out while the host still reports a login', () => {
     return `/oauth/logout?${new URLSearchParams({ id_token_hint: id_token, client_id: 'web' })}`
   }
 
+  test('a link changes nothing at the host when its user has been disabled (L13)', async () => {
+    const told: string[] = []
+    const host = await start({ forget: () => void told.push('forget') })
+    const agent = browser(host, 1)
+    await tokensOf(host, agent)
+    await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: 1 })
+    expect((await agent.open('/oauth/logout')).html).toContain('still signed in')
+    expect(told).toEqual([])
+    expect(await host.database.knex(`${host.database.tablePrefix}logins`).whereNull('ended_at')).toEqual([])
+  })
+
   test('without login.forget shows that the user is still signed in, in the language of the reader', async () => {
     const host = await start({}, { options: { pages: { name: 'Notes' } } })
     const agent = browser(host, 1)

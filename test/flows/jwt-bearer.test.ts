@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import supertest from 'supertest'
 import { OAuthError } from '../../lib/index.ts'
+import { createGate } from '../support/gate.ts'
 import { type Host, issuer, secret, startHost } from '../support/host.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, expectError, type Fields, guarded, post } from '../support/tokens.ts'
 
+const gate = createGate()
 const grantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const [idp, cloud, api] = [
   'https://idp.example.com',
@@ -40,7 +42,10 @@ beforeAll(async () => {
         trustedIssuers: {
           [idp]: {
             jwks: jwksOf(keys.idp),
-            user: ({ email }) => ({ 'ada@example.com': 1, 'cut@example.com': 3 })[String(email)],
+            user: async ({ email }) => {
+              await gate.pass()
+              return { 'ada@example.com': 1, 'cut@example.com': 3 }[String(email)]
+            },
           },
           [cloud]: {
             jwks: jwksOf(keys.cloud),
@@ -111,6 +116,16 @@ describe('an assertion about a user', () => {
 
     await host.oauth.users.revokeAll('1')
     expect((await guarded(host, tokens.access_token)).status).toBe(401)
+  })
+
+  test('gives no token if everything of the user ends meanwhile (H1)', async () => {
+    const { arrival, open } = gate.hold()
+    const begun = exchange(await idJag()).then((res) => res)
+    await arrival
+    await host.oauth.users.revokeAll(1)
+    open()
+    expectError(await begun, 400, 'invalid_grant')
+    expect((await answerOf(exchange(await idJag()))).access_token).toEqual(expect.any(String))
   })
 
   test('is for its resource, within its scopes; the request may narrow', async () => {

@@ -338,6 +338,23 @@ describe("in the host's session", () => {
     await expectSignedOut(agent)
   })
 
+  test.each<[string, () => PromiseLike<unknown>]>([
+    [
+      'the user has been disabled',
+      () => hosted.database.knex(hosted.usersTable).where({ id: 1 }).update({ disabled_at: 1 }),
+    ],
+    ['everything of the user has ended', () => hosted.oauth.users.revokeAll(1)],
+  ])('a link does not delete the host’s data after %s, and the login is over (L13)', async (_, end) => {
+    const agent = browser(hosted)
+    await signedIn(agent, { of: hosted })
+    await agent.get('/cart')
+    await end()
+    expectSignedOutPage(await agent.get('/oauth/logout'))
+    expect(await seenBy(agent)).toMatchObject({ cart: 'a book' })
+    await hosted.database.knex(hosted.usersTable).where({ id: 1 }).update({ disabled_at: null })
+    await expectSignedOut(agent)
+  })
+
   test('the data of a visitor who has not signed in here stays, also with the link of another user', async () => {
     const attacker = browser(hosted)
     const { id_token: id_token_hint } = await signedIn(attacker, { of: hosted })

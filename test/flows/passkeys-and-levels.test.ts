@@ -1,7 +1,10 @@
 import session from 'express-session'
+import { Secret, TOTP } from 'otpauth'
 import supertest from 'supertest'
+import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import type { AuthRouterOptions, HostLogin } from '../../lib/index.ts'
 import { askedBy, createAuthenticator, passkeyForm } from '../support/authenticator.ts'
+import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
@@ -94,6 +97,48 @@ describe('with a second factor', () => {
     })
     // For a client, the same user needs the password only.
     codeOf(await browser.open(url()))
+  })
+})
+
+describe('with authenticator apps', () => {
+  const settings = `/oauth${settingsPath}`
+  const features = { passkeys: true, authenticatorApps: true }
+  const user = { id: 1, username: 'ada@example.com' }
+
+  test.each([
+    ['functions', { find: () => user, authenticate: () => user }],
+    ['a table', undefined],
+  ])('who has a passkey sets one up only after a sign-in with it: users in %s (M5)', async (_, users) => {
+    const host = await start(true, {}, { options: { ...(users && { users }), features } })
+    const browser = new RawBrowser(host.app)
+    const asked = await browser.signIn(await browser.open(settings))
+    expect(asked.html).toContain('Use your passkey to continue.')
+    expect(asked.html).not.toContain('id="secret"')
+    const sent = await browser.submit(asked, 'id="passkey"', { decision: 'confirm', code: '123456' })
+    expect(sent.html).toContain('Use your passkey to continue.')
+    expect(await host.database.knex(`${host.database.tablePrefix}second_factors`)).toEqual([])
+    expect((await usePasskey(browser, asked)).html).toContain('id="secret"')
+  })
+
+  test('who has one adds a passkey only after a sign-in with its code, unless it was set up after that sign-in (M5)', async () => {
+    const clock = stopClock()
+    const host = await start(true, {}, { options: { features } })
+    await host.database.knex(`${host.database.tablePrefix}passkeys`).delete()
+    const browser = new RawBrowser(host.app)
+    const shown = await browser.signIn(await browser.open(settings))
+    const [, key = ''] = /id="secret" dir="ltr">([A-Z2-7 ]+)</.exec(shown.html) ?? []
+    const code = () =>
+      new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) }).generate({ timestamp: Date.now() })
+    const codes = await browser.submit(shown, 'name="code"', { decision: 'confirm', code: code() })
+    expect(codes.html).toMatch(/<code>[a-z2-7-]+<\/code>/)
+    expect((await browser.open(page)).html).toContain('<h1>Passkeys</h1>')
+    clock.travel(60)
+    const other = new RawBrowser(host.app)
+    const asked = await other.signIn(await other.open(page))
+    expect(asked.url.pathname).toBe('/oauth/second-factor')
+    expect((await other.open(page)).html).not.toContain('<h1>Passkeys</h1>')
+    const list = await other.submit(asked, 'name="code"', { code: code() })
+    expect(list.html).toContain('<h1>Passkeys</h1>')
   })
 })
 

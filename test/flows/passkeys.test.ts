@@ -343,11 +343,47 @@ describe('the page that adds passkeys', () => {
     await browser.post(page, { ...fields, decision: 'remove', id: hash })
     expect(await table('passkeys')).toHaveLength(1)
     const confirm = await browser.open(page)
-    expect((await browser.signIn(confirm, bob.email, bob.password)).html).toContain('Wrong password')
+    const ofBob = { username: bob.email, password: bob.password }
+    expect((await browser.submit(confirm, 'id="passkey"', ofBob)).html).toContain('Wrong password')
     const confirmed = await signInWith(browser, confirm, authenticator.get(askedBy(confirm)))
     expect(confirmed.html).toContain('<h1>Passkeys</h1>')
     clock.travel(600)
     expect((await browser.open(page)).html).toContain('<h1>Passkeys</h1>')
+  })
+
+  test('asks who has a passkey for it: the password alone adds, renames and removes none (M5)', async () => {
+    const clock = stopClock()
+    const authenticator = await added()
+    clock.travel(1)
+    const { browser: thief, list: asked } = await atPasskeys()
+    for (const form of [asked, await thief.open(page), await thief.open(`${page}?id=x`)]) {
+      expect(form.html).toContain('Use your passkey to continue.')
+      expect(form.html).not.toContain('name="password"')
+      expect(askedBy(form).allowCredentials).toEqual([expect.objectContaining({ id: authenticator.id })])
+    }
+    // The login of the password is good for everything else.
+    codeOf(await thief.open(url()))
+    const [stored] = await table('passkeys')
+    const { fields } = passkeyForm(asked)
+    for (const decision of ['add', 'rename', 'remove']) {
+      const passkey = createAuthenticator().create({ ...askedBy(asked), rp: { id: 'localhost' } })
+      const sent = await thief.post(page, { ...fields, decision, passkey, id: stored.hash, name: 'Mine' })
+      expect(sent.location?.pathname).toBe(page)
+    }
+    expect(await table('passkeys')).toEqual([stored])
+    const list = await signInWith(thief, asked, authenticator.get(askedBy(asked)))
+    expect((await add(thief, list, createAuthenticator().create(askedBy(list)))).html).toContain(
+      'Passkey added.',
+    )
+  })
+
+  test('goes on with the login that has just added the first one (M5)', async () => {
+    stopClock()
+    const { browser, list } = await atPasskeys()
+    const first = await add(browser, list, createAuthenticator().create(askedBy(list)))
+    const second = await add(browser, first, createAuthenticator().create(askedBy(first)))
+    expect(second.html).toContain('Passkey added.')
+    expect(await table('passkeys')).toHaveLength(2)
   })
 
   test('refuses untrue answers, and accepts an attestation of the passkey itself', async () => {
@@ -395,7 +431,9 @@ describe('the page that adds passkeys', () => {
     expect(eventsOf('passkey.failed')).toMatchObject([{ reason: 'exists', subject: '2' }])
     expect(await table('passkeys').select('subject')).toEqual([{ subject: '1' }])
 
-    for (let each = 0; each < 19; each += 1) await table('passkeys').insert(createAuthenticator().row('2'))
+    const created_at = Math.floor(Date.now() / 1000) + 60
+    for (let each = 0; each < 19; each += 1)
+      await table('passkeys').insert({ ...createAuthenticator().row('2'), created_at })
     const last = await browser.open(page)
     await add(browser, last, createAuthenticator().create(askedBy(last)))
     const full = await browser.open(page)

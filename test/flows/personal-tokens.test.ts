@@ -10,6 +10,7 @@ import { expired } from '../../lib/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { standingLogin } from '../support/standing-login.ts'
 import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from '../support/tokens.ts'
 
 const day = 86_400
@@ -50,8 +51,10 @@ const optionOf = (of: Host) => personalTokenOption(serverBehind(of.oauth)!.optio
 const server = async (of = host) => serverBehind(of.oauth)!.ready()
 const make = async (given: { subject?: string; scopes?: string[]; days?: number } = {}, of = host) => {
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
-  const choice = { subject, name: 'Backup script', scopes, expiresAt: clock.now() + days * day }
-  const made = await issuePersonalToken(await server(of), optionOf(of), choice)
+  const context = await server(of)
+  const sid = await standingLogin(context.database, subject, clock.now())
+  const choice = { subject, sid, name: 'Backup script', scopes, expiresAt: clock.now() + days * day }
+  const made = await issuePersonalToken(context, optionOf(of), choice)
   if (made === undefined) throw new Error('no token was made')
   return made
 }
@@ -197,8 +200,9 @@ describe('a personal access token', () => {
 
   test('counts towards the limit of its user until it ends, also in parallel requests', async () => {
     await make({ subject: '2' })
-    const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const context = await server()
+    const sid = await standingLogin(context.database, '1', clock.now())
+    const choice = { subject: '1', sid, name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const made = await Promise.all(
       [1, 2, 3, 4, 5, 6].map(() => issuePersonalToken(context, optionOf(host), choice)),
     )
@@ -240,10 +244,11 @@ describe('a personal access token', () => {
     const organizations = () => [...members].map((id) => ({ id, name: id }))
     const many = await another({ organizations })
     many.app.get('/org', many.oauth.requireToken('notes:read'), ({ auth }, res) => void res.json(auth))
-    const choice = { subject: '1', name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
+    const context = await server(many)
+    const sid = await standingLogin(context.database, '1', clock.now())
+    const choice = { subject: '1', sid, name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
     const { value = '' } =
-      (await issuePersonalToken(await server(many), optionOf(many), { ...choice, organization: 'acme' })) ??
-      {}
+      (await issuePersonalToken(context, optionOf(many), { ...choice, organization: 'acme' })) ?? {}
     expect((await guarded(many, value, '/org')).body.organization).toBe('acme')
     members.delete('acme')
     expect((await guarded(many, value, '/org')).status).toBe(401)

@@ -245,6 +245,32 @@ describe('a second factor of the host', () => {
 })
 
 // A host with its own login page and two levels. Its login is a cookie of its own: `time@level`.
+test('the function gets the user as users.find() returns them, and a user who is not found does not sign in (L11)', async () => {
+  const asked: unknown[] = []
+  const found = { id: 'a', username: 'ada', totp_secret: 'JBSWY3DPEHPK3PXP' }
+  let isFound = true
+  const host = await startHost({
+    clients: [{ ...firstParty, client_id: 'web' }],
+    options: {
+      users: { find: () => (isFound ? found : undefined), authenticate: () => ({ id: 'a' }) },
+      login: {
+        secondFactor: (user) => {
+          asked.push(user)
+          return Boolean(user.totp_secret) && { kind: 'code', verify: () => true }
+        },
+      },
+    },
+  })
+  const browser = new RawBrowser(host.app)
+  const page = await browser.signIn(await browser.open(url()))
+  expect(page.url.pathname).toBe(`/oauth${codePath}`)
+  expect(new Set(asked)).toEqual(new Set([found]))
+  isFound = false
+  const other = new RawBrowser(host.app)
+  expect((await other.signIn(await other.open(url()))).status).toBe(400)
+  await host.close()
+})
+
 describe('levels at the login page of the host', () => {
   let host: Host
   beforeAll(async () => {

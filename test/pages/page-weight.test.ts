@@ -47,7 +47,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     decision,
     'code-entry': codeEntry,
     'form-post': /^form-post/,
-    login: /^login/,
+    login: /^login(?!-passkey-needed)/,
     leave: /^return-frames/,
     passkey,
   }

@@ -14,6 +14,7 @@ import {
   useTimeStep,
 } from '../../lib/features/second-factor/second-factors-table.ts'
 import { migrate, rollback } from '../../lib/index.ts'
+import { createLogin } from '../../lib/repositories/index.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // Parallel calls on one schema of each database.
@@ -44,7 +45,7 @@ const racingOn = (config: Knex.Config): void => {
     const winners = async (call: () => Promise<boolean>): Promise<number> =>
       (await Promise.all([1, 2, 3, 4, 5, 6].map(call))).filter(Boolean).length
 
-    const pending = { id: 'i', attempt: 'a', subject, username: 'ada', expiresAt: now + 9 }
+    const pending = { id: 'i', attempt: 'a', subject, username: 'ada', since: 0, expiresAt: now + 9 }
     await putPendingLogin(database, pending)
     const named = { id: 'i', attempt: 'a', now }
     expect(await winners(() => takeTry(database, { ...named, max: 4 }))).toBe(4)
@@ -54,7 +55,9 @@ const racingOn = (config: Knex.Config): void => {
     const open = { subject, replaced: '', now, expiresAt: now + 9 }
     await Promise.all(['s1', 's2', 's3'].map((secret) => createSecondFactor(database, { ...open, secret })))
     const { secret = '' } = (await findSecondFactorRecord(database, { subject })) ?? {}
-    const values = { subject, step: 5, now, hashes: ['h1', 'h2'] }
+    const login = { sid: 'ada’s login', subject, authTime: now, amr: ['pwd'], expiresAt: now + 9 }
+    await createLogin(database, login)
+    const values = { subject, sid: login.sid, step: 5, now, hashes: ['h1', 'h2'] }
     expect(await confirmSecondFactor(database, { ...values, secret: 'another' })).toBe(false)
     expect(await winners(() => confirmSecondFactor(database, { ...values, secret }))).toBe(1)
     await createSecondFactor(database, { ...open, secret: 'later', replaced: secret })

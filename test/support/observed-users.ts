@@ -25,14 +25,23 @@ export const sqlite = (config: Knex.Config = {}): Knex => {
   return knex
 }
 
-/** Users of whatever form, with every verification, query and line of the log recorded. */
-export const observed = (knex: Knex, users: UserMapping | UserFunctions | undefined) => {
+/**
+ * Users of whatever form, with every verification, query and line of the log recorded.
+ *
+ * @param meanwhile happens while a password is checked
+ */
+export const observed = (
+  knex: Knex,
+  users: UserMapping | UserFunctions | undefined,
+  meanwhile: (hash: string) => Promise<unknown> = async () => {},
+) => {
   const hashes: string[] = []
   const log: string[] = []
   const write = (message: string) => void log.push(message)
   const passwords = createPasswordVerifier({
-    verify: (password, hash) => {
+    verify: async (password, hash) => {
       hashes.push(hash)
+      await meanwhile(hash)
       return verifyPassword(password, hash)
     },
     wait: async () => hashes.push('(wait)'),

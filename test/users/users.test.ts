@@ -262,6 +262,23 @@ describe("the host's table", () => {
       expect(rehash).toHaveBeenCalledTimes(1)
     })
 
+    test('is not called, and nobody signs in, if the password is changed while the old one is checked (M2)', async () => {
+      const rehash = jest.fn()
+      const table = await withPeople([{ id: 1, email: 'ada', password_hash: await bcrypt('secret') }])
+      const changed = await bcrypt('new secret')
+      const people = () => table.knex('people').where({ id: 1 })
+      const late = observed(table.knex, { ...mapping, rehash }, () =>
+        people().update({ password_hash: changed }),
+      )
+      await expect(late.users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+      expect(rehash).not.toHaveBeenCalled()
+      await expect(late.users.authenticate('ada', 'new secret', req)).resolves.toMatchObject({ subject: '1' })
+      expect(rehash).toHaveBeenCalledWith(
+        expect.objectContaining({ password_hash: changed }),
+        expect.anything(),
+      )
+    })
+
     test.each([
       ['argon2id with less memory', { memoryCost: 8192, timeCost: 4, parallelism: 1 }, 1],
       ['argon2id with fewer passes', { memoryCost: 32_768, timeCost: 1, parallelism: 1 }, 1],
@@ -357,9 +374,9 @@ describe("Latchkey's own table", () => {
     claims: { locale: 'en', name: 'not this one' },
     now: 1_800_000_000,
   }
-  const withAccounts = async () => {
+  const withAccounts = async (meanwhile?: Parameters<typeof observed>[2]) => {
     const knex = sqlite()
-    const own = observed(knex, undefined)
+    const own = observed(knex, undefined, meanwhile)
     await migrateDatabase(own.database, migrations)
     const passwordHash = await hashPassword('secret')
     await createUser(own.database, { ...account, passwordHash })
@@ -377,6 +394,18 @@ describe("Latchkey's own table", () => {
     await knex('oauth_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })
     return own
   }
+
+  test.each([
+    ['the password is changed', { password_hash: 'another hash' }],
+    ['the user is disabled', { disabled_at: 1 }],
+    ['the account gets another id', { id: 'u-9' }],
+  ])('while a password is checked, %s: nobody signs in (H1)', async (_, change) => {
+    const accounts = await withAccounts(() =>
+      accounts.database.knex('oauth_users').where({ id: 'u-1' }).update(change),
+    )
+    await expect(accounts.users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
+    expect(accounts.hashes).toHaveLength(1)
+  })
 
   test('a username that is an e-mail address is not revealed as preferred_username', async () => {
     const { users, database } = await withAccounts()

@@ -9,6 +9,7 @@ import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { countRevocations } from '../../repositories/index.ts'
 import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
@@ -89,19 +90,22 @@ const loginPage = (
  * Shows the sign-in form instead of an account page, or sends the browser to the login page of the host.
  *
  * @param active as for the form
+ * @param needed the way to sign in that the user must use instead of the password
  */
 export const showAccountLogin = async (
   context: PageContext,
   path: string,
   active?: ActiveLogin,
   query: Fields = {},
+  needed?: string,
 ): Promise<void> => {
   const { server, req, res } = context
   const { url } = server.options.login
   if (url === undefined) {
     const page = loginPage(context, path, bindBrowser(context), active, query)
     const methods = await methodPrompts(context, page)
-    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods }) })
+    const offered = methods?.filter(({ method }) => needed === undefined || method === needed)
+    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods: offered, needed }) })
   }
   const asksAgain = path !== '/account' && active !== undefined
   const location = accountLoginLocation(server, url, { path, query, asksAgain })
@@ -118,7 +122,8 @@ export const submitAccountLogin = async (
 ): Promise<void> => {
   const { server, res } = context
   const form = submittedForm(context, signInForm)
+  const since = await countRevocations(context.server.database)
   const browser = bindBrowser(context)
   const page = loginPage(context, path, browser, await activeLogin(context), query)
-  if (await logIn(context, form, page)) redirectToPage(res, ownPath(server, path, query))
+  if (await logIn(context, form, page, since)) redirectToPage(res, ownPath(server, path, query))
 }

@@ -154,8 +154,8 @@ export const usersPage: OperatorPage = {
       const login = await findLogin(server.database, { sid: form.required('sid'), now: server.now() })
       if (login?.subject === subject) await end(server, login, { info, actor })
     }),
-    end: act('ended', async ({ server, info, person: { actor } }, subject) =>
-      revokeAllOf(server, subject, { info, actor, reason: 'by an administrator' }),
-    ),
+    end: act('ended', async ({ server, info, person: { actor } }, subject) => {
+      await revokeAllOf(server, subject, { info, actor, reason: 'by an administrator' })
+    }),
   },
 }

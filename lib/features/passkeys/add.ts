@@ -1,7 +1,9 @@
+import { revokeAllOf } from '../../account/user-lifecycle.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { Browser } from '../../sessions/browser-binding.ts'
+import type { ActiveLogin } from '../../sessions/login.ts'
 import type { User } from '../../users/users.ts'
 import {
   type ChallengePurpose,
@@ -81,8 +83,7 @@ export const passkeyCreation = (
   })
 }
 
-interface NewPasskey {
-  readonly user: User
+interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
   readonly browser: Pick<Browser, 'secret'>
   /** What our script sent: JSON. */
   readonly response: string
@@ -93,7 +94,7 @@ interface NewPasskey {
 const store = async (
   server: AuthorizationServer,
   { origin, rpId }: PasskeyOption,
-  { user: { subject }, browser, response: text, name }: NewPasskey,
+  { login: { subject, sid }, browser, response: text, name }: NewPasskey,
 ): Promise<PasskeyFailure | 'added'> => {
   const { database } = server
   const response = parsePasskeyResponse(text)
@@ -107,9 +108,10 @@ const store = async (
   const { credentialId, publicKey, counter, isBackedUp, aaguid } = created
   const hash = hashSecret(credentialId)
   const { transports } = response
-  const isStored = await createPasskey(database, {
+  const outcome = await createPasskey(database, {
     hash,
     subject,
+    sid,
     credentialId,
     publicKey,
     counter,
@@ -118,7 +120,7 @@ const store = async (
     now: server.now(),
     name: passkeyName(name) ?? passkeyProvider(aaguid) ?? '',
   })
-  if (!isStored) return 'exists'
+  if (outcome !== 'added') return outcome
   if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return 'added'
   // Several tabs have added one at the same time.
   await removePasskey(database, { hash, subject })
@@ -142,12 +144,10 @@ export const addPasskey = async (
   return outcome === 'added'
 }
 
-/** Removes every passkey of a user, and announces each. */
-export const removePasskeysOf = async (
-  server: Pick<AuthorizationServer, 'database' | 'events'>,
-  subject: string,
-): Promise<void> => {
-  const count = await removePasskeysOfSubject(server.database, { subject })
+/** Removes every passkey of a user and announces each. Everything else of the user ends at the same moment. */
+export const removePasskeysOf = async (server: AuthorizationServer, subject: string): Promise<void> => {
+  const writes = [removePasskeysOfSubject.with({ subject })]
+  const [count = 0] = await revokeAllOf(server, subject, { reason: 'passkeys removed', writes })
   for (let index = 0; index < count; index += 1)
     server.events.announce('passkey.removed', undefined, { subject })
 }

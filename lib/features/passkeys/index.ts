@@ -6,7 +6,7 @@ import { passkeys as migration } from './migration.ts'
 import { option, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
-import { exportPasskeys, removePasskeysOfSubject } from './table.ts'
+import { exportPasskeys, listPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
 import { assertWebAuthn } from './verifier.ts'
 
@@ -15,8 +15,8 @@ export type { PasskeyFailure } from './rules.ts'
 /** What you do with the passkeys of your users. */
 export interface PasskeyAdministration {
   /**
-   * Removes every passkey of a user. Call it together with `oauth.users.revokeAll()` if another person may have added one; a
-   * changed password alone keeps them.
+   * Removes every passkey of a user, and ends all of their logins, codes and tokens at the same moment, as
+   * `oauth.users.revokeAll()` does. Call it if another person may have added a passkey; a changed password alone keeps them.
    *
    * @param id the user's id, as `users` finds it
    * @example await oauth.passkeys?.removeAll(user.id)
@@ -40,6 +40,8 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
     {
       field: 'passkey',
       autocomplete: 'webauthn',
+      isSetUp: async ({ server: { database } }, { subject }, { time }) =>
+        (await listPasskeys(database, { subject })).some(({ createdAt }) => createdAt < time),
       prompt: (context, page) => passkeyPrompt(context, option, page),
       attempt: (context, page, value) => attemptPasskey(context, option, page, value),
     },

@@ -1,14 +1,11 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { accountSignIn } from '../../endpoints/account/account-login.ts'
 import { accountModel } from '../../endpoints/account/account-pages.ts'
-import { needsStep } from '../../endpoints/login-form.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { bindBrowser } from '../../sessions/browser-binding.ts'
-import type { ActiveLogin } from '../../sessions/login.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import { addPasskey, passkeyCreation } from './add.ts'
 import type { PasskeyCard, PasskeysNotice } from './models.ts'
@@ -21,16 +18,6 @@ export const passkeysPath = '/account/passkeys'
 /** Characters of what the script sends; a form is not longer. */
 const maxResponseLength = 16_384
 const maxTypedName = 255
-
-/**
- * Whether the login is strong enough to add a passkey, which is then enough to sign in. If users must prove more than their
- * password to sign in, they must have done so now.
- */
-const isStrong = async (context: PageContext, { login, user }: ActiveLogin): Promise<boolean> => {
-  const isPasswordOnly = login.amr.every((method) => method === 'pwd')
-  const { acrValues } = accountSignIn(context.server, passkeysPath)
-  return !isPasswordOnly || !(await needsStep(context, user, acrValues))
-}
 
 const cardOf = (
   server: AuthorizationServer,
@@ -77,7 +64,7 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
     fields: ['id'],
     // An abandoned session would get a passkey that outlasts it.
     recent: 600,
-    allows: isStrong,
+    changesSignIn: true,
     async show(context, query) {
       const known = await listPasskeys(context.server.database, { subject: context.person.id })
       const id = query.optional('id')
@@ -90,8 +77,8 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
       async add(context, form) {
         const response = form.verbatim('passkey', maxResponseLength) ?? ''
         const name = form.optional('name', maxTypedName)
-        const { user } = context.person
-        const added = { user, browser: bindBrowser(context), response, name }
+        const { user, login } = context.person
+        const added = { user, login, browser: bindBrowser(context), response, name }
         return { notice: { kind: (await addPasskey(context, option, added)) ? 'added' : 'not-added' } }
       },
       async rename({ server, person }, form) {

@@ -37,7 +37,7 @@ export interface PasskeyResponse {
 /**
  * Why a passkey was not accepted. `challenge`: that of another browser or request; `unknown`: it is not stored here; `user`:
  * it is another user's than the one who must sign in, or its user is disabled; `invalid`: the origin, the RP ID, the user
- * verification or the signature is wrong; `counter`: the authenticator may have been copied; `exists`: it was added before.
+ * verification or the signature is wrong; `counter`: the authenticator may have been copied; `exists`: it was added before; `signed-out`: the login that adds it has just ended.
  */
 export type PasskeyFailure =
   | 'malformed'
@@ -49,6 +49,7 @@ export type PasskeyFailure =
   | 'invalid'
   | 'counter'
   | 'exists'
+  | 'signed-out'
 
 const base64url = /^[A-Za-z0-9_-]+$/
 /** WebAuthn §5.8.4; a browser may know others. */

@@ -41,6 +41,14 @@ export const samples: readonly Sample[] = [
       failedMethod: 'passkey',
     },
     'login-passkey-confirm': { ...login, username: 'alice@example.com', confirm: true, methods },
+    'login-passkey-needed': {
+      ...login,
+      client: undefined,
+      username: 'alice@example.com',
+      confirm: true,
+      methods,
+      needed: 'passkey',
+    },
   }),
   ...statesOf('passkeys', {
     passkeys,

@@ -1,7 +1,9 @@
 import type { UserExport } from '../../account/user-records.ts'
 import { command, flag, number, numberOrNull, query, scopes, text } from '../../database/statement.ts'
+import { transaction } from '../../database/transaction.ts'
 import type { Database, Row } from '../../database/types.ts'
-import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+import { lockLogin } from '../../repositories/logins.ts'
+import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
 import type { Passkey } from './rules.ts'
 
 const columns = [
@@ -33,12 +35,25 @@ const passkeyOf = (row: Row): Passkey => ({
 const insert = insertInto('passkeys', columns)
 
 /** A passkey to store. */
-export type NewPasskey = Omit<Passkey, 'createdAt' | 'lastUsedAt'> & { readonly now: number }
+export interface NewPasskey extends Omit<Passkey, 'createdAt' | 'lastUsedAt'> {
+  /** The login that adds it. */
+  readonly sid: string
+  readonly now: number
+}
 
-/** @returns false if its credential ID is stored already, for this user or another */
-export const createPasskey = (db: Database, passkey: NewPasskey): Promise<boolean> =>
-  isInserted(
-    insert(db, {
+/**
+ * Stores a passkey while the login stands that adds it.
+ *
+ * @returns `exists` if the credential ID is stored already, for this user or another, `signed-out` if the login has ended
+ */
+export const createPasskey = (
+  db: Database,
+  { sid, now, ...passkey }: NewPasskey,
+): Promise<'added' | 'exists' | 'signed-out'> =>
+  transaction(db, async (tx) => {
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return 'signed-out'
+    if ((await findPasskey(tx, passkey)) !== undefined) return 'exists'
+    await insert(tx, {
       hash: passkey.hash,
       subject: passkey.subject,
       credential_id: passkey.credentialId,
@@ -47,10 +62,11 @@ export const createPasskey = (db: Database, passkey: NewPasskey): Promise<boolea
       transports: passkey.transports.join(' '),
       name: passkey.name,
       backed_up: Number(passkey.isBackedUp),
-      created_at: passkey.now,
+      created_at: now,
       last_used_at: null,
-    }),
-  )
+    })
+    return 'added'
+  })
 
 /** The passkey whose credential ID has this SHA-256. */
 export const findPasskey = findOne(

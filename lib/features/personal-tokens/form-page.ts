@@ -112,6 +112,7 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
         const token = {
           ...chosen,
           subject: person.id,
+          sid: person.login.sid,
           scopes: typed.scopes,
           expiresAt: server.now() + days * day,
         }

@@ -4,6 +4,7 @@ import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
+import { lockLogin } from '../../repositories/logins.ts'
 import { freeSlot } from '../../repositories/slots.ts'
 import type { PersonalTokenOption } from './option.ts'
 import {
@@ -36,7 +37,10 @@ declare module '../../events/event.ts' {
 export type PersonalTokenChoice = Pick<
   PersonalToken,
   'subject' | 'name' | 'scopes' | 'organization' | 'expiresAt'
->
+> & {
+  /** The login that makes it; it must stand. */
+  readonly sid: string
+}
 
 /** An id that never begins with a hyphen, which a command line would read as an option. */
 const newId = () => randomUUID().replaceAll('-', '')
@@ -46,12 +50,12 @@ type Context = Pick<AuthorizationServer, 'database' | 'events' | 'now'>
 /**
  * Creates a personal access token. The caller has checked what the user chose.
  *
- * @returns its value, which is not stored, only its hash; undefined if the user has as many as the option allows
+ * @returns its value, which is not stored, only its hash; undefined if the user has as many as the option allows, or if the login has ended
  */
 export const issuePersonalToken = async (
   context: Context,
   option: Pick<PersonalTokenOption, 'prefix' | 'maxPerUser'>,
-  choice: PersonalTokenChoice,
+  { sid, ...choice }: PersonalTokenChoice,
   info?: RequestInfo,
 ): Promise<{ readonly id: string; readonly value: string } | undefined> => {
   const { database, events, now: clock } = context
@@ -59,6 +63,7 @@ export const issuePersonalToken = async (
   const [id, value, now] = [newId(), createPersonalTokenValue(option.prefix), clock()]
   try {
     const isStored = await transaction(database, async (tx) => {
+      if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
       await removeEndedPersonalTokens(tx, { subject, now })
       const slot = freeSlot(await listPersonalTokenSlots(tx, { subject }), option.maxPerUser)
       if (slot === undefined) return false
@@ -68,7 +73,7 @@ export const issuePersonalToken = async (
     if (!isStored) return undefined
   } catch (error) {
     // A parallel request of the same user has taken the slot.
-    if (isUniqueViolation(error)) return issuePersonalToken(context, option, choice, info)
+    if (isUniqueViolation(error)) return issuePersonalToken(context, option, { sid, ...choice }, info)
     throw error
   }
   events.announce('token.personal.created', info, { subject, tokenId: id, name, scopes, expiresAt })

@@ -200,12 +200,13 @@ const enter = async (
   if (result?.outcome === 'wrong') return wrong(result.isLastTry)
   if (result?.outcome === 'ended') return startAgain(context, place, pending, result.retryAfter)
   if (result === undefined) return undefined
-  const { username } = pending
+  const { username, since } = pending
   const proof = { amr: factor.amr ?? ['pwd', 'otp', 'mfa'], acr: factor.acr }
   // The code has been used: the user can only start again.
-  return orUnavailable(context, { about: place.about, url: place.formUrl }, () =>
-    completeLogin(context, { username, clientId, user, proof }),
-  )
+  return orUnavailable(context, { about: place.about, url: place.formUrl }, async () => {
+    const active = await completeLogin(context, { username, clientId, user, proof, since })
+    return active ?? startAgain(context, place, pending, undefined)
+  })
 }
 
 const submit: Handler = async (context, option, place, form) => {

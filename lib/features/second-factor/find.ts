@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import type { Context } from '../../http/context.ts'
+import type { SignInMoment } from '../../endpoints/login-form.ts'
+import type { Context, PageContext } from '../../http/context.ts'
 import { authenticationCode } from '../../keys/secrets.ts'
 import type { SecondFactor } from '../../options/login.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -11,6 +12,7 @@ import type { LoginOutcome } from '../../throttle/login-throttle.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
 import type { SecondFactorOption } from './option.ts'
+import { findSecondFactorRecord } from './second-factors-table.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
 const isSecondFactor = (factor: unknown): factor is SecondFactor => {
@@ -44,6 +46,18 @@ export const findSecondFactor = async (
   }
   assertMethods(factor.amr, 'login.secondFactor')
   return factor
+}
+
+/** Whether a user needed a second factor at this sign-in; with `login.secondFactor`, whether they need one now. */
+export const neededSecondFactor = async (
+  context: PageContext,
+  option: SecondFactorOption,
+  user: User,
+  { time, acrValues }: SignInMoment,
+): Promise<boolean> => {
+  if (option.ask) return (await findSecondFactor(context, option, user, acrValues)) !== undefined
+  const record = await findSecondFactorRecord(context.server.database, user)
+  return record?.expiresAt === null && record.createdAt < time
 }
 
 declare module '../../events/event.ts' {

@@ -2,7 +2,7 @@ import type { ActiveFeature, Feature } from '../../feature.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { isLookup } from '../../users/users.ts'
 import { codePage } from './code-page.ts'
-import { findSecondFactor } from './find.ts'
+import { neededSecondFactor } from './find.ts'
 import { pendingLogins, secondFactors } from './migration.ts'
 import './models.ts'
 import { option, type SecondFactorOption } from './option.ts'
@@ -37,8 +37,7 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
   accountPages: option.apps ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
   signInSteps: [
     {
-      isNeeded: async (context, user, acrValues) =>
-        (await findSecondFactor(context, option, user, acrValues)) !== undefined,
+      isNeeded: (context, user, at) => neededSecondFactor(context, option, user, at),
       begin: (context, page, attempt) => beginSecondFactor(context, option, page, attempt),
     },
   ],

@@ -41,6 +41,7 @@ export const pendingLogins: SchemaChange = {
         .notNullable()
         .index(`${name('pending_logins')}_subject`)
       table.string('username', 255).notNullable()
+      table.bigInteger('since').notNullable()
       table.integer('tries').notNullable()
       table.integer('sends').notNullable()
       table

@@ -1,4 +1,4 @@
-import type { LoginPage } from '../../endpoints/login-form.ts'
+import type { LoginPage, PasswordProved } from '../../endpoints/login-form.ts'
 import type { Context, PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
 import { hashSecret, randomId } from '../../keys/secrets.ts'
@@ -9,7 +9,6 @@ import { deviceOf } from '../../sessions/device-cookie.ts'
 import { detailsOf } from '../../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice } from '../../sessions/notice.ts'
 import { callHost } from '../../users/host-function.ts'
-import type { User } from '../../users/users.ts'
 import { type CodeAttempt, checkCode, findSecondFactor } from './find.ts'
 import type { SecondFactorOption } from './option.ts'
 import {
@@ -123,14 +122,14 @@ export const beginSecondFactor = async (
   context: PageContext,
   option: SecondFactorOption,
   { about, acrValues = [], clientId, parameters }: LoginPage,
-  { username, user }: { readonly username: string; readonly user: User },
+  { username, user, since }: PasswordProved,
 ): Promise<string | undefined> => {
   const { server, info } = context
   const factor = await findSecondFactor(context, option, user, acrValues)
   if (factor === undefined) return undefined
   const { subject } = user
   const id = idOf(bindBrowser(context), about)
-  const pending = { id, attempt: randomId(), subject, username, expiresAt: server.now() + lifetime }
+  const pending = { id, attempt: randomId(), subject, username, since, expiresAt: server.now() + lifetime }
   await putPendingLogin(server.database, pending)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('second_factor.requested', info, { ...details, subject })

@@ -10,6 +10,8 @@ export interface PendingLogin {
   readonly subject: string
   /** As it was typed. */
   readonly username: string
+  /** How many revocations there were when the attempt began. */
+  readonly since: number
   /** Codes that were tried. */
   readonly tries: number
   /** Codes that were sent. */
@@ -25,15 +27,16 @@ export const putPendingLogin = command<Omit<PendingLogin, 'tries' | 'sends'>>((t
       attempt: v.attempt,
       subject: v.subject,
       username: v.username,
+      since: v.since,
       tries: 0,
       sends: 0,
       expires_at: v.expiresAt,
     })
     .onConflict('id')
-    .merge(['attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']),
+    .merge(['attempt', 'subject', 'username', 'since', 'tries', 'sends', 'expires_at']),
 )
 
-const columns = ['id', 'attempt', 'subject', 'username', 'tries', 'sends', 'expires_at']
+const columns = ['id', 'attempt', 'subject', 'username', 'since', 'tries', 'sends', 'expires_at']
 
 /** The pending login with this id, unless it has expired. */
 export const findPendingLogin = findOne(
@@ -45,6 +48,7 @@ export const findPendingLogin = findOne(
     attempt: text(row, 'attempt'),
     subject: text(row, 'subject'),
     username: text(row, 'username'),
+    since: number(row, 'since'),
     tries: number(row, 'tries'),
     sends: number(row, 'sends'),
     expiresAt: number(row, 'expires_at'),

@@ -2,6 +2,7 @@ import type { UserExport } from '../../account/user-records.ts'
 import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
+import { lockLogin } from '../../repositories/logins.ts'
 import { findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
 
 /** The TOTP secret of a user. */
@@ -68,7 +69,7 @@ const removeCodes = command<{ subject: string }>((table, v) =>
 )
 
 /**
- * Confirms a second factor, and stores its recovery codes.
+ * Confirms a second factor while the login stands that sets it up, and stores its recovery codes.
  *
  * @param values.step the time step of the code that confirms it
  * @param values.hashes of the recovery codes
@@ -76,10 +77,18 @@ const removeCodes = command<{ subject: string }>((table, v) =>
  */
 export const confirmSecondFactor = (
   db: Database,
-  values: { subject: string; secret: string; step: number; now: number; hashes: readonly string[] },
+  values: {
+    subject: string
+    sid: string
+    secret: string
+    step: number
+    now: number
+    hashes: readonly string[]
+  },
 ): Promise<boolean> =>
   transaction(db, async (tx) => {
-    const { subject, secret, step, now, hashes } = values
+    const { subject, sid, secret, step, now, hashes } = values
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
     if ((await confirm(tx, { subject, secret, step, now })) !== 1) return false
     await removeCodes(tx, { subject })
     for (const hash of hashes) await insertCode(tx, { hash, subject })

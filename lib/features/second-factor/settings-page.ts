@@ -113,6 +113,7 @@ export const settingsPage = (totp: AuthenticatorOption): Endpoint<PageContext> =
   return accountPage({
     path: settingsPath,
     recent: 600,
+    changesSignIn: true,
     // New recovery codes stay until the user has saved them.
     keepsNotice: true,
     show,

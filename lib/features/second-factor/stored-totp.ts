@@ -116,6 +116,8 @@ export interface Enrolment {
   readonly record: SecondFactorRecord
   /** In base32. */
   readonly secret: string
+  /** The login that sets it up. */
+  readonly sid: string
 }
 
 /**
@@ -131,7 +133,7 @@ export const openEnrolment = async (
   const ownOf = async (record: SecondFactorRecord | undefined): Promise<Enrolment | undefined> => {
     if (record?.expiresAt == null || record.expiresAt <= now) return undefined
     const found = await openSecret(server, record)
-    return found?.sid === sid ? { record, secret: found.secret } : undefined
+    return found?.sid === sid ? { record, secret: found.secret, sid } : undefined
   }
   const found = await findSecondFactorRecord(database, { subject })
   if (found && found.expiresAt === null) return undefined
@@ -150,7 +152,7 @@ export const openEnrolment = async (
  */
 export const confirmEnrolment = async (
   { database, now }: AuthorizationServer,
-  { record, secret }: Enrolment,
+  { record, secret, sid }: Enrolment,
   code: string,
 ): Promise<readonly string[] | undefined> => {
   const step = verifyTotp(secret, code, { now: now() })
@@ -158,7 +160,7 @@ export const confirmEnrolment = async (
   const { subject } = record
   const codes = Array.from({ length: recoveryCodes }, createRecoveryCode)
   const hashes = codes.map((each) => recoveryCodeHash(subject, each))
-  const values = { subject, secret: record.secret, step, now: now(), hashes }
+  const values = { subject, sid, secret: record.secret, step, now: now(), hashes }
   const isConfirmed = await confirmSecondFactor(database, values)
   return isConfirmed ? codes.map((each) => inGroups(each, '-')) : undefined
 }

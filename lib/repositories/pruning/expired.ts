@@ -57,6 +57,7 @@ export const removeExpiredAccessTokens = removeFrom('access_tokens', 'hash')
 export const removeExpiredReplays = removeFrom('replays', 'hash')
 export const removeExpiredThrottles = removeFrom('throttles', 'key')
 export const removeExpiredEvents = removeFrom('events', 'id')
+export const removeExpiredRevocations = removeFrom('revocations', 'hash')
 
 const logins = expiredIn('logins', 'sid')
 
@@ -78,4 +79,5 @@ export const removals: readonly RemoveExpired[] = [
   removeExpiredReplays,
   removeExpiredThrottles,
   removeExpiredEvents,
+  removeExpiredRevocations,
 ]

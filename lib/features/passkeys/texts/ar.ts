@@ -1,6 +1,7 @@
 export const ar = {
   'login.passkey': 'تسجيل الدخول بمفتاح مرور',
   'login.passkey.none': 'لم يُستخدم أي مفتاح مرور. حاول مرة أخرى أو استخدم كلمة المرور.',
+  'login.passkey.needed': 'استخدم مفتاح المرور للمتابعة. لا تكفي كلمة المرور وحدها في هذه الصفحة.',
   'login.passkey.failed.title': 'لم ينجح مفتاح المرور هذا',
   'login.passkey.failed.text': 'حاول مرة أخرى أو استخدم كلمة المرور.',
   'passkeys.title': 'مفاتيح المرور',

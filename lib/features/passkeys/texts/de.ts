@@ -2,6 +2,8 @@ export const de = {
   'login.passkey': 'Mit Passkey anmelden',
   'login.passkey.none':
     'Es wurde kein Passkey verwendet. Versuchen Sie es noch einmal, oder verwenden Sie Ihr Passwort.',
+  'login.passkey.needed':
+    'Verwenden Sie Ihren Passkey, um fortzufahren. Auf dieser Seite genügt Ihr Passwort allein nicht.',
   'login.passkey.failed.title': 'Der Passkey hat nicht funktioniert',
   'login.passkey.failed.text': 'Versuchen Sie es noch einmal, oder verwenden Sie Ihr Passwort.',
   'passkeys.title': 'Passkeys',

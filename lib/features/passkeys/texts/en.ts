@@ -1,6 +1,7 @@
 export const en = {
   'login.passkey': 'Sign in with a passkey',
   'login.passkey.none': 'No passkey was used. Try again, or use your password.',
+  'login.passkey.needed': 'Use your passkey to continue. On this page, your password alone isn’t enough.',
   'login.passkey.failed.title': 'That passkey didn’t work',
   'login.passkey.failed.text': 'Try again, or use your password.',
   'passkeys.title': 'Passkeys',

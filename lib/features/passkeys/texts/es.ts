@@ -1,6 +1,7 @@
 export const es = {
   'login.passkey': 'Iniciar sesión con una llave de acceso',
   'login.passkey.none': 'No se usó ninguna llave de acceso. Inténtelo de nuevo o use su contraseña.',
+  'login.passkey.needed': 'Use su llave de acceso para continuar. En esta página no basta con su contraseña.',
   'login.passkey.failed.title': 'Esa llave de acceso no ha funcionado',
   'login.passkey.failed.text': 'Inténtelo de nuevo o use su contraseña.',
   'passkeys.title': 'Llaves de acceso',

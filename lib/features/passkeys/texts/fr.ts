@@ -1,6 +1,8 @@
 export const fr = {
   'login.passkey': 'Se connecter avec une clé d’accès',
   'login.passkey.none': 'Aucune clé d’accès n’a été utilisée. Réessayez, ou utilisez votre mot de passe.',
+  'login.passkey.needed':
+    'Utilisez votre clé d’accès pour continuer. Sur cette page, votre mot de passe seul ne suffit pas.',
   'login.passkey.failed.title': 'Cette clé d’accès n’a pas fonctionné',
   'login.passkey.failed.text': 'Réessayez, ou utilisez votre mot de passe.',
   'passkeys.title': 'Clés d’accès',

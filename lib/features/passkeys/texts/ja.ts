@@ -2,6 +2,8 @@ export const ja = {
   'login.passkey': 'パスキーでログイン',
   'login.passkey.none':
     'パスキーは使用されませんでした。もう一度お試しいただくか、パスワードをご使用ください。',
+  'login.passkey.needed':
+    '続けるには、パスキーをご使用ください。このページでは、パスワードだけでは続行できません。',
   'login.passkey.failed.title': 'そのパスキーは使用できませんでした',
   'login.passkey.failed.text': 'もう一度お試しいただくか、パスワードをご使用ください。',
   'passkeys.title': 'パスキー',
