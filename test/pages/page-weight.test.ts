@@ -40,11 +40,12 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const decision = /^(consent|device-confirm|select-account|remove-client|passkey$|sign-out)/
   const passkey = /^(passkeys(?!-full)|login-passkey)/
-  const scripts = { decision, 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/, passkey }
-  const scriptsOf = (page: string): string[] =>
-    Object.entries(scripts).flatMap(([name, pages]) => (pages.test(page) ? [`${name}.js`] : []))
+  const scripts = { 'form-post': /^form-post/, login: /^login/, leave: /^return-frames/, passkey }
+  const scriptsOf = (page: string): string[] => [
+    ...(pages.get(page)?.includes('method="post"') ? ['decision.js'] : []),
+    ...Object.entries(scripts).flatMap(([name, names]) => (names.test(page) ? [`${name}.js`] : [])),
+  ]
   /** The second stylesheet of a page, if it has one. */
   const styleOf = (page: string): string | undefined =>
     /^(developer|personal-token|revoke-token)/.test(page) ? 'management.css' : undefined
