@@ -1,4 +1,4 @@
-import { note, print, titledTable } from '../../cli/terminal.ts'
+import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
 import type { Command, CommandContext } from '../../command.ts'
 import {
   type DeveloperAdministration,
@@ -39,9 +39,9 @@ export const clientRequestsCommand: Command = {
   example: 'latchkey client requests --json',
   async run(context, invocation) {
     const waiting = await everyRequest(developersOf(context))
-    if (invocation.flag('json')) return print(JSON.stringify(waiting, null, 2))
+    if (invocation.flag('json')) return printJson(waiting)
     if (waiting.length === 0) return note('no client waits for approval')
-    print(titledTable([headings, ...waiting.map(rowOf)]))
+    print(...titledTable([headings, ...waiting.map(rowOf)]))
   },
 }
 
