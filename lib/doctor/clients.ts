@@ -1,6 +1,6 @@
 import { type Check, type Found, type Level, note, type StoredSubject } from '../check.ts'
 import { knownScopes, unknownScope } from '../options/scopes.ts'
-import { type Client, isPublic } from '../protocol/clients/client.ts'
+import { type Client, isPublic, isStranger } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import { shellWord } from '../protocol/foreign-text.ts'
 import { listClients } from '../repositories/clients.ts'
@@ -83,7 +83,6 @@ const ofEachClient =
   async (subject) => {
     const clients = await listClients(subject.database, { limit: 1000, now: subject.now() })
     const enabled = clients.filter(({ disabledAt }) => disabledAt === null)
-    const isStranger = ({ metadata }: Client): boolean => metadata.self_described !== undefined
     const own = enabled.filter((client) => !isStranger(client))
     return [
       ...own.flatMap((client) =>

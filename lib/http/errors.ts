@@ -121,8 +121,12 @@ const clientOf = (
   return { name: clientName(client, language), uri }
 }
 
-/** An error page. Outside production it also shows the description. */
-export const sendErrorPage: Renderer = (incoming, error) => {
+/**
+ * An error page. Outside production it also shows the description.
+ *
+ * @param wayOn where a link leads
+ */
+export const sendErrorPage = (incoming: Incoming, error: OAuthError, wayOn?: ErrorModel['client']): void => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
   const model = {
@@ -131,7 +135,7 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
     detail: server.options.production ? undefined : error.message,
-    client: hasEnded ? clientOf(server, error, language) : undefined,
+    client: hasEnded ? clientOf(server, error, language) : wayOn,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }
   const { status, headers } = error
