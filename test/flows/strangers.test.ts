@@ -84,6 +84,25 @@ describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
   test('with prompt=none is answered at once, as OpenID Connect requires (L7)', async () => {
     const answer = await new RawBrowser(host.app).get(asked({ prompt: 'none' }))
     expect(new URL(answer.location ?? '').searchParams.get('error')).toBe('login_required')
+    const wrong = await new RawBrowser(host.app).get(asked({ prompt: 'none', scope: 'everything' }))
+    expect(new URL(wrong.location ?? '').searchParams.get('error')).toBe('invalid_scope')
+  })
+
+  test('that is refused to a user who is signed in, before they see a page, leads back by a link (L7)', async () => {
+    const other = await startHost({
+      options: { features: { registration: true }, organizations: async () => [] },
+    })
+    const registered = await supertest(other.app)
+      .post('/oauth/register')
+      .send({ redirect_uris: [callback], token_endpoint_auth_method: 'none' })
+    const agent = new RawBrowser(other.app)
+    await agent.signIn(await agent.open('/oauth/account'), 'ada@example.com', 'ada’s password')
+    const stranger = await agent.get(asked({ client_id: registered.body.client_id }))
+    expectErrorPage(stranger, 400)
+    expect(new URL(linksOf(stranger)[0] ?? '').searchParams.get('error')).toBe('access_denied')
+    const ofHost = await agent.get(asked({ client_id: 'web' }))
+    expect(new URL(ofHost.location ?? '').searchParams.get('error')).toBe('access_denied')
+    await other.close()
   })
 
   test('that the user denies leads back: that was their act (L7)', async () => {
