@@ -13,6 +13,7 @@ import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/login.ts'
 import type { FailureSchemas, Options } from './options/options.ts'
+import { plainLogger } from './options/plain-logger.ts'
 import type { Resource } from './options/resources.ts'
 import { warnOnce } from './options/warn-once.ts'
 import { createReach, type Reaches } from './outbound/reach.ts'
@@ -166,9 +167,10 @@ export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed'
  * @throws Error when the database driver is missing or not supported
  */
 export const createAuthorizationServer = (
-  options: Options,
+  given: Options,
   { endpoints, installed, features, migrations }: ServerParts,
 ): ServerSetup => {
+  const options: Options = { ...given, logger: plainLogger(given.logger) }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   const { database, hostKnex, close } = opened
   const now = (): number => Math.floor(Date.now() / 1000)

@@ -7,10 +7,12 @@ import { openDatabase } from './database/open.ts'
 import type { Database } from './database/types.ts'
 import { features } from './features/index.ts'
 import type { AuthRouterOptions } from './options/options.ts'
+import { plainLogger } from './options/plain-logger.ts'
 import { registrableOf } from './options/registrable.ts'
 import { database as databaseSchema, type Logger } from './options/server.ts'
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords/passwords.ts'
 import { OAuthError } from './protocol/errors.ts'
+import { shellWord, visible } from './protocol/foreign-text.ts'
 import { createUser, findUserByUsername, type UserAccount, updateUser } from './repositories/users.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -36,9 +38,9 @@ const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegist
 const showSecret = ({ client_id: id, client_secret: secret }: ClientCredentials, logger: Logger): void => {
   if (secret === undefined) return
   if (process.stdout.isTTY) {
-    process.stdout.write(`client ${id} has the new secret ${secret}; it is not shown again\n`)
+    process.stdout.write(`${visible(`client ${id} has the new secret ${secret}; it is not shown again`)}\n`)
   } else {
-    const remedy = `\`npx latchkey client rotate-secret ${id}\` creates another`
+    const remedy = `\`npx latchkey client rotate-secret ${shellWord(id)}\` creates another`
     logger.info(`client ${id} has a new secret, which seedClients() returned; if it is lost, ${remedy}`)
   }
 }
@@ -62,7 +64,7 @@ export const seedClients = async (
   clients: readonly ClientSeed[],
   config: AuthRouterOptions = {},
 ): Promise<ClientCredentials[]> => {
-  const { logger = console } = config
+  const logger = plainLogger(config.logger ?? console)
   const database = opened(knex, config)
   const registrations = clients.map((seed) => checkedSeed(seed, config))
   const how = { unlisted: 'ignore', keepPreviousFor: 0 } as const

@@ -235,6 +235,20 @@ test('the token type is written in one place, so that another binding is one lin
   expect(server).toEqual(['lib/protocol/tokens/token-binding.ts'])
 })
 
+test('only these files write to a terminal, so that no other text reaches it as it is (L16)', () => {
+  const writers = [...sources].filter(([, source]) =>
+    /\b(?:process\.(?:stdout|stderr)|console)\b/.test(withoutComments(source)),
+  )
+  const ofServer = writers.map(([path]) => path).filter((path) => !path.startsWith('lib/testing/'))
+  expect(ofServer.sort()).toEqual([
+    'lib/cli/index.ts',
+    'lib/cli/progress.ts',
+    'lib/cli/terminal.ts',
+    'lib/options/server.ts',
+    'lib/seed.ts',
+  ])
+})
+
 test('the floors name only what exists', () => {
   const places = new Set(paths.map(placeOf))
   expect(floors.flat().filter((place) => !places.has(place))).toEqual([])

@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { redirectToPage } from '../http/send.ts'
 import { ownPath } from '../http/urls.ts'
+import { isStranger } from '../protocol/clients/client.ts'
 import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'
 import { type AuthorizationRequest, responseTarget } from '../protocol/requests/authorization-request.ts'
 import { EndedRequestError } from '../protocol/requests/ended-request.ts'
@@ -70,7 +71,10 @@ const authorizeKind: PendingRequestKind = {
     if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
       throw new EndedRequestError('finished', client)
     }
-    throw new AuthorizationResponseError(targetOf({ request, client }), code, description)
+    // A request that has just arrived was refused before the user could do anything.
+    const byLink = pending === undefined && isStranger(client) && !request.prompt.includes('none')
+    const target = { ...targetOf({ request, client }), ...(byLink && { byLink }) }
+    throw new AuthorizationResponseError(target, code, description)
   },
 }
 

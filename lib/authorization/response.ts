@@ -18,6 +18,23 @@ const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
   return redirectUri.includes('?') ? '&' : '?'
 }
 
+type Fields = Readonly<Record<string, string>>
+
+/** What the client gets. */
+const responseFields = async (
+  { server }: Incoming,
+  { state, signing }: AuthorizationTarget,
+  parameters: Fields,
+): Promise<Fields> => {
+  const plain = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
+  return signing ? { response: await signedResponse(server, signing, plain) } : plain
+}
+
+const urlOf = ({ redirectUri, responseMode }: AuthorizationTarget, fields: Fields): string =>
+  `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`
+
+const isForm = ({ responseMode }: AuthorizationTarget): boolean => responseMode.startsWith('form_post')
+
 /**
  * Sends the browser back to the client (RFC 6749 §4.1.2), with `state` unchanged and always with `iss` (RFC 9207): by a
  * redirect that keeps the query of the registered URI, in the fragment, or by a form that posts itself. A signed response is
@@ -27,24 +44,40 @@ const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
  */
 export const sendAuthorizationResponse = async (
   incoming: Incoming,
-  { redirectUri, state, responseMode, signing }: AuthorizationTarget,
-  parameters: Readonly<Record<string, string>>,
+  target: AuthorizationTarget,
+  parameters: Fields,
 ): Promise<void> => {
   const { server, req, res, language = languageOf(server, req) } = incoming
-  const plain = { ...parameters, ...(state === undefined ? {} : { state }), iss: server.issuer }
-  const fields = signing ? { response: await signedResponse(server, signing, plain) } : plain
-  if (responseMode === 'form_post' || responseMode === 'form_post.jwt') {
+  const fields = await responseFields(incoming, target, parameters)
+  const { redirectUri } = target
+  if (isForm(target))
     sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
-  } else {
-    sendRedirect(res, `${redirectUri}${separatorOf(redirectUri, responseMode)}${new URLSearchParams(fields)}`)
-  }
+  else sendRedirect(res, urlOf(target, fields))
+}
+
+/**
+ * An error page with a link to the client, so that a link to this server does not lead to any site that a stranger has
+ * registered (RFC 9700 §4.11.2). The link names the host; the name of such a client could be that of another.
+ */
+const sendErrorWithLink = async (
+  incoming: Incoming,
+  error: AuthorizationResponseError,
+  parameters: Fields,
+): Promise<void> => {
+  const { target } = error
+  const fields = await responseFields(incoming, target, parameters)
+  const name = new URL(target.redirectUri).host
+  sendErrorPage(incoming, error, isForm(target) ? undefined : { name, uri: urlOf(target, fields) })
 }
 
 /** Errors of the page routes: to the client where the target has been verified, else as a page. */
 export const renderPageError = errorRenderer((incoming, error) => {
   if (!(error instanceof AuthorizationResponseError)) return sendErrorPage(incoming, error)
   const parameters = { error: error.code, error_description: error.message }
-  sendAuthorizationResponse(incoming, error.target, parameters).catch((cause: unknown) => {
+  const sent = error.target.byLink
+    ? sendErrorWithLink(incoming, error, parameters)
+    : sendAuthorizationResponse(incoming, error.target, parameters)
+  sent.catch((cause: unknown) => {
     const failure = oauthErrorOf(cause)
     reportServerError(incoming, failure)
     sendErrorPage(incoming, failure)

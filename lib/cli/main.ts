@@ -1,9 +1,11 @@
+import { inspect } from 'node:util'
 import { assertSchema } from '../authorization-server.ts'
 import { Cancelled, type Command, type Invocation, UsageError } from '../command.ts'
 import { silenceAll } from '../database/driver.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { openDatabase } from '../database/open.ts'
 import { features } from '../features/index.ts'
+import { plainLogger } from '../options/plain-logger.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { migrations } from '../schema.ts'
@@ -70,7 +72,8 @@ const now = (): number => Math.floor(Date.now() / 1000)
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
-  const { options, file } = await loadOptions(invocation.text('config'), command)
+  const { options: given, file } = await loadOptions(invocation.text('config'), command)
+  const options = { ...given, logger: plainLogger(given.logger) }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   // Knex logs each failed connection with its stack; the final error has the same message.
   if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
@@ -94,7 +97,7 @@ const answer = async (args: string[]): Promise<void> => {
   const commands = [...own, ...tools.flatMap((each) => each.commands ?? [])]
   const line = readCommandLine(args, commands)
   if (line.wants === 'version') return print(runningVersion())
-  if (line.wants === 'help') return print(helpOn(commands, line.words))
+  if (line.wants === 'help') return print(...helpOn(commands, line.words))
   await perform(line.command, line.invocation)
 }
 
@@ -125,7 +128,7 @@ export const main = async (args: string[]): Promise<number> => {
     return 0
   } catch (error) {
     printError(messageOf(error))
-    if (args.includes('--debug')) console.error(error)
+    if (args.includes('--debug')) note(...inspect(error).split('\n'))
     return exitCodeOf(error)
   }
 }

@@ -1,3 +1,5 @@
+import { visible } from '../protocol/foreign-text.ts'
+
 /** Where progress is shown: standard error. */
 interface Screen {
   readonly isTTY?: boolean
@@ -39,8 +41,8 @@ export const withProgress = async <T>(
     if (clock() - last < pause) return
     last = clock()
     isShown = true
-    const line = text.slice(0, (screen.columns || 80) - 1)
-    screen.write(isTerminal ? `${eraseLine}${line}${startOfLine}` : `${text}\n`)
+    const line = visible(text).slice(0, (screen.columns || 80) - 1)
+    screen.write(isTerminal ? `${eraseLine}${line}${startOfLine}` : `${visible(text)}\n`)
   }
   try {
     return await work(say)

@@ -2,43 +2,67 @@ import { createInterface } from 'node:readline'
 import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { Cancelled } from '../command.ts'
+import { visible } from '../protocol/foreign-text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Styles the text if the stream is a terminal with colours; `NO_COLOR` turns them off. */
-export const styled = (stream: NodeJS.WriteStream, style: Style, text: string): string =>
-  stream.isTTY && stream.hasColors() ? styleText(style, text) : text
+/** A line that begins with words in a style. */
+export interface Line {
+  readonly style: Style
+  readonly words: string
+  readonly rest: string
+}
 
-/** A heading for {@link print}. */
-export const heading = (text: string): string => styled(process.stdout, 'bold', text)
+export const styled = (style: Style, words: string, rest = ''): Line => ({ style, words, rest })
 
-/** Writes a result to standard output. */
-export const print = (text: string): void => void process.stdout.write(`${text}\n`)
+/** A heading for {@link print}, and what follows in its line. */
+export const heading = (words: string, rest?: string): Line => styled('bold', words, rest)
 
-/** Writes a note to standard error, where it does not mix with the result. */
-export const note = (text: string): void => void process.stderr.write(`${text}\n`)
+/** What the stream gets of a line. It has colours if it is a terminal with colours; `NO_COLOR` turns them off. */
+const shown = (stream: NodeJS.WriteStream, line: string | Line): string => {
+  if (typeof line === 'string') return visible(line)
+  const words = visible(line.words)
+  const hasColors = stream.isTTY && stream.hasColors()
+  return (hasColors ? styleText(line.style, words) : words) + visible(line.rest)
+}
 
-/** Writes an error message to standard error. */
-export const printError = (text: string): void =>
-  note(`${styled(process.stderr, 'red', 'latchkey:')} ${text}`)
+/** The only way out: each text becomes one line without control characters, whatever it contains. */
+const write = (stream: NodeJS.WriteStream, lines: readonly (string | Line)[]): void =>
+  void stream.write(lines.map((line) => `${shown(stream, line)}\n`).join(''))
+
+/** Writes lines of a result to standard output. */
+export const print = (...lines: readonly (string | Line)[]): void => write(process.stdout, lines)
+
+/** Writes a result as JSON, of several lines. */
+export const printJson = (value: unknown): void => print(...JSON.stringify(value, null, 2).split('\n'))
+
+/** Writes notes to standard error, where they do not mix with the result. */
+export const note = (...lines: readonly (string | Line)[]): void => write(process.stderr, lines)
+
+/** Writes an error message to standard error. Only its first line begins at the margin. */
+export const printError = (text: string): void => {
+  const [first = '', ...others] = text.split('\n')
+  note(styled('red', 'latchkey:', ` ${first}`), ...others.map((line) => `  ${line}`))
+}
 
 /** Formats rows as columns, each as wide as its widest cell. */
-export const table = (rows: readonly (readonly string[])[]): string => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+export const table = (rows: readonly (readonly string[])[]): string[] => {
+  const cells = rows.map((row) => row.map(visible))
+  const widths = (cells[0] ?? []).map((_, column) =>
+    Math.max(...cells.map((row) => row[column]?.length ?? 0)),
+  )
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
 }
 
 /** Formats rows as columns below their names, which are the first row. */
-export const titledTable = (rows: readonly (readonly string[])[]): string => {
-  const [title = '', ...lines] = table(rows).split('\n')
-  return [heading(title), ...lines].join('\n')
+export const titledTable = (rows: readonly (readonly string[])[]): (string | Line)[] => {
+  const [title = '', ...lines] = table(rows)
+  return [heading(title), ...lines]
 }
 
 /** Reads standard input without the line break at its end. */

@@ -70,6 +70,8 @@ export interface RotationOptions {
   readonly keepPreviousFor?: number | undefined
   /** Seconds after which the new secret expires. @default never */
   readonly expiresIn?: number | undefined
+  /** Whether the new secret expires when the present one does, if `expiresIn` is not set. @default false */
+  readonly keepExpiry?: boolean | undefined
 }
 
 /** Which clients `list()` returns. */
@@ -143,7 +145,9 @@ export interface ClientAdministration {
    * @param options.keepPreviousFor seconds for which the previous secret stays valid, unless it expires before; 86400 (1 day)
    *   by default
    * @param options.expiresIn seconds until the new secret expires; by default it does not
-   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` for one without a secret
+   * @param options.keepExpiry whether it expires when the present one does
+   * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` for one without a secret, or whose
+   *   kept expiry has passed
    * @example const { client_secret } = await oauth.clients.rotateSecret('shop', { keepPreviousFor: 3600 })
    */
   rotateSecret(clientId: string, options?: RotationOptions): Promise<RotatedSecret>
@@ -194,7 +198,7 @@ const maxListed = 1000
 const rotate = async (
   { database, now: clock }: ClientRegistry,
   clientId: string,
-  { keepPreviousFor = day, expiresIn }: RotationOptions,
+  { keepPreviousFor = day, expiresIn, keepExpiry = false }: RotationOptions,
 ): Promise<RotatedSecret> => {
   if (expiresIn !== undefined && !(Number.isSafeInteger(expiresIn) && expiresIn > 0)) {
     throw new TypeError('latchkey: expiresIn must be a whole number of seconds above 0')
@@ -212,8 +216,7 @@ const rotate = async (
   const expiry = client.metadata.client_secret_expires_at
   const currentExpiresAt = Math.min(now + keepPreviousFor, expiry ?? Number.POSITIVE_INFINITY)
   const rotation = { clientId, current, next: hashSecret(secret), currentExpiresAt, now }
-  const renewed = expiresIn === undefined ? {} : { client_secret_expires_at: now + expiresIn }
-  await transaction(database, async (tx) => {
+  const expiresAt = await transaction(database, async (tx) => {
     if (!(await rotateClientSecret(tx, rotation))) {
       throw new OAuthError(
         'temporarily_unavailable',
@@ -222,14 +225,21 @@ const rotate = async (
     }
     const { client_secret_expires_at: earlier, ...metadata } =
       (await findClient(tx, { clientId, now }))?.metadata ?? refuseUnknownClient(clientId)
-    if (earlier === undefined && expiresIn === undefined) return
-    await updateClient(tx, { clientId, metadata: { ...metadata, ...renewed }, secretHash: undefined, now })
+    const kept = keepExpiry ? earlier : undefined
+    const next = expiresIn === undefined ? kept : now + expiresIn
+    if (next !== undefined && next <= now)
+      throw new OAuthError('invalid_client_metadata', `the secret of client ${clientId} has expired`)
+    if (next !== earlier) {
+      const renewed = { ...metadata, ...(next !== undefined && { client_secret_expires_at: next }) }
+      await updateClient(tx, { clientId, metadata: renewed, secretHash: undefined, now })
+    }
+    return next
   })
   return {
     client_id: clientId,
     client_secret: secret,
     previous_secret_expires_at: currentExpiresAt,
-    ...renewed,
+    ...(expiresAt !== undefined && { client_secret_expires_at: expiresAt }),
   }
 }
 

@@ -20,8 +20,7 @@ export interface LogoContext {
 export const maxLogoBytes = 102_400
 /** The most pixels in width and in height: a small file can describe a picture that fills the memory of a browser. */
 const maxPixels = 2048
-/** Seconds until a logo is fetched again, after success and after a failure. */
-const lifetime = 7 * 86_400
+/** Seconds until a logo is fetched again after a failure. */
 const pauseAfterFailure = 86_400
 
 const accepted = 'PNG, JPEG, WebP or GIF'
@@ -58,9 +57,8 @@ const refresh = async (
   uri: string,
 ): Promise<void> => {
   const { clientId, logo } = client
-  // A failure keeps the image that is there. One process of several fetches.
-  const known = logo?.uri === uri && logo.hash !== undefined ? { hash: logo.hash } : {}
-  const claimed: ClientLogo = { uri, ...known, checkedAt: now() }
+  // One process of several fetches.
+  const claimed: ClientLogo = { uri, checkedAt: now() }
   if (!(await changeLogo(database, { clientId, from: logo, to: claimed }))) return
   try {
     const image = await fetchImage(reachOf({ reach }, client).outbound, uri)
@@ -71,11 +69,14 @@ const refresh = async (
   }
 }
 
-/** Whether the logo has to be fetched: never for a file of the host, else for a new `logo_uri` or after a while. */
+/**
+ * Whether the logo has to be fetched: never for a file of the host, else for a new `logo_uri`, or some time after a failure.
+ * An image that is there stays, so that its site cannot show users another one than the host has approved.
+ */
 const isDue = ({ logo, metadata: { logo_uri: uri } }: Client, now: number): boolean => {
   if (uri === undefined || (logo && logo.uri === undefined)) return false
   if (logo?.uri !== uri) return true
-  return logo.checkedAt + (logo.hash === undefined ? pauseAfterFailure : lifetime) <= now
+  return logo.hash === undefined && logo.checkedAt + pauseAfterFailure <= now
 }
 
 /** Fetches the logo of a client in the background, if that is due. The page that shows the client does not wait. */

@@ -1,62 +1,99 @@
-import { type Check, error, type Found, note, type StoredSubject, warning } from '../check.ts'
+import { type Check, type Found, type Level, note, type StoredSubject } from '../check.ts'
 import { knownScopes, unknownScope } from '../options/scopes.ts'
-import { type Client, isPublic } from '../protocol/clients/client.ts'
+import { type Client, isPublic, isStranger } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
+import { shellWord } from '../protocol/foreign-text.ts'
 import { listClients } from '../repositories/clients.ts'
 
 /** Domains of tunnels, and names that resolve to any address. Anyone could own such a host tomorrow. */
 const borrowed =
   /\.(?:ngrok\.io|ngrok\.app|ngrok\.dev|ngrok-free\.(?:app|dev)|trycloudflare\.com|loca\.lt|localhost\.run|serveo\.net|nip\.io|sslip\.io|xip\.io|lvh\.me)$/
 
-const change = (clientId: string, uri: string): string =>
-  `run: npx latchkey client update ${clientId} --redirect-uri ${uri}`
+/** Something about a registered value. */
+interface Problem {
+  readonly level: Level
+  /** What is wrong with it. */
+  readonly text: string
+  readonly fix: string
+}
 
-const redirectUriFindings = (client: Client, { options }: StoredSubject): Found =>
-  client.metadata.redirect_uris.flatMap((uri): Found => {
-    const what = `redirect URI ${uri} of client ${client.clientId}`
-    const kind = redirectUriKind(uri)
-    const safe = change(client.clientId, 'https://…')
-    if (uri.includes('*')) return error(`${what} has a wildcard, which matches no request`, safe)
-    if (kind === 'http') return error(`${what} sends codes over http, where others can read them`, safe)
-    if (kind === 'private-use') {
-      return (
-        !isPublic(client) &&
-        warning(
-          `${what} is an app on a device, where no client secret stays secret`,
-          `register the app as a public client: npx latchkey client create --public --redirect-uri ${uri}`,
-        )
-      )
-    }
-    if (borrowed.test(new URL(uri).hostname)) {
-      return warning(`${what} is on a host that others may have tomorrow`, safe)
-    }
-    return (
-      kind === 'loopback' &&
-      options.production &&
-      !isPublic(client) &&
-      note(`${what} is on the machine of the user, although the client has a secret`, safe)
-    )
+/** A value of a client, and what is wrong with it. */
+interface ClientProblem extends Problem {
+  /** What the value is, such as `redirect URI`. */
+  readonly kind: string
+  readonly value: string
+}
+
+/** The command that changes a client. */
+const change = ({ clientId }: Client, option: string): string =>
+  `run: npx latchkey client update ${shellWord(clientId)} ${option}`
+
+const redirectUriProblem = (uri: string, client: Client, { options }: StoredSubject): Problem | undefined => {
+  const kind = redirectUriKind(uri)
+  const fix = change(client, '--redirect-uri https://…')
+  const hasSecret = !isPublic(client)
+  if (uri.includes('*')) return { level: 'error', text: 'has a wildcard, which matches no request', fix }
+  if (kind === 'http')
+    return { level: 'error', text: 'sends codes over http, where others can read them', fix }
+  if (kind === 'private-use') {
+    return hasSecret
+      ? {
+          level: 'warning',
+          text: 'is an app on a device, where no client secret stays secret',
+          fix: `register the app as a public client: npx latchkey client create --public --redirect-uri ${shellWord(uri)}`,
+        }
+      : undefined
+  }
+  if (borrowed.test(new URL(uri).hostname))
+    return { level: 'warning', text: 'is on a host that others may have tomorrow', fix }
+  return kind === 'loopback' && options.production && hasSecret
+    ? { level: 'note', text: 'is on the machine of the user, although the client has a secret', fix }
+    : undefined
+}
+
+const redirectUriProblems = (client: Client, subject: StoredSubject): ClientProblem[] =>
+  client.metadata.redirect_uris.flatMap((value) => {
+    const problem = redirectUriProblem(value, client, subject)
+    return problem ? [{ ...problem, kind: 'redirect URI', value }] : []
   })
 
-const scopeFindings = ({ clientId, metadata }: Client, { options }: StoredSubject): Found => {
-  const unknown = unknownScope((metadata.scope ?? '').split(' ').filter(Boolean), knownScopes(options))
-  return (
-    unknown !== undefined &&
-    warning(
-      `client ${clientId} is registered for a scope that no token can have: ${unknown}`,
-      `run: npx latchkey client update ${clientId} --scope '…', or add the scope to the option scopes`,
+const scopeProblems = (client: Client, { options }: StoredSubject): ClientProblem[] => {
+  const scopes = (client.metadata.scope ?? '').split(' ').filter(Boolean)
+  const value = unknownScope(scopes, knownScopes(options))
+  if (value === undefined) return []
+  const fix = `${change(client, `--scope '…'`)}, or add the scope to the option scopes`
+  return [{ level: 'warning', kind: 'scope', value, text: 'is one that no token can have', fix }]
+}
+
+/** One finding for all clients that described themselves: a stranger must neither fill the report nor fail the command. */
+const ofSelfDescribed = (problems: readonly ClientProblem[]): Found => {
+  const kinds = problems.map(({ kind, text }) => `a ${kind} ${text}`)
+  return [...new Set(kinds)].map((what) => {
+    const count = kinds.filter((each) => each === what).length
+    return note(
+      `${what}: ${count} of clients that described themselves`,
+      'see them with: npx latchkey client list',
     )
-  )
+  })
 }
 
 /** Makes a check of each client. */
 const ofEachClient =
-  (findingsOf: (client: Client, subject: StoredSubject) => Found): Check<StoredSubject>['run'] =>
+  (problemsOf: (client: Client, subject: StoredSubject) => ClientProblem[]): Check<StoredSubject>['run'] =>
   async (subject) => {
     const clients = await listClients(subject.database, { limit: 1000, now: subject.now() })
-    return clients
-      .filter(({ disabledAt }) => disabledAt === null)
-      .flatMap((client) => findingsOf(client, subject))
+    const enabled = clients.filter(({ disabledAt }) => disabledAt === null)
+    const own = enabled.filter((client) => !isStranger(client))
+    return [
+      ...own.flatMap((client) =>
+        problemsOf(client, subject).map(({ level, kind, value, text, fix }) => ({
+          level,
+          message: `${kind} ${value} of client ${client.clientId} ${text}`,
+          fix,
+        })),
+      ),
+      ofSelfDescribed(enabled.filter(isStranger).flatMap((client) => problemsOf(client, subject))),
+    ]
   }
 
 /** Checks of the registered clients, the first thousand of them. */
@@ -64,7 +101,7 @@ export const clientChecks: readonly Check<StoredSubject>[] = [
   {
     id: 'redirect-uris',
     title: 'no redirect URI lets others receive codes',
-    run: ofEachClient(redirectUriFindings),
+    run: ofEachClient(redirectUriProblems),
   },
-  { id: 'client-scopes', title: 'clients are registered for known scopes', run: ofEachClient(scopeFindings) },
+  { id: 'client-scopes', title: 'clients are registered for known scopes', run: ofEachClient(scopeProblems) },
 ]

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import { clockTolerance } from './database.ts'
 import { isOurError, secondsAhead } from './mount.ts'
@@ -21,7 +22,7 @@ const issuerFindings = (subject: MountedSubject): Found => {
   if (found !== issuer) {
     return error(
       `the server calls itself ${found}, the configuration ${issuer}`,
-      `set issuer: '${found}' in both`,
+      `set issuer: ${inspect(found)} in both`,
     )
   }
   return (

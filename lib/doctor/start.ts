@@ -10,13 +10,13 @@ export const warnAtStart = async (setup: ServerSetup): Promise<void> => {
   // If the server is not ready, the start logs the reason.
   const server = await setup.ready().catch(() => undefined)
   if (server === undefined) return
-  const { options, database, now, warnOnce } = server
+  const { options, database, now } = server
   const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
   const found = [
     ...(await diagnoseConfiguration(subject)),
     ...(await diagnoseStart({ ...subject, database, hostKnex: database.knex })),
   ]
   for (const { level, message, fix } of found) {
-    if (level !== 'note') warnOnce(`${message}; ${fix}`)
+    if (level !== 'note') options.logger.warn(`latchkey: ${message}; ${fix}`)
   }
 }

@@ -48,7 +48,8 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
     const { host = '' } = req.headers
     if (!server.options.issuerIsGuess || (host === issuer.host && req.baseUrl === server.options.basePath))
       return
-    const actual = `${req.protocol}://${host}${req.baseUrl}`
+    // It stands in quotes below, in a line to copy.
+    const actual = `${req.protocol}://${host}${req.baseUrl}`.replaceAll("'", '%27')
     server.options.logger.error(`latchkey: a request arrived at ${actual}; set issuer: '${actual}'`)
     throw misplaced(`the issuer of this server is ${server.issuer}; set issuer: '${actual}'`)
   }

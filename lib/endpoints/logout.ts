@@ -5,7 +5,7 @@ import { uiLocalesOf } from '../http/language.ts'
 import type { Endpoint } from '../http/route.ts'
 import { redirectToPage, sendRedirect } from '../http/send.ts'
 import { homeUrl, ownPath } from '../http/urls.ts'
-import { type Client, clientName, homePage, signInUrl } from '../protocol/clients/client.ts'
+import { type Client, clientName, homePage, isStranger, signInUrl } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { assertPostLogoutRedirectUri } from '../protocol/requests/logout-request.ts'
@@ -13,6 +13,7 @@ import { findClient, type LoginRecord } from '../repositories/index.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
 import { activeLogin, endLogin, endRest, loginsHere, type SignedOut } from '../sessions/login.ts'
+import { leaveNotice, readNotice } from '../sessions/notice.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { sidFor, subjectFor } from '../tokens/user-claims.ts'
@@ -77,11 +78,15 @@ const isVouchedFor = async (
   return isOf(login) || (await loginsHere(context, login)).some(isOf)
 }
 
+const isUnasked = (client: Client | undefined): boolean => client !== undefined && isStranger(client)
+
 /** Names the page after the logout, for a request of its own. */
 const doneParameter = 'signed_out'
 
 interface Done {
   readonly stillSignedIn?: boolean
+  /** Where a link leads, instead of to the page of the client. */
+  readonly back?: string | undefined
   /** What clients want opened in frames. */
   readonly frames?: readonly string[]
 }
@@ -89,13 +94,15 @@ interface Done {
 const showDone = (
   context: PageContext,
   client: Client | undefined,
-  { stillSignedIn = false, frames = [] }: Done = {},
+  { stillSignedIn = false, back, frames = [] }: Done = {},
 ): void => {
   const { server, language } = context
   const uri = client && homePage(client, language)
+  const named = client && uri !== undefined ? { name: clientName(client, language), uri } : undefined
+  const shown = back === undefined ? named : { name: new URL(back).host, uri: back }
   const start = (client && signInUrl(client, server.issuer)) ?? ownPath(server, '/account')
   const model = {
-    ...(client && uri !== undefined && { client: { name: clientName(client, language), uri } }),
+    ...(shown && { client: shown }),
     ...(stillSignedIn ? { stillSignedIn, homeUrl: homeUrl(server) } : { signInUrl: start }),
     ...(frames.length > 0 && { frames }),
   }
@@ -117,16 +124,25 @@ const donePath = (
   })
 }
 
-/** Opens the frames of clients, if there are any, and goes on. */
+/** Lets the page after the logout go on to this address: the user has signed out for its client. */
+const aboutReturn = (location: string): string => `logout ${location}`
+
+/**
+ * Opens the frames of clients, if there are any, and goes on.
+ *
+ * @param back where a link leads, if the browser is not sent on
+ */
 const finish = async (
   context: PageContext,
   { client, location, onward }: LogoutRequest,
   { ended, isAtHost }: SignedOut,
+  back?: string,
 ): Promise<void> => {
   const { server, res } = context
   const frames = await frontChannelUrls(server, ended)
   if (location !== undefined && frames.length === 0) return sendRedirect(res, location)
-  if (location === undefined && !isAtHost) return showDone(context, client, { frames })
+  if (location === undefined && !isAtHost) return showDone(context, client, { frames, back })
+  if (location !== undefined) leaveNotice(context, aboutReturn(location), { kind: 'signed-out' })
   // The host may have read its session before it was emptied. A new request shows the current state.
   const url = donePath(context, client, onward)
   if (frames.length === 0) return redirectToPage(res, url)
@@ -142,11 +158,20 @@ const logout = async (context: PageContext): Promise<void> => {
   const parameters = queryParameters(req)
   const request = await logoutRequest(server, parameters)
   if (parameters.has(doneParameter)) {
-    if (request.location !== undefined) return sendRedirect(res, request.location)
-    if (await hostLogin(context)) return showDone(context, request.client, { stillSignedIn: true })
+    const { client, location } = request
+    const mayGoOn =
+      location !== undefined && (!isUnasked(client) || readNotice(context, aboutReturn(location)))
+    if (mayGoOn) return sendRedirect(res, location)
+    if (await hostLogin(context)) return showDone(context, client, { stillSignedIn: true, back: location })
   }
   const active = await activeLogin(context)
-  if (active === undefined) return finish(context, request, await endRest(context))
+  if (active === undefined) {
+    const rest = await endRest(context)
+    // Anyone can make a link that leads to a client that described itself (RFC 9700 §4.11.2).
+    return isUnasked(request.client)
+      ? finish(context, { ...request, location: undefined }, rest, request.location)
+      : finish(context, request, rest)
+  }
   if (await isVouchedFor(context, request, active.login))
     return finish(context, request, await endLogin(context))
   const fields = carried(parameters)

@@ -4,6 +4,7 @@ import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
 import { refuse } from '../options/check.ts'
 import { remoteMutualTls } from '../options/mutual-tls.ts'
+import { plainLogger } from '../options/plain-logger.ts'
 import {
   type Checked,
   custom,
@@ -72,7 +73,8 @@ const verifiedClaims = (
 
 /** Access tokens of an issuer in another process. */
 const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
-  const { issuer, audience, logger, introspection } = options
+  const { issuer, audience, introspection } = options
+  const logger = plainLogger(options.logger)
   const now = (): number => Math.floor(Date.now() / 1000)
   // Named by the host, the issuer may have a private address, and http on this machine.
   const outbound = createOutbound({ allow: [new URL(issuer).origin] })

@@ -139,8 +139,12 @@ const clientOf = (
   return { name: clientName(client, language), uri }
 }
 
-/** An error page. Outside production it also shows what was expected and received. */
-export const sendErrorPage: Renderer = (incoming, error) => {
+/**
+ * An error page. Outside production it also shows what was expected and received.
+ *
+ * @param wayOn where a link leads
+ */
+export const sendErrorPage = (incoming: Incoming, error: OAuthError, wayOn?: ErrorModel['client']): void => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
   const model = {
@@ -151,7 +155,7 @@ export const sendErrorPage: Renderer = (incoming, error) => {
     ...(!server.options.production && forDevelopers(incoming, error)),
     retryUrl: req.method === 'GET' ? req.originalUrl : undefined,
     texts: hasEnded ? error.texts : undefined,
-    client: hasEnded ? clientOf(server, error, language) : undefined,
+    client: hasEnded ? clientOf(server, error, language) : wayOn,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
   }
   const { status, headers } = error

@@ -120,6 +120,8 @@ export interface AuthorizationTarget {
   readonly responseMode: ResponseDelivery
   /** Present if the mode is one of a signed response. */
   readonly signing?: ResponseSigning
+  /** The user has done nothing yet, and the client described itself: an error is shown, and leads there by a link only. */
+  readonly byLink?: boolean
 }
 
 /** An error that is returned to the client by redirect (RFC 6749 §4.1.2.1), and so needs a verified target. */

@@ -29,7 +29,7 @@ describeWith('chromium', 'the admin pages in Chromium', () => {
       await page.keyboard.type('https://typed.example/callback#fragment')
       await page.locator('#field-grant_types-2').focus()
       await page.keyboard.press('Space')
-      await page.locator('#save').focus()
+      await page.locator('button.primary').focus()
       await page.keyboard.press('Enter')
       await page.getByRole('alert').waitFor()
       // The link of the message leads to the field.
@@ -40,7 +40,7 @@ describeWith('chromium', 'the admin pages in Chromium', () => {
       await page.locator('#field-redirect_uris').focus()
       await page.keyboard.press('ControlOrMeta+A')
       await page.keyboard.type('https://typed.example/callback')
-      await page.locator('#save').focus()
+      await page.locator('button.primary').focus()
       await page.keyboard.press('Enter')
       await waitForHeading(page, 'Typed')
       const secret = await page.locator('#secret').textContent()

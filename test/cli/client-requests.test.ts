@@ -3,7 +3,7 @@ import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.t
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
-test('requests of users are listed, approved and refused', async () => {
+test('requests of users are listed, approved and refused as the operator has seen them (L10)', async () => {
   const folder = cli.folder()
   await cli.succeed(folder, ['migrate'])
   const redirect = ['--redirect-uri', 'https://desk.example.com/callback']
@@ -16,9 +16,21 @@ test('requests of users are listed, approved and refused', async () => {
   await withDatabase(folder, (database) => database('oauth_client_owners').insert(owners))
 
   const listed = await cli.succeed(folder, ['client', 'requests'])
-  expect(listed.stdout).toMatch(/one +Desk one +ada +the client +1970-01-01T00:00:00.000Z\ntwo /)
-  await cli.succeed(folder, ['client', 'approve', 'one', '--by', 'root'])
-  await cli.succeed(folder, ['client', 'refuse', 'two', '--by', 'root', '--reason', 'Not yours.'])
+  expect(listed.stdout).toMatch(/one +1 +Desk one +ada +the client +1970-01-01T00:00:00.000Z\ntwo /)
+  // The owner changes the client after the operator has seen it.
+  await withDatabase(folder, (database) =>
+    database('oauth_client_owners').where({ client_id: 'one' }).update({ revision: 2 }),
+  )
+  for (const command of ['approve', 'refuse']) {
+    expect(await cli.run(folder, ['client', command, 'one'])).toMatchObject({ code: 2 })
+    expect(await cli.run(folder, ['client', command, 'one', 'new'])).toMatchObject({ code: 2 })
+    expect(await cli.run(folder, ['client', command, 'one', '1'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('client one was changed at the same time; read it again'),
+    })
+  }
+  await cli.succeed(folder, ['client', 'approve', 'one', '2', '--by', 'root'])
+  await cli.succeed(folder, ['client', 'refuse', 'two', '1', '--by', 'root', '--reason', 'Not yours.'])
   expect(await rowsOf(folder, 'oauth_client_owners')).toMatchObject([
     { client_id: 'one', status: 'active', decided_by: 'root', reason: null },
     { client_id: 'two', status: 'refused', decided_by: 'root', reason: 'Not yours.' },
@@ -28,7 +40,7 @@ test('requests of users are listed, approved and refused', async () => {
     { client_id: 'two', disabled_at: expect.any(Number) },
   ])
   expect((await cli.succeed(folder, ['client', 'requests', '--json'])).stdout.trim()).toBe('[]')
-  expect(await cli.run(folder, ['client', 'approve', 'two'])).toMatchObject({
+  expect(await cli.run(folder, ['client', 'approve', 'two', '2'])).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('client two does not wait for approval'),
   })

@@ -199,6 +199,37 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['driver', 'error', /npm install better-sqlite3@13/, { sqlite: '12.9.0' }],
 ]
 
+/** Every client but one describes itself, in words that a shell or a reader could take for ours. */
+const describedByStrangers = async (host: Host): Promise<void> => {
+  const { knex, tablePrefix } = host.database
+  const [{ client_id: _, ...row }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
+  const uris = Array.from({ length: 50 }, (__, number) => `http://evil${number}.example/$(id)`)
+  const metadata = { redirect_uris: uris, scope: 'evil:all', self_described: 'registration' }
+  for (let number = 0; number < 25; number += 1)
+    await knex(`${tablePrefix}clients`).insert({
+      ...row,
+      client_id: `stranger-${number}`,
+      metadata: JSON.stringify(metadata),
+    })
+}
+
+test('of clients that described themselves it says how many, in a note without their words (M17)', async () => {
+  const found = await diagnose({ breakDatabase: describedByStrangers })
+  expect(found).toMatchObject([
+    {
+      check: 'redirect-uris',
+      level: 'note',
+      message: expect.stringContaining(': 1250 of clients that described'),
+    },
+    {
+      check: 'client-scopes',
+      level: 'note',
+      message: expect.stringContaining(': 25 of clients that described'),
+    },
+  ])
+  expect(JSON.stringify(found)).not.toMatch(/evil|stranger/)
+})
+
 test('an app that is set up as the documentation says has no mistake', async () => {
   expect(await diagnose({ admin: { allow: () => false } })).toEqual([])
 })
@@ -209,9 +240,11 @@ test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level,
   ])
 })
 
-test('a server logs once at its start what needs no request, but not in tests', async () => {
+test('a server logs once at its start what needs no request, but not in tests (M17)', async () => {
   const first = await startHost()
   await redirectsTo('http://shop.example.com/cb')(first)
+  // They take no place in the log.
+  await describedByStrangers(first)
   await changeUsers((table) => void table.string('mfa_secret'))(first)
   const lines: string[] = []
   const warn = (line: string): void => void lines.push(line)

@@ -306,6 +306,26 @@ describe('a client of a developer', () => {
     )
   })
 
+  test('gets a new secret that expires when the host said, and none after that (L14)', async () => {
+    const clock = stopClock()
+    const { clientId, secret } = await register(agent)
+    const expires = clock.now() + 1000
+    await host.oauth.clients.update(clientId, { client_secret_expires_at: expires })
+    const next = secretOf(await change(clientId, {}, 'rotate'))
+    expect(next).not.toBe(secret)
+    expect(await clientOf(clientId)).toMatchObject({ client_secret_expires_at: expires })
+    expect((await tokensOf(clientId, next)).status).toBe(200)
+    const form = await formAt(at('rotate', clientId))
+    clock.travel(1000)
+    expect((await tokensOf(clientId, next)).status).toBe(401)
+    expect((await agent.open(at('client', clientId))).html).not.toContain('/developer/rotate')
+    expect((await agent.post(at('rotate', clientId), form)).status).toBe(400)
+    expect(await clientOf(clientId)).toMatchObject({ client_secret_expires_at: expires })
+    // What the host does is its own decision.
+    const renewed = await host.oauth.clients.rotateSecret(clientId, { keepPreviousFor: 0 })
+    expect((await tokensOf(clientId, renewed.client_secret)).status).toBe(200)
+  })
+
   test('is deleted at once, and with it the row of its owner', async () => {
     const { clientId, secret } = await register(agent)
     const list = await change(clientId, {}, 'delete')

@@ -125,11 +125,11 @@ describe('open registration', () => {
     expect(await table('clients').where({ client_id }).pluck('logo')).toEqual([null])
     expect(body).toMatchObject({ grant_types: mcp.grant_types, response_types: ['code'] })
     const page = await new RawBrowser(host.app).grant(authorizeUrl({ client_id, scope: 'openid' }))
-    expect(page.location?.searchParams.get('error_description')).toBe(
-      'code_challenge is required for this client',
-    )
-    expect((await authorizePage(client_id, { code_challenge_method: 'plain' })).location?.search).toContain(
-      'error=invalid_request',
+    expectErrorPage(page, 400, 'code_challenge is required for this client')
+    expectErrorPage(
+      await authorizePage(client_id, { code_challenge_method: 'plain' }),
+      400,
+      /invalid_request/,
     )
   })
 

@@ -40,11 +40,9 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     }),
   )
   const style = views.asset('style.css')?.body ?? Buffer.of()
-  const decision = /^(consent|device-confirm|select-account|remove-client|passkey$|sign-out)/
   const passkey = /^(passkeys(?!-full)|login-passkey)/
   const codeEntry = /^second-factor(?!-settings|-recovery|-sent|-not-sent)/
   const scripts = {
-    decision,
     'code-entry': codeEntry,
     'form-post': /^form-post/,
     login: /^login(?!-passkey-needed)/,
@@ -52,8 +50,9 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     passkey,
   }
   const scriptsOf = (page: string): string[] =>
-    Object.entries(scripts)
-      .flatMap(([name, names]) => (names.test(page) ? [`${name}.js`] : []))
+    [pages.get(page)?.includes('method="post"') ? 'decision.js' : []]
+      .flat()
+      .concat(Object.entries(scripts).flatMap(([name, names]) => (names.test(page) ? [`${name}.js`] : [])))
       .concat(pages.get(page)?.includes(' data-copy=') ? 'copy.js' : [])
   /** The second stylesheet of a page, if it has one. */
   const styleOf = (page: string): string | undefined =>

@@ -6,9 +6,9 @@ const errorId = /id="error-id">[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}</
 /** Of stacks and statements. */
 const internals = /node_modules|\.ts:\d+|\bat \S+ \(|select |insert /
 
-/** A page without its own script, which login and decision pages have. */
+/** A page without its own scripts, which pages with forms have. */
 export const withoutOwnScript = (html: string): string =>
-  html.replace(/<script src="[^"]*\/assets\/(?:decision|login)\.js\?v=[\w-]{16}"><\/script>\n/, '')
+  html.replace(/<script src="[^"]*\/assets\/(?:decision|login)\.js\?v=[\w-]{16}"><\/script>\n/g, '')
 
 /** An error page: nothing is redirected, cached or given away. */
 export const expectErrorPage = (answer: Answer, status: number, holds: RegExp | string = errorId): void => {

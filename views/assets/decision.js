@@ -1,27 +1,28 @@
 // Double-clickjacking: a window on top of this page closes at the first click of a double click, and the second click
-// presses Allow. Allow therefore does nothing shortly after the page loads or its window comes to the front.
+// presses a button here. Buttons therefore do nothing shortly after the page loads or its window comes to the front.
 // Pointer movement is no proof of intent: browsers also report a move when a window under the pointer is uncovered.
 const rest = 700
-// Automated browsers need not wait after loading.
-let inFrontSince = navigator.webdriver ? -rest : performance.now()
+let inFrontSince = performance.now()
 const comeToFront = ({ timeStamp }) => {
   inFrontSince = timeStamp
 }
 addEventListener('focus', comeToFront)
 document.addEventListener('visibilitychange', comeToFront)
 addEventListener('submit', (event) => {
-  if (event.timeStamp - inFrontSince >= rest || !['allow', 'choose'].includes(event.submitter?.value)) return
+  // A form with a password needs more than a press, and password managers send it at once. Searching decides nothing.
+  const { target } = event
+  if (target.method === 'get' || target.elements.password || event.timeStamp - inFrontSince >= rest) return
   event.preventDefault()
   const again = document.getElementById('again')
   again.textContent = again.dataset.text
 })
 // A key that was pressed on an earlier page repeats here while it is held, and is released here. Only a key that is
-// pressed on this page may press a button.
+// pressed on this page may press a button, be it by Enter in a field.
 const pressed = new Set()
 addEventListener('keydown', (event) => {
   if (!event.repeat) pressed.add(event.code)
-  else if (event.target instanceof HTMLButtonElement) event.preventDefault()
+  else if (event.key === 'Enter' || event.target instanceof HTMLButtonElement) event.preventDefault()
 })
 addEventListener('keyup', (event) => {
-  if (!pressed.delete(event.code) && event.target instanceof HTMLButtonElement) event.preventDefault()
+  if (!pressed.delete(event.code)) event.preventDefault()
 })

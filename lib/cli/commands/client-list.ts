@@ -4,7 +4,7 @@ import {
   type RegisteredClient,
 } from '../../clients/administration.ts'
 import type { Command } from '../../command.ts'
-import { note, print, table, titledTable } from '../terminal.ts'
+import { note, print, printJson, table, titledTable } from '../terminal.ts'
 
 const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
 
@@ -42,9 +42,9 @@ export const listClientsCommand: Command = {
   example: 'latchkey client list --json',
   async run(context, invocation) {
     const clients = await everyClient(clientAdministration(context))
-    if (invocation.flag('json')) return print(JSON.stringify(clients, null, 2))
+    if (invocation.flag('json')) return printJson(clients)
     if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
-    print(titledTable([headings, ...clients.flatMap(rowsOf)]))
+    print(...titledTable([headings, ...clients.flatMap(rowsOf)]))
   },
 }
 
@@ -64,7 +64,7 @@ export const showClientCommand: Command = {
     const [clientId = ''] = invocation.arguments
     const client = await clientAdministration(context).get(clientId)
     if (client === undefined) throw new Error(`client ${clientId} is not registered`)
-    if (invocation.flag('json')) return print(JSON.stringify(client, null, 2))
-    print(table(Object.entries(client).map(([name, value]) => [name, shown(value)])))
+    if (invocation.flag('json')) return printJson(client)
+    print(...table(Object.entries(client).map(([name, value]) => [name, shown(value)])))
   },
 }

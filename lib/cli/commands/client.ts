@@ -11,7 +11,7 @@ export const printCredentials = (
   invocation: Invocation,
 ): void => {
   const credentials = { client_id, ...(client_secret !== undefined && { client_secret }) }
-  print(invocation.flag('json') ? JSON.stringify(credentials) : table(Object.entries(credentials)))
+  print(...(invocation.flag('json') ? [JSON.stringify(credentials)] : table(Object.entries(credentials))))
   if (client_secret !== undefined)
     note('Store the secret now: only its hash is kept, so it is not shown again.')
 }

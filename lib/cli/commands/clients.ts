@@ -12,7 +12,7 @@ import { registrableOf } from '../../options/registrable.ts'
 import { loadDefaultExport } from '../config.ts'
 import { withProgress } from '../progress.ts'
 import { secondsOf } from '../seconds.ts'
-import { note, print } from '../terminal.ts'
+import { note, print, printJson } from '../terminal.ts'
 import { printCredentials } from './client.ts'
 
 const names = ['latchkey.clients.js', 'latchkey.clients.mjs', 'latchkey.clients.ts']
@@ -58,7 +58,7 @@ export const printDifferences = (differences: readonly ClientDifference[]): void
 
 /** As JSON if wanted, else as lines. */
 const report = (differences: readonly ClientDifference[], invocation: Invocation): void => {
-  if (invocation.flag('json')) print(JSON.stringify({ clients: differences }, null, 2))
+  if (invocation.flag('json')) printJson({ clients: differences })
   else printDifferences(differences)
 }
 
@@ -115,7 +115,7 @@ export const applyClientsCommand: Command = {
       }),
     )
     const secrets = credentials.filter((each) => each.client_secret !== undefined)
-    if (invocation.flag('json')) return print(JSON.stringify({ clients: differences, secrets }, null, 2))
+    if (invocation.flag('json')) return printJson({ clients: differences, secrets })
     printDifferences(differences)
     for (const created of secrets) printCredentials(created, invocation)
   },

@@ -3,7 +3,7 @@ import type { Command } from '../../command.ts'
 import { isLive } from '../../protocol/requests/authorization.ts'
 import { parseEntry, shownEntries } from '../../protocol/requests/consent.ts'
 import { listAuthorizations, listConsents } from '../../repositories/index.ts'
-import { note, print, titledTable } from '../terminal.ts'
+import { note, print, printJson, titledTable } from '../terminal.ts'
 
 const day = (time: number): string => new Date(time * 1000).toISOString().slice(0, 10)
 
@@ -37,7 +37,7 @@ export const listConsentsCommand: Command = {
           isLive(one, now()),
       ).length,
     }))
-    if (invocation.flag('json')) return print(JSON.stringify(consents, null, 2))
+    if (invocation.flag('json')) return printJson(consents)
     if (consents.length === 0) return note(`user ${subject} allows no client anything`)
     const rows = consents.map(({ clientId, organization, scopes, createdAt, active }) => [
       clientId,
@@ -46,7 +46,7 @@ export const listConsentsCommand: Command = {
       day(createdAt),
       String(active),
     ])
-    print(titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'], ...rows]))
+    print(...titledTable([['CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'ACTIVE'], ...rows]))
   },
 }
 

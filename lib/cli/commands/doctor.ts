@@ -16,7 +16,7 @@ import {
 import type { Options } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { loadOptions } from '../config.ts'
-import { note, print, styled } from '../terminal.ts'
+import { type Line, note, print, printJson, styled } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -78,8 +78,10 @@ const styles: Readonly<Record<Level, 'red' | 'yellow' | 'blue'>> = {
   note: 'blue',
 }
 
-const shown = ({ check, level, message, fix }: Diagnosis): string =>
-  `${styled(process.stdout, styles[level], level)}  ${message} (${check})\n  fix: ${fix}`
+const shown = ({ check, level, message, fix }: Diagnosis): (string | Line)[] => [
+  styled(styles[level], level, `  ${message} (${check})`),
+  `  fix: ${fix}`,
+]
 
 /** The positional argument, which is optional. */
 const urlOf = (invocation: Invocation): string | undefined => {
@@ -126,9 +128,9 @@ export const doctorCommand: Command = {
   check: (invocation) => void urlOf(invocation),
   async runAlone(invocation) {
     const found = await diagnose(invocation)
-    if (invocation.flag('json')) print(JSON.stringify(found, null, 2))
+    if (invocation.flag('json')) printJson(found)
     else if (found.length === 0) note('no mistakes were found')
-    else print(found.map(shown).join('\n'))
+    else print(...found.flatMap(shown))
     const errors = found.filter(({ level }) => level === 'error').length
     if (errors > 0) throw new Error(errors === 1 ? '1 error was found' : `${errors} errors were found`)
   },

@@ -1,21 +1,20 @@
 import type { Command } from '../../command.ts'
 import { type EventRecord, listEventsOfRequest } from '../../repositories/events.ts'
-import { heading, print, table } from '../terminal.ts'
+import { heading, type Line, print, printJson, table } from '../terminal.ts'
 
 const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-const printed = ({ type, time: at, subject, details }: EventRecord): string =>
-  [
-    heading(`${type}  ${time(at)}`),
-    table(
-      Object.entries({ ...(subject !== undefined && { subject }), ...details }).map(([name, value]) => [
-        `  ${name}`,
-        shown(value),
-      ]),
-    ),
-  ].join('\n')
+const printed = ({ type, time: at, subject, details }: EventRecord): (string | Line)[] => [
+  heading(`${type}  ${time(at)}`),
+  ...table(
+    Object.entries({ ...(subject !== undefined && { subject }), ...details }).map(([name, value]) => [
+      `  ${name}`,
+      shown(value),
+    ]),
+  ),
+]
 
 /** `latchkey explain` */
 export const explainCommand: Command = {
@@ -36,6 +35,7 @@ export const explainCommand: Command = {
         : 'the server stores events with features: { storedEvents: true }; until then, look for the id in its log'
       throw new Error(`no event of request ${id} is stored; ${remedy}`)
     }
-    print(invocation.flag('json') ? JSON.stringify(events, null, 2) : events.map(printed).join('\n'))
+    if (invocation.flag('json')) printJson(events)
+    else print(...events.flatMap(printed))
   },
 }

@@ -10,7 +10,7 @@ import { registrableOf } from '../../options/registrable.ts'
 import { suggest } from '../command-line.ts'
 import { namedDatabase } from '../named-database.ts'
 import { withProgress } from '../progress.ts'
-import { note, print } from '../terminal.ts'
+import { note, print, printJson } from '../terminal.ts'
 import { printDifferences } from './clients.ts'
 
 const names = peers.map(({ name }) => name)
@@ -63,22 +63,17 @@ const printTokens = ({ imported, known, refused }: TokenImport): void => {
   for (const [reason, count] of Object.entries(refused)) print(`! ${count} refresh tokens: ${reason}`)
 }
 
-const asJson = ({ differences, refused, ignored, notes, refreshTokens }: ServerImport): string =>
-  JSON.stringify(
-    {
-      clients: differences,
-      refused,
-      ignored,
-      notes,
-      ...(refreshTokens && { refresh_tokens: refreshTokens }),
-    },
-    null,
-    2,
-  )
+const asJson = ({ differences, refused, ignored, notes, refreshTokens }: ServerImport): object => ({
+  clients: differences,
+  refused,
+  ignored,
+  notes,
+  ...(refreshTokens && { refresh_tokens: refreshTokens }),
+})
 
 const printImport = (imported: ServerImport, invocation: Invocation): void => {
   if (invocation.flag('json')) {
-    print(asJson(imported))
+    printJson(asJson(imported))
     return
   }
   printDifferences(imported.differences)

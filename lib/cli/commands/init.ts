@@ -123,7 +123,7 @@ export const initCommand: Command = {
     ignoreSecret()
     print(heading('Add to your app:'))
     for (const line of importLines()) print(line)
-    print("const oauth = authRouter(config)\napp.use('/oauth', oauth)\napp.use(oauth.wellKnown)")
-    note('\nThen run:\n  npx latchkey migrate\n  npx latchkey clients apply')
+    print('const oauth = authRouter(config)', "app.use('/oauth', oauth)", 'app.use(oauth.wellKnown)')
+    note('', 'Then run:', '  npx latchkey migrate', '  npx latchkey clients apply')
   },
 }

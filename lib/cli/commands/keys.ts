@@ -7,7 +7,7 @@ import { freshnessOf, withStates } from '../../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../../protocol/clients/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../../repositories/signing-keys.ts'
 import { withProgress } from '../progress.ts'
-import { note, print, titledTable } from '../terminal.ts'
+import { note, print, printJson, titledTable } from '../terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
   withStates(keys, now).map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
@@ -26,10 +26,10 @@ const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
 
 const printKeys = async ({ database, now }: CommandContext, asJson: boolean): Promise<void> => {
   const keys = described(await listSigningKeys(database), now())
-  if (asJson) return print(JSON.stringify(keys, null, 2))
+  if (asJson) return printJson(keys)
   if (keys.length === 0) return note('no keys exist yet; the server creates them when it first starts')
   const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
-  print(titledTable([headings, ...rows]))
+  print(...titledTable([headings, ...rows]))
 }
 
 /** `latchkey keys list` */

@@ -2,7 +2,7 @@ import type { Command } from '../../command.ts'
 import { removeExpiredRows } from '../../repositories/pruning/schedule.ts'
 import { expired } from '../../schema.ts'
 import { withProgress } from '../progress.ts'
-import { note, print, titledTable } from '../terminal.ts'
+import { note, print, printJson, titledTable } from '../terminal.ts'
 
 const sumOf = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -28,9 +28,9 @@ export const pruneCommand: Command = {
       }),
     )
     const removed = [...counts].filter(([, count]) => count > 0)
-    if (invocation.flag('json')) return print(JSON.stringify(Object.fromEntries(removed), null, 2))
+    if (invocation.flag('json')) return printJson(Object.fromEntries(removed))
     if (removed.length === 0) return note('no rows are expired')
     const rows = removed.map(([name, count]) => [name, String(count)])
-    print(titledTable([['TABLE', 'REMOVED'], ...rows]))
+    print(...titledTable([['TABLE', 'REMOVED'], ...rows]))
   },
 }

@@ -23,7 +23,7 @@ import {
   revokeAuthorization,
 } from '../../repositories/index.ts'
 import { listSigningKeys } from '../../repositories/signing-keys.ts'
-import { note, print, readSecret, table } from '../terminal.ts'
+import { note, print, printJson, readSecret, table } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 const stateOf = (family: Family | undefined, now: number): string => {
@@ -167,7 +167,8 @@ export const inspectTokenCommand: Command = {
       authorization: token.authorizationId ?? '',
     }
     const known = Object.entries(fields).filter(([, text]) => text !== '')
-    print(invocation.flag('json') ? JSON.stringify(Object.fromEntries(known), null, 2) : table(known))
+    if (invocation.flag('json')) printJson(Object.fromEntries(known))
+    else print(...table(known))
   },
 }
 

@@ -82,6 +82,6 @@ export const createUserCommand: Command = {
       email_verified: invocation.flag('email-verified'),
     }
     const [user] = await seedUsers(hostKnex, [account], { database: options.database })
-    print(table(Object.entries({ ...user })))
+    print(...table(Object.entries({ ...user })))
   },
 }

@@ -4,7 +4,7 @@ import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
-import { allowedScopes, clientName, usesSecret } from '../../protocol/clients/client.ts'
+import { allowedScopes, type Client, clientName, usesSecret } from '../../protocol/clients/client.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import { stateOf } from './list-page.ts'
@@ -28,6 +28,10 @@ export const toClient = (clientId: string, kind: DeveloperNotice, secret?: strin
   notice: { kind, secret },
 })
 
+/** A secret that has expired is the host's to replace. */
+const mayRotate = ({ metadata }: Client, now: number): boolean =>
+  usesSecret(metadata) && (metadata.client_secret_expires_at ?? Number.POSITIVE_INFINITY) > now
+
 /** One client of a developer. */
 export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
   developerPage(option, {
@@ -47,7 +51,7 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
         notice: noticeOf(notice, notices),
         secret: notice?.secret,
         editUrl: url('/developer/edit'),
-        rotateUrl: usesSecret(metadata) ? url('/developer/rotate') : undefined,
+        rotateUrl: mayRotate(client, server.now()) ? url('/developer/rotate') : undefined,
         deleteUrl: url('/developer/delete'),
         listUrl: ownPath(server, listPath),
       })
@@ -89,7 +93,7 @@ const confirmedPage =
 /** Asks whether to give a client a new secret. */
 export const rotatePage = confirmedPage('rotate', async (context, clientId, form) => {
   const keepPreviousFor = form.optional('now') === 'on' ? 0 : undefined
-  const rotated = await clientsFor(context).rotateSecret(clientId, { keepPreviousFor })
+  const rotated = await clientsFor(context).rotateSecret(clientId, { keepPreviousFor, keepExpiry: true })
   return toClient(clientId, 'rotated', rotated.client_secret)
 })
 

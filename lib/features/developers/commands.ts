@@ -1,5 +1,5 @@
-import { note, print, titledTable } from '../../cli/terminal.ts'
-import type { Command, CommandContext } from '../../command.ts'
+import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import {
   type DeveloperAdministration,
   type DeveloperClient,
@@ -11,10 +11,11 @@ import { developerOption } from './option.ts'
 const developersOf = (context: CommandContext): DeveloperAdministration =>
   developerAdministration({ ...context, option: developerOption(context.options) })
 
-const headings = ['CLIENT ID', 'NAME', 'OWNER', 'ASKS FOR', 'SINCE']
+const headings = ['CLIENT ID', 'REVISION', 'NAME', 'OWNER', 'ASKS FOR', 'SINCE']
 
-const rowOf = ({ client, subject, changes, requestedAt }: DeveloperClient): string[] => [
+const rowOf = ({ client, subject, changes, requestedAt, revision }: DeveloperClient): string[] => [
   client.client_id,
+  String(revision),
   client.client_name ?? client.client_id,
   subject,
   changes ? Object.keys(changes).join(' ') : 'the client',
@@ -39,10 +40,17 @@ export const clientRequestsCommand: Command = {
   example: 'latchkey client requests --json',
   async run(context, invocation) {
     const waiting = await everyRequest(developersOf(context))
-    if (invocation.flag('json')) return print(JSON.stringify(waiting, null, 2))
+    if (invocation.flag('json')) return printJson(waiting)
     if (waiting.length === 0) return note('no client waits for approval')
-    print(titledTable([headings, ...waiting.map(rowOf)]))
+    print(...titledTable([headings, ...waiting.map(rowOf)]))
   },
+}
+
+/** What `client requests` showed: its owner may have changed the client since. */
+const revisionOf = ({ arguments: [, given = ''] }: Invocation): number => {
+  if (!/^[0-9]{1,15}$/.test(given))
+    throw new UsageError('REVISION must be the number that `latchkey client requests` shows')
+  return Number(given)
 }
 
 const by: Command['options'][string] = { value: 'NAME', help: 'who decides, for later questions' }
@@ -51,12 +59,18 @@ const by: Command['options'][string] = { value: 'NAME', help: 'who decides, for 
 export const approveClientCommand: Command = {
   name: 'client approve',
   summary: 'approves a client of a user, or the change of one',
-  arguments: ['ID'],
+  arguments: ['ID', 'REVISION'],
+  details:
+    'REVISION is that of `latchkey client requests`. The command fails if the owner has changed the client since.',
   options: { by },
-  example: 'latchkey client approve 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --by ada',
+  example: 'latchkey client approve 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 1 --by ada',
+  check: (invocation) => void revisionOf(invocation),
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    await developersOf(context).approve(clientId, { by: invocation.text('by') })
+    await developersOf(context).approve(clientId, {
+      by: invocation.text('by'),
+      revision: revisionOf(invocation),
+    })
     note(`client ${clientId} is approved`)
   },
 }
@@ -65,13 +79,20 @@ export const approveClientCommand: Command = {
 export const refuseClientCommand: Command = {
   name: 'client refuse',
   summary: 'refuses a client of a user, or the change of one',
-  arguments: ['ID'],
-  details: 'The owner sees the reason and can send the client again.',
+  arguments: ['ID', 'REVISION'],
+  details:
+    'REVISION is that of `latchkey client requests`. The command fails if the owner has changed the client since.\n' +
+    'The owner sees the reason and can send the client again.',
   options: { by, reason: { value: 'TEXT', help: 'what the owner reads' } },
-  example: "latchkey client refuse 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 --reason 'The name is ours.'",
+  example: "latchkey client refuse 6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11 1 --reason 'The name is ours.'",
+  check: (invocation) => void revisionOf(invocation),
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const decision = { by: invocation.text('by'), reason: invocation.text('reason') }
+    const decision = {
+      by: invocation.text('by'),
+      reason: invocation.text('reason'),
+      revision: revisionOf(invocation),
+    }
     await developersOf(context).refuse(clientId, decision)
     note(`client ${clientId} is refused`)
   },

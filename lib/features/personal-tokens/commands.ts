@@ -1,4 +1,4 @@
-import { note, print, titledTable } from '../../cli/terminal.ts'
+import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
 import type { Command } from '../../command.ts'
 import {
   findPersonalTokenById,
@@ -35,9 +35,9 @@ export const listPersonalTokensCommand: Command = {
   async run({ database }, invocation) {
     const [subject = ''] = invocation.arguments
     const tokens = await listPersonalTokens(database, { subject })
-    if (invocation.flag('json')) return print(JSON.stringify(tokens, null, 2))
+    if (invocation.flag('json')) return printJson(tokens)
     if (tokens.length === 0) return note(`user ${subject} has no personal access token`)
-    print(titledTable([headings, ...tokens.map(rowOf)]))
+    print(...titledTable([headings, ...tokens.map(rowOf)]))
   },
 }
 

@@ -65,7 +65,11 @@ export const describedAt = ({
   metadata.self_described === 'document' ? new URL(clientId) : undefined
 
 /** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
-const mayBeLinked = ({ metadata }: Client): boolean => metadata.self_described === undefined
+/** Whether the client described itself, so that the host has not decided about it. */
+export const isStranger = ({ metadata }: Pick<Client, 'metadata'>): boolean =>
+  metadata.self_described !== undefined
+
+const mayBeLinked = (client: Client): boolean => !isStranger(client)
 
 /** The client's page that starts a sign-in by itself (OIDC Core §4), with `iss`, if pages may link to it. */
 export const signInUrl = (client: Client, issuer: string): string | undefined => {

@@ -1,5 +1,5 @@
 import { claimNames, type ScopeClaims } from '../claims.ts'
-import { allowedScopes, type Client, isPublic, requiresPkce } from '../clients/client.ts'
+import { allowedScopes, type Client, isPublic, isStranger, requiresPkce } from '../clients/client.ts'
 import { responseTypes } from '../clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../clients/redirect-uri.ts'
 import {
@@ -173,7 +173,10 @@ export const parseAuthorizationTarget = (
     const about = { clientId: client.clientId, explanation }
     throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client', about)
   }
-  return { client, target: { redirectUri, ...responseSettings(parameters, client) } }
+  const isSilent = parameters.first('prompt')?.split(' ').includes('none') ?? false
+  const byLink = isStranger(client) && !isSilent
+  const target = { redirectUri, ...responseSettings(parameters, client), ...(byLink && { byLink }) }
+  return { client, target }
 }
 
 /** OIDC Core §3.1.2.1: unsupported languages are not an error, so malformed ones are ignored too. */

@@ -1,0 +1,161 @@
+import type { Page } from 'playwright-core'
+import supertest from 'supertest'
+import { useBrowserApp } from '../support/browser-app.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
+import { callback } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+
+jest.setTimeout(120_000)
+
+describeWith(
+  'chromium',
+  'a key or a click that was not meant for a page of administrators or developers',
+  () => {
+    const app = useBrowserApp({
+      options: {
+        features: {
+          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
+          developers: { allow: () => true },
+          registration: true,
+        },
+      },
+    })
+    const carol = { 'x-admin': 'carol' }
+    /** A client that a stranger has registered, and one of Ada that waits for approval. */
+    let [evil, waiting] = ['', '']
+
+    const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
+    const at = (path: string): string => `${app.origin}/oauth${path}`
+
+    const register = async (): Promise<string> => {
+      const answer = await supertest(app.host.app)
+        .post('/oauth/register')
+        .send({ client_name: 'Evil', redirect_uris: [callback] })
+      expect(answer.status).toBe(201)
+      return answer.body.client_id
+    }
+
+    beforeAll(async () => {
+      evil = await register()
+      const created = await app.host.oauth.clients.create({ client_name: 'Desk', redirect_uris: [callback] })
+      waiting = created.client_id
+      for (const clientId of [waiting, 'web']) await app.host.oauth.developers?.transfer(clientId, 1)
+      await table('client_owners')
+        .where({ client_id: waiting })
+        .update({ status: 'waiting', approved_at: null })
+      await app.host.oauth.clients.disable(waiting)
+    })
+
+    const inBrowser = (run: (page: Page) => Promise<void>, javaScriptEnabled = true): Promise<void> =>
+      app.visit(
+        async (page) => {
+          await page.goto(at('/developer'))
+          await signIn(page)
+          await waitForHeading(page, 'Your apps')
+          await run(page)
+        },
+        { javaScriptEnabled, extraHTTPHeaders: carol },
+      )
+
+    /** The addresses that the page posts to from now on. */
+    const postsOf = (page: Page): string[] => {
+      const posted: string[] = []
+      page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+      return posted
+    }
+    /** What a press had set going would have been sent before this is. */
+    const settle = (page: Page): Promise<unknown> => page.request.get(at('/assets/icon.svg'))
+
+    /** Pages, the fragment of a link that gives a field of them the focus, and the button that decides. */
+    const decisions: Readonly<
+      Record<string, readonly [page: () => string, fields: readonly string[], button: string]>
+    > = {
+      'verifies the client of a stranger': [
+        () => `/admin/client?client_id=${evil}`,
+        ['save', 'field-client_name', 'field-redirect_uris', 'field-first_party'],
+        'form:has(#field-client_name) button.primary',
+      ],
+      'approves the client of a user': [() => '/admin/requests', ['reason-0'], 'button.primary'],
+      'refuses the client of a user': [
+        () => '/admin/requests',
+        ['reason-0'],
+        'form:has(#reason-0) [type=submit]',
+      ],
+      'rotates the secret of a client': [
+        () => '/developer/rotate?client_id=web',
+        ['submit', 'now'],
+        'button.primary',
+      ],
+      'deletes a client': [() => '/developer/delete?client_id=web', ['submit'], 'button.danger'],
+      'deletes a client as an administrator': [
+        () => `/admin/delete-client?client_id=${evil}`,
+        ['submit'],
+        'button.danger',
+      ],
+      'makes new keys': [() => '/admin/keys', ['submit'], 'button.secondary'],
+    }
+
+    describe.each([
+      ['with', true],
+      ['without', false],
+    ])('Enter that is held since an earlier page, %s JavaScript', (_, javaScriptEnabled) => {
+      test.each(Object.keys(decisions))('never %s when a link gives a field the focus (M3)', (name) =>
+        inBrowser(async (page) => {
+          const [path, fragments] = decisions[name]!
+          const posted = postsOf(page)
+          await page.keyboard.down('Enter')
+          for (const fragment of fragments) {
+            await page.goto('about:blank')
+            await page.goto(`${at(path())}#${fragment}`)
+            for (let times = 0; times < 3; times += 1) await page.keyboard.down('Enter')
+            await settle(page)
+          }
+          expect(posted).toEqual([])
+        }, javaScriptEnabled),
+      )
+    })
+
+    test.each(Object.keys(decisions))(
+      'Enter that is held never %s, even when the button has the focus (M3)',
+      (name) =>
+        inBrowser(async (page) => {
+          const [path, , button] = decisions[name]!
+          const posted = postsOf(page)
+          await page.keyboard.down('Enter')
+          await page.goto(at(path()))
+          await page.locator(button).first().focus()
+          for (let times = 0; times < 3; times += 1) await page.keyboard.down('Enter')
+          await page.keyboard.up('Enter')
+          await settle(page)
+          expect(posted).toEqual([])
+        }),
+    )
+
+    test.each(Object.keys(decisions))(
+      'a click as the page comes to the front never %s, and it says so (M3)',
+      (name) =>
+        inBrowser(async (page) => {
+          const [path, , button] = decisions[name]!
+          const posted = postsOf(page)
+          await page.goto(at(path()))
+          const click = `dispatchEvent(new Event('focus')); document.querySelector(${JSON.stringify(button)}).click()`
+          await page.evaluate(click)
+          await settle(page)
+          expect(posted).toEqual([])
+          expect(await page.getByText('Please press the button again.').isVisible()).toBe(true)
+        }),
+    )
+
+    test('a press that was meant for the page counts (M3)', () =>
+      inBrowser(async (page) => {
+        const [path, , button] = decisions['refuses the client of a user']!
+        await page.goto(at(path()))
+        await page.locator(button).first().focus()
+        await page.keyboard.press('Enter')
+        await page.getByText('The request is refused', { exact: false }).waitFor()
+        expect(await table('client_owners').where({ client_id: waiting }).first()).toMatchObject({
+          status: 'refused',
+        })
+      }))
+  },
+)

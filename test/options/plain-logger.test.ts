@@ -1,0 +1,56 @@
+import { plainLogger } from '../../lib/options/plain-logger.ts'
+import { startHost } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+
+const hostile = 'a\u001b[2J\r\nlatchkey: forged\u202e\u2028\u009b'
+const shown = String.raw`a\u001b[2J\u000d\u000alatchkey: forged\u202e\u2028\u009b`
+const unseen = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u
+
+const collect = () => {
+  const logged: unknown[][] = []
+  const log = (...words: unknown[]): void => void logged.push(words)
+  return { logged, logger: { info: log, warn: log, error: log } }
+}
+
+test('a message is one line, whatever others wrote into it (L16)', () => {
+  const { logged, logger } = collect()
+  plainLogger(logger).warn(hostile, hostile, 7)
+  expect(logged).toEqual([[shown, shown, 7]])
+})
+
+test('an error and its causes are logged without control characters, with their class and their stack (L16)', () => {
+  const { logged, logger } = collect()
+  const error = new TypeError(`first\n${hostile}`, { cause: new RangeError(hostile) })
+  plainLogger(logger).error('latchkey: failed', error)
+  const [, logg] = logged[0] as [string, TypeError]
+  expect(logg).toBeInstanceOf(TypeError)
+  expect(logg.message.split('\n')[0]).toBe('first')
+  expect(unseen.exec(`${logg.message} ${logg.stack} ${logg.cause} ${(logg.cause as Error).stack}`)).toBeNull()
+  // What the server handles is not changed.
+  expect(error.message).toContain(hostile)
+})
+
+test('an error without such characters is logged as it is, and one that causes itself ends (L16)', () => {
+  const { logged, logger } = collect()
+  const plain = new Error('two\nlines', { cause: new Error('why') })
+  const circle = new Error(hostile)
+  circle.cause = circle
+  plainLogger(logger).error('latchkey: failed', plain)
+  plainLogger(logger).error('latchkey: failed', circle)
+  expect(logged[0]?.[1]).toBe(plain)
+  expect((logged[1] as [string, Error])[1].message).not.toContain('\u001b')
+})
+
+test('what a client sends reaches the log of the server as one line (L16)', async () => {
+  const { logged, logger } = collect()
+  const host = await startHost({ options: { logger } })
+  const agent = new RawBrowser(host.app)
+  const query = new URLSearchParams({ client_id: 'web', response_type: hostile, redirect_uri: hostile })
+  expect((await agent.get(`/oauth/authorize?${query}`)).status).toBe(400)
+  await host.oauth.users.revokeAll('1', hostile)
+  await host.close()
+  expect(logged.flat().join()).toContain(shown)
+  expect(
+    logged.flat().filter((words) => typeof words === 'string' && /[\p{Cc}\p{Cf}\p{Zl}]/u.test(words)),
+  ).toEqual([])
+})
