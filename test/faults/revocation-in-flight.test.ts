@@ -200,7 +200,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
         const page = await browser.open(url)
         const passkey = authenticator.get(askedBy(page))
         holds = 'find'
-        await meanwhile(() => browser.submit(page, 'id="passkey"', { passkey }), end)
+        await meanwhile(() => browser.submit(page, 'id="login"', { passkey }), end)
         expect(await standing()).toMatchObject({ logins: 0, authorizations: 0 })
         expectErrorRedirect(await browser.get(silent), 'login_required')
       }

@@ -114,7 +114,7 @@ describe('with authenticator apps', () => {
     const asked = await browser.signIn(await browser.open(settings))
     expect(asked.html).toContain('Use your passkey to continue.')
     expect(asked.html).not.toContain('id="secret"')
-    const sent = await browser.submit(asked, 'id="passkey"', { decision: 'confirm', code: '123456' })
+    const sent = await browser.submit(asked, 'id="login"', { decision: 'confirm', code: '123456' })
     expect(sent.html).toContain('Use your passkey to continue.')
     expect(await host.database.knex(`${host.database.tablePrefix}second_factors`)).toEqual([])
     expect((await usePasskey(browser, asked)).html).toContain('id="secret"')

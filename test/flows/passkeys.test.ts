@@ -344,7 +344,7 @@ describe('the page that adds passkeys', () => {
     expect(await table('passkeys')).toHaveLength(1)
     const confirm = await browser.open(page)
     const ofBob = { username: bob.email, password: bob.password }
-    expect((await browser.submit(confirm, 'id="passkey"', ofBob)).html).toContain('Wrong password')
+    expect((await browser.submit(confirm, 'id="login"', ofBob)).html).toContain('Wrong password')
     const confirmed = await signInWith(browser, confirm, authenticator.get(askedBy(confirm)))
     expect(confirmed.html).toContain('<h1>Passkeys</h1>')
     clock.travel(600)
