@@ -153,7 +153,7 @@ export const sendErrorPage = (incoming: Incoming, error: OAuthError, wayOn?: Err
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
     ...(!server.options.production && forDevelopers(incoming, error)),
-    retryUrl: req.method === 'GET' ? req.originalUrl : undefined,
+    mayRetry: req.method === 'GET',
     texts: hasEnded ? error.texts : undefined,
     client: hasEnded ? clientOf(server, error, language) : wayOn,
     homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),

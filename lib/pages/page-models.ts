@@ -214,8 +214,8 @@ export interface PageModels {
     }
     /** The command that explains the error; never set in production. */
     command?: string
-    /** With `unavailable`: the same page again. */
-    retryUrl?: string
+    /** With `unavailable` and `busy`: the same page may be opened again. */
+    mayRetry?: boolean
     /** The client whose request has ended, and its page where the user can go on. */
     client?: { name: string; uri?: string }
     /** The product's home page, if there is no client to return to. */

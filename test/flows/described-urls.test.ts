@@ -28,7 +28,7 @@ const start = async (nodeEnv: string | undefined) => {
       requestObjects: true,
       developers: { allow: () => true, scopes: ['openid'] },
     },
-    outbound: { allow: [server.origin] },
+    outbound: { allowSelfDescribed: [server.origin] },
     limits: false,
   }
   process.env.NODE_ENV = nodeEnv
@@ -119,7 +119,7 @@ describe('in production a client that describes itself has its pages at https', 
     )
   })
 
-  test('a URL that the server calls may use http where outbound.allow lists its origin (C1)', async () => {
+  test('a URL that the server calls may use http where outbound.allowSelfDescribed lists its origin (C1)', async () => {
     const [listed, other] = [`${server.origin}/x`, 'http://localhost:1/x']
     for (const name of ['jwks_uri', 'backchannel_logout_uri', 'request_uris']) {
       const of = (url: string) => ({ [name]: name === 'request_uris' ? [url] : url })

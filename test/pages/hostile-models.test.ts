@@ -55,7 +55,7 @@ const tried: Readonly<Record<string, string>> = isExhaustive
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl retryUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete'.split(
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete'.split(
     ' ',
   )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
