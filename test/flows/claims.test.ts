@@ -264,7 +264,7 @@ describe('a claim that no scope of the client reveals', () => {
 describe('a claim of a scope that is optional and sensitive', () => {
   test('is shown like the scope, and only released if the user ticks it', async () => {
     user.said = { salary: 5000 }
-    const line = 'See: salary salary: 5000 Sensitive · Optional'
+    const line = 'Sensitive See: salary salary: 5000 Optional'
     const agent = browser()
     const url = asking({ id_token: { salary: null } }, { client_id: 'payroll' })
     const page = await signedIn(agent, url)
@@ -280,7 +280,7 @@ describe('a claim of a scope that is optional and sensitive', () => {
 
   test('is on the terms of the most sensitive scope, if the client has several that reveal it', async () => {
     const page = await signedIn(browser(), asking({ userinfo: { rank: null } }, { client_id: 'payroll' }))
-    expect(scopeLines(page)[1]).toBe('See: rank rank: 7 Sensitive · Optional')
+    expect(scopeLines(page)[1]).toBe('Sensitive See: rank rank: 7 Optional')
   })
 })
 

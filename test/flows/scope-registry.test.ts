@@ -57,7 +57,7 @@ const sensitive = ({ html }: Answer): string[] =>
   html
     .split('<span class="scope-text">')
     .slice(1)
-    .filter((line) => /<strong class="risk">Sensitive<\/strong>/.test(line))
+    .filter((line) => line.startsWith('<span class="sensitive">'))
     .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')
 const grantedBy = async (done: Answer): Promise<unknown> => (await redeem(host, codeOf(done))).body.scope
 

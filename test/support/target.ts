@@ -247,6 +247,10 @@ export const underAttack = (
   if (needsEveryMount) moreMounts.forEach(attack)
 }
 
+/** A page without the part that only those who write clients see, outside production, as text. */
+export const forUsers = (html: string): string =>
+  html.replace(/<section class="developers">.*?<\/section>/s, '')
+
 /** Asserts that work writes nothing of ours. */
 export const writesNothing = async <T>(target: Target, work: () => Promise<T>): Promise<T> => {
   const before = await target.rows()
