@@ -90,6 +90,7 @@ const setPageHeaders = (res: Response, redirectUri?: string, frames: readonly st
     })
   }
   res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('X-Robots-Tag', 'noindex')
   // A client may sign users in through a popup, which this header would separate from the client.
   res.removeHeader('Cross-Origin-Opener-Policy')
   res.removeHeader('Content-Security-Policy-Report-Only')

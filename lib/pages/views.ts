@@ -7,6 +7,7 @@ import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../pr
 import { type Asset, pictureName, readAssets } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
+import { leftOut, probe } from './layout.ts'
 import { isOperatorPage, type PageModels, type PageName } from './page-models.ts'
 import { ownTemplates, viewFolders } from './template-version.ts'
 
@@ -95,6 +96,17 @@ const compileAll = (engine: Eta, names: readonly string[]): void => {
   }
 }
 
+/** @throws Error when the layout of a host lacks what ours gives to every page */
+const assertLayout = (engine: Eta, data: object): void => {
+  const [ours, theirs] = [createEngine(viewFolders, true), engine].map((each) => each.render('layout', data))
+  const missing = leftOut(ours ?? '', theirs ?? '')
+  if (missing.length === 0) return
+  throw new Error(
+    `views: ${engine.resolvePath('layout')} leaves out ${missing.join(', ')}; ` +
+      "include('partials/head') in its <head> and include('partials/main') in its <body> bring all of it",
+  )
+}
+
 /** The logo for light and for dark pages. */
 const logoPair = ({ logo }: Pages): { readonly light?: Picture; readonly dark?: Picture } =>
   typeof logo === 'string' || logo instanceof URL ? { light: logo, dark: logo } : (logo ?? {})
@@ -158,7 +170,7 @@ const templateGlobals = (pages: Pages, { asset, picture, logoWidth }: Paths, dic
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
  * @param options.cache false reads templates and assets again for each page; the default with `views`
- * @throws Error when the folder does not exist or a template does not compile
+ * @throws Error when the folder does not exist, a template does not compile, or the layout lacks what pages need
  */
 export const createViews = (options: {
   pages: Pages
@@ -197,11 +209,14 @@ export const createViews = (options: {
   const forOperators = templateGlobals(pages, paths, languages.operators)
   const globalsOf = (page: PageName, language: string) =>
     isOperatorPage(page) ? forOperators : globals.get(language)
-  compileAll(engine, directory === undefined ? partials : [...ownTemplates(), ...partials])
+  if (directory !== undefined) {
+    compileAll(engine, [...ownTemplates(), ...partials])
+    assertLayout(engine, { ...globals.get(languages.default), icons: new Set(), ...probe })
+  } else compileAll(engine, partials)
   return {
     asset,
     picture,
     render: (page, model, { language = languages.default, choices = [] } = {}) =>
-      engine.render(page, { ...globalsOf(page, language), icons: new Set(), choices, model }),
+      engine.render(page, { ...globalsOf(page, language), icons: new Set(), choices, page, model }),
   }
 }
