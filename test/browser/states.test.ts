@@ -358,6 +358,15 @@ describeWith('chromium', 'every state of every page', () => {
       expect(await page.evaluate<number>(`inPage.contrastOf('.danger')`)).toBeGreaterThanOrEqual(4.5)
     }))
 
+  test('the links at the foot stay where they are on a page without a menu of languages (40)', () =>
+    withPage(browser, { viewport: desktop }, async (page) => {
+      await gallery.show(page, 'login')
+      const right = `document.querySelector('.site-links .links').getBoundingClientRect().right`
+      const before = await page.evaluate<number>(right)
+      await page.evaluate(`document.querySelector('.languages').remove()`)
+      expect(await page.evaluate(right)).toBe(before)
+    }))
+
   test('details open and close by keyboard', () =>
     withPage(browser, {}, async (page) => {
       await gallery.show(page, 'consent-first')
