@@ -50,9 +50,9 @@ describe('a layout of the host', () => {
     <body><main class="card"><%~ it.body %></main></body>`
 
   it.each([
-    ['an old copy', outdated, /layout\.eta leaves out it\.refresh, .*management\.css.*, it\.wide;/],
-    ['no head', "<%~ include('partials/main') %>", /leaves out .*style\.css, .*form-post\.js;/],
-    ['no page', head, /leaves out it\.wide, it\.body;/],
+    ['an old copy', outdated, /layout\.eta leaves out it\.refresh, .*management\.css.*it\.wide/],
+    ['no head', "<%~ include('partials/main') %>", /leaves out .*style\.css, .*form-post\.js/],
+    ['no page', head, /leaves out it\.wide, .*it\.body/],
   ])('stops the start if it has %s, and the error says what it leaves out (37)', (_what, layout, error) => {
     expect(() => start(layout)).toThrow(error)
     expect(() => start(layout)).toThrow("include('partials/head')")
@@ -63,6 +63,7 @@ describe('a layout of the host', () => {
     [
       'that writes out what pages need',
       `<link href='<%= it.asset('style.css') %>' rel=stylesheet><b>Mine</b>
+      <script src="<%= it.asset('decision.js') %>"></script><output id="again"></output>
       <% if (it.style) { %><link rel="stylesheet" href="<%= it.asset(it.style) %>"><% } %>
       <% if (it.script) { %><script defer src="<%= it.asset(it.script) %>"></script><% } %>
       <% if (it.refresh) { %><meta content="0; url=<%= it.refresh %>" http-equiv="refresh"><% } %>
