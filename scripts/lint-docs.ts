@@ -8,6 +8,7 @@ import { allChecks } from '../lib/doctor/index.ts'
 import { createEndpoints } from '../lib/endpoints/index.ts'
 import { featureOptions } from '../lib/features/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
+import { ownTemplates } from '../lib/pages/template-version.ts'
 import { clientMetadataNames } from '../lib/protocol/clients/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
 import { activeFeatures } from '../lib/router.ts'
@@ -305,6 +306,22 @@ const checks: Readonly<Record<string, () => void>> = {
       'client_secret',
       ...clientMetadataNames,
     ]),
+  'docs/pages.md lists every template and every custom property': () => {
+    const rows = all(section('docs/pages.md', 'Templates'), /^\| (`[^|]+) \|/gm)
+    const isPage = (name: string): boolean => !name.startsWith('partials/')
+    sameSet(
+      rows.flatMap((cell) => all(cell, /`([\w-]+)`/g)),
+      ownTemplates().filter(isPage),
+    )
+    const [root = ''] = all(read('views/assets/style.css'), /^:root \{([^}]*)\}/gm)
+    // Those of the discs with initials follow from the name.
+    const properties = all(root, /^ {2}(--[\w-]+):/gm).filter((name) => !name.startsWith('--disc'))
+    const listed = all(section('docs/pages.md', 'Colours'), /^\| (`--[^|]+) \|/gm)
+    sameSet(
+      listed.flatMap((cell) => all(cell, /`(--[\w-]+)`/g)),
+      properties,
+    )
+  },
   'docs/cli.md lists every command and no other, each with an example': checkCommands,
   'docs/testing.md lists every option of attack() and how many attacks there are': () => {
     deepStrictEqual(tableNames(read('docs/testing.md')), Object.keys(attackOptions.members))

@@ -199,7 +199,9 @@ const root = join(__dirname, '..')
 const paths = ['lib', 'migrations'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1)),
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+    // Scripts of pages run in browsers.
+    .filter((path) => !path.includes('/assets/')),
 )
 const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 

@@ -9,7 +9,7 @@ export const theme = {
     // A layout, a page, a partial, a stylesheet and a logo. docs/pages.md lists what else the folder can contain.
     views: join(import.meta.dirname, 'views'),
     name: 'Notes',
-    logo: '/oauth/assets/sheet.svg',
+    logo: new URL('./views/assets/sheet.svg', import.meta.url),
     accent: '#2f6b4f',
     locales: { nl: { texts: dutch } },
   },

@@ -71,7 +71,8 @@ const assertDefaultDatabase = (): void => {
   )
 }
 
-const configFile = (named: string | undefined): string | undefined =>
+/** The configuration file: the named one, or that of the current directory. */
+export const configFile = (named: string | undefined): string | undefined =>
   named ?? names.find((name) => existsSync(name))
 
 /**

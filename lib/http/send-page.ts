@@ -17,7 +17,7 @@ export const sendPage = <Name extends PageName>(
   const { server, res } = incoming
   const choices = languageChoices(incoming, page, model, language)
   const html = server.views.render(page, model, { language, choices })
-  setPageHeaders(res, redirectUri, frames)
+  setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }
 
@@ -43,7 +43,7 @@ type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) =>
 
 const contentSecurityPolicy = (
   formAction: readonly string[],
-  frameSrc: readonly string[] = [],
+  { fonts, frameSrc = [] }: { readonly fonts: boolean; readonly frameSrc?: readonly string[] },
 ): HeaderMiddleware =>
   helmet.contentSecurityPolicy({
     useDefaults: false,
@@ -51,6 +51,7 @@ const contentSecurityPolicy = (
       defaultSrc: ["'none'"],
       styleSrc: ["'self'"],
       imgSrc: ["'self'"],
+      ...(fonts && { fontSrc: ["'self'"] }),
       scriptSrc: ["'self'"],
       baseUri: ["'none'"],
       frameAncestors: ["'none'"],
@@ -60,8 +61,12 @@ const contentSecurityPolicy = (
   })
 
 // Made once: helmet checks every directive when it makes a policy.
-const ownPolicy = contentSecurityPolicy(["'self'"])
-const httpsPolicy = contentSecurityPolicy(["'self'", 'https:'])
+const usualPolicies = (fonts: boolean) => ({
+  own: contentSecurityPolicy(["'self'"], { fonts }),
+  https: contentSecurityPolicy(["'self'", 'https:'], { fonts }),
+})
+const withoutFonts = usualPolicies(false)
+const withFonts = usualPolicies(true)
 const others: readonly HeaderMiddleware[] = [
   helmet.frameguard({ action: 'deny' }),
   helmet.noSniff(),
@@ -69,27 +74,34 @@ const others: readonly HeaderMiddleware[] = [
   helmet.referrerPolicy({ policy: 'same-origin' }),
 ]
 
-const policyFor = (redirectUri: string | undefined, frames: readonly string[]): HeaderMiddleware => {
-  const isUsual = frames.length === 0
-  if (isUsual && redirectUri === undefined) return ownPolicy
-  if (isUsual && redirectUri !== undefined && redirectUriKind(redirectUri) === 'https') return httpsPolicy
-  const origins = new Set(frames.map((url) => new URL(url).origin))
-  return contentSecurityPolicy(formActionFor(redirectUri), [...origins])
+/** What a page may load and where its forms may lead. */
+interface PageSources {
+  /** Where the pending request will end. */
+  readonly redirectUri: string | undefined
+  /** URLs that the page opens in frames. */
+  readonly frames: readonly string[]
+  /** Whether the page loads fonts. */
+  readonly fonts: boolean
 }
 
-/**
- * Sets the headers of a page, replacing those of an app-wide helmet.
- *
- * @param redirectUri where the pending request will end, so that forms may lead there
- * @param frames URLs that the page opens in frames
- */
-const setPageHeaders = (res: Response, redirectUri?: string, frames: readonly string[] = []): void => {
-  for (const middleware of [policyFor(redirectUri, frames), ...others]) {
+const policyFor = ({ redirectUri, frames, fonts }: PageSources): HeaderMiddleware => {
+  const usual = fonts ? withFonts : withoutFonts
+  const isUsual = frames.length === 0
+  if (isUsual && redirectUri === undefined) return usual.own
+  if (isUsual && redirectUri !== undefined && redirectUriKind(redirectUri) === 'https') return usual.https
+  const frameSrc = new Set(frames.map((url) => new URL(url).origin))
+  return contentSecurityPolicy(formActionFor(redirectUri), { fonts, frameSrc: [...frameSrc] })
+}
+
+/** Sets the headers of a page, replacing those of an app-wide helmet. */
+const setPageHeaders = (res: Response, sources: PageSources): void => {
+  for (const middleware of [policyFor(sources), ...others]) {
     middleware(res.req, res, (error) => {
       if (error) throw error
     })
   }
   res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('X-Robots-Tag', 'noindex')
   // A client may sign users in through a popup, which this header would separate from the client.
   res.removeHeader('Cross-Origin-Opener-Policy')
   res.removeHeader('Content-Security-Policy-Report-Only')

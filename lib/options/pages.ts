@@ -8,6 +8,7 @@ import {
   either,
   flag,
   isRecord,
+  number,
   type ObjectSchema,
   object,
   oneOf,
@@ -29,14 +30,17 @@ export const pictureTypes: Readonly<Record<string, string>> = {
   '.ico': 'image/x-icon',
 }
 
+/** The media types of fonts that Latchkey serves, by file name extension. */
+export const fontTypes: Readonly<Record<string, string>> = { '.woff2': 'font/woff2' }
+
 /**
  * A picture of the host: a path on its own origin, such as `'/logo.svg'`, or a file, which Latchkey serves itself:
  * `new URL('./logo.svg', import.meta.url)`. SVG, PNG, WebP, JPEG, GIF or ICO.
  */
 export type Picture = string | URL
 
-const checkedFile = (file: URL, path: string): URL => {
-  const extensions = Object.keys(pictureTypes)
+const checkedFile = (file: URL, path: string, types = pictureTypes): URL => {
+  const extensions = Object.keys(types)
   if (file.protocol !== 'file:' || !extensions.includes(extname(file.pathname).toLowerCase())) {
     refuse(`${path} must be a file: URL that ends with ${extensions.join(', ')}`)
   }
@@ -59,6 +63,26 @@ const logoPair = object({
   light: picture,
   /** The logo on dark pages. @default the initial of the name */
   dark: picture,
+})
+
+/** A font of the host: a path on its own origin, or a file, which Latchkey serves itself. WOFF2. */
+export type FontFile = string | URL
+
+const whatFont =
+  "a path on your own origin such as '/inter.woff2', or a file such as new URL('./inter.woff2', import.meta.url): the pages load nothing from other origins"
+
+const fontFile = custom<FontFile>(whatFont, (value, path) => {
+  if (value instanceof URL) return checkedFile(value, path, fontTypes)
+  if (typeof value !== 'string') return undefined
+  if (value.startsWith('file:') && URL.canParse(value)) return checkedFile(new URL(value), path, fontTypes)
+  return ownPathOf(value) === undefined ? undefined : value
+})
+
+const fontPair = object({
+  /** The font of texts, with weight 400. @default the font of the operating system */
+  regular: fontFile,
+  /** The font of headings, labels and buttons, with weight 600. @default the browser thickens the regular one */
+  bold: fontFile,
 })
 
 const link = (example: string): Schema<string, string | undefined> =>
@@ -102,6 +126,15 @@ const members = {
   accent: text("a colour as #rgb or #rrggbb, such as '#2f6b4f'", (value) =>
     /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(value),
   ),
+  /**
+   * The font: a variable WOFF2 file, `new URL('./inter.woff2', import.meta.url)`, or a path on your own origin. A font with one
+   * weight in each file is `{ regular, bold }`: docs/pages.md#font. @default the font of the operating system
+   */
+  font: either(fontFile, (value) => !isRecord(value) || value instanceof URL, fontPair, whatFont),
+  /** How round corners of buttons, fields and boxes are, in CSS pixels. The card is rounder by half. @default `8` */
+  radius: number({ min: 0, max: 22 }),
+  /** The colour scheme of the pages; `'auto'` follows the operating system of the user. */
+  scheme: withDefault('auto', oneOf('auto', 'light', 'dark')),
   /** Your home page, where a page leads that has no other way on. @default none */
   home: link('/'),
   /** Links that the pages show. */

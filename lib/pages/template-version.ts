@@ -61,17 +61,29 @@ export const originOf = (text: string): { version: string; isChanged: boolean } 
   return { version, isChanged: digest(text.slice(line.length)) !== hash }
 }
 
+/** A copy of one of our files in the folder of a host. */
+export interface TemplateCopy {
+  /** Its path in the folder. */
+  readonly name: string
+  /** The version that it was copied from. */
+  readonly version: string
+  readonly isChanged: boolean
+}
+
+/** The copies in the host's folder that are from another version than this one. */
+export const oldCopies = (directory: string): TemplateCopy[] =>
+  copiedFiles().flatMap((name) => {
+    const path = join(directory, name)
+    const from = existsSync(path) ? originOf(readFileSync(path, 'utf8')) : undefined
+    return from === undefined || from.version === runningVersion() ? [] : [{ name, ...from }]
+  })
+
 /** Logs which copies in the host's folder are from another version. */
 export const warnOfOldCopies = (directory: string, logger: Logger): void => {
-  const version = runningVersion()
-  const old = copiedFiles().filter((name) => {
-    const path = join(directory, name)
-    const from = existsSync(path) ? originOf(readFileSync(path, 'utf8'))?.version : undefined
-    return from !== undefined && from !== version
-  })
+  const old = oldCopies(directory).map(({ name }) => name)
   if (old.length === 0) return
   logger.warn(
-    `latchkey: ${old.join(', ')} in ${directory} are copies from another version than ${version}; ` +
+    `latchkey: ${old.join(', ')} in ${directory} are copies from another version than ${runningVersion()}; ` +
       'to update them, run: npx latchkey eject-views --to DIR',
   )
 }

@@ -4,11 +4,14 @@ import { join, resolve } from 'node:path'
 import { Eta } from 'eta'
 import type { Pages, Picture } from '../options/pages.ts'
 import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
-import { type Asset, pictureName, readAssets } from './assets.ts'
+import { type Asset, readAssets, servedName } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
+import { leftOut, probe } from './layout.ts'
 import { isOperatorPage, type PageModels, type PageName } from './page-models.ts'
 import { ownTemplates, viewFolders } from './template-version.ts'
+import { facesOf } from './theme/brand.ts'
+import { type SchemeColours, surfacesOf } from './theme/scheme.ts'
 
 /** A language that the footer of a page offers. */
 export interface LanguageChoice {
@@ -37,6 +40,8 @@ export interface Views {
   render<Name extends PageName>(page: Name, model: PageModels[Name], options?: RenderOptions): string
   /** Finds a file of `views/assets` by its exact name; a path finds nothing. */
   asset(name: string): Asset | undefined
+  /** Whether pages load fonts. */
+  hasFonts(): boolean
   /** The path of a picture of the host; undefined if it is neither a path nor one of the files that the options name. */
   picture(picture: Picture): string | undefined
 }
@@ -95,19 +100,40 @@ const compileAll = (engine: Eta, names: readonly string[]): void => {
   }
 }
 
-/** The logo for light and for dark pages. */
-const logoPair = ({ logo }: Pages): { readonly light?: Picture; readonly dark?: Picture } =>
-  typeof logo === 'string' || logo instanceof URL ? { light: logo, dark: logo } : (logo ?? {})
+/** @throws Error when the layout of a host lacks what ours gives to every page */
+const assertLayout = (engine: Eta, data: object): void => {
+  const [ours, theirs] = [createEngine(viewFolders, true), engine].map((each) => each.render('layout', data))
+  const missing = leftOut(ours ?? '', theirs ?? '')
+  if (missing.length === 0) return
+  throw new Error(
+    `views: ${engine.resolvePath('layout')} leaves out ${missing.join(', ')}; ` +
+      "include('partials/head') in its <head> and include('partials/main') in its <body> bring all of it",
+  )
+}
+
+/** The logo for light and for dark pages; in one scheme there are only pages of that. */
+const logoPair = ({
+  logo,
+  scheme,
+}: Pages): { readonly light?: Picture | undefined; readonly dark?: Picture | undefined } => {
+  const pair = typeof logo === 'string' || logo instanceof URL ? { light: logo, dark: logo } : (logo ?? {})
+  return scheme === 'auto' ? pair : { light: pair[scheme], dark: pair[scheme] }
+}
 
 interface Paths {
   asset(name: string): string
   picture(picture: Picture): string | undefined
   /** The width of a logo that is 32 px high, so that the page keeps room for it. One whose size is unknown counts as square. */
   logoWidth(picture?: Picture): number
+  themeColour(): SchemeColours
 }
 
 /** The properties of `it` in every template, apart from `model` and `choices`. */
-const templateGlobals = (pages: Pages, { asset, picture, logoWidth }: Paths, dictionary: Dictionary) => {
+const templateGlobals = (
+  pages: Pages,
+  { asset, picture, logoWidth, themeColour }: Paths,
+  dictionary: Dictionary,
+) => {
   const text = createText(dictionary)
   const { name, links } = pages
   const { light, dark } = logoPair(pages)
@@ -132,6 +158,10 @@ const templateGlobals = (pages: Pages, { asset, picture, logoWidth }: Paths, dic
         return { light: logoWidth(light), dark: logoWidth(dark) }
       },
       logoHasName: pages.logoHasName,
+      colourScheme: pages.scheme === 'auto' ? 'light dark' : pages.scheme,
+      get themeColour() {
+        return themeColour()
+      },
       home: hostLink(pages.home),
       help: helpLink(links.help),
       privacy: hostLink(links.privacy),
@@ -158,7 +188,7 @@ const templateGlobals = (pages: Pages, { asset, picture, logoWidth }: Paths, dic
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
  * @param options.cache false reads templates and assets again for each page; the default with `views`
- * @throws Error when the folder does not exist or a template does not compile
+ * @throws Error when the folder does not exist, a template does not compile, or the layout lacks what pages need
  */
 export const createViews = (options: {
   pages: Pages
@@ -174,22 +204,28 @@ export const createViews = (options: {
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
   const { light, dark } = logoPair(pages)
-  const files = [light, dark, ...(options.pictures ?? [])].filter((picture) => picture instanceof URL)
-  const read = () => readAssets({ own: viewFolders, host: directory, accent: pages.accent, pictures: files })
+  const fonts = facesOf(pages).map(({ file }) => file)
+  const files = [light, dark, ...fonts, ...(options.pictures ?? [])].filter((file) => file instanceof URL)
+  const read = () => readAssets({ own: viewFolders, host: directory, brand: pages, files })
   const kept = read()
-  const asset = (name: string): Asset | undefined => (cache ? kept : read()).get(name)
+  const assets = () => (cache ? kept : read())
+  const asset = (name: string): Asset | undefined => assets().get(name)
   const assetPath = (name: string): string =>
     `${basePath}/assets/${name}?v=${asset(name)?.etag.replaceAll('"', '') ?? ''}`
   const picture = (given: Picture): string | undefined => {
     if (!(given instanceof URL)) return ownPathOf(given)
-    const name = pictureName(given)
+    const name = servedName(given)
     return asset(name) && assetPath(name)
   }
   const logoWidth = (given?: Picture): number => {
-    const size = given instanceof URL ? asset(pictureName(given))?.size : undefined
+    const size = given instanceof URL ? asset(servedName(given))?.size : undefined
     return size ? Math.round((32 * size.width) / size.height) : 32
   }
-  const paths = { asset: assetPath, picture, logoWidth }
+  const themeColour = (): SchemeColours => {
+    const { light, dark } = surfacesOf(asset('theme.css')?.body.toString() ?? '')
+    return pages.scheme === 'auto' ? { light, dark } : { light: (pages.scheme === 'dark' && dark) || light }
+  }
+  const paths = { asset: assetPath, picture, logoWidth, themeColour }
   const languages = options.languages ?? createLanguages({ pages, scopes: {} })
   const globals = new Map(
     languages.tags.map((tag) => [tag, templateGlobals(pages, paths, languages.dictionary(tag))]),
@@ -197,11 +233,15 @@ export const createViews = (options: {
   const forOperators = templateGlobals(pages, paths, languages.operators)
   const globalsOf = (page: PageName, language: string) =>
     isOperatorPage(page) ? forOperators : globals.get(language)
-  compileAll(engine, directory === undefined ? partials : [...ownTemplates(), ...partials])
+  if (directory !== undefined) {
+    compileAll(engine, [...ownTemplates(), ...partials])
+    assertLayout(engine, { ...globals.get(languages.default), icons: new Set(), ...probe })
+  } else compileAll(engine, partials)
   return {
     asset,
+    hasFonts: () => fonts.length > 0 || [...assets().values()].some(({ type }) => type.startsWith('font/')),
     picture,
     render: (page, model, { language = languages.default, choices = [] } = {}) =>
-      engine.render(page, { ...globalsOf(page, language), icons: new Set(), choices, model }),
+      engine.render(page, { ...globalsOf(page, language), icons: new Set(), choices, page, model }),
   }
 }

@@ -1,4 +1,5 @@
 import type { RequestListener } from 'node:http'
+import { resolve } from 'node:path'
 import { parse } from 'cookie'
 import { consentRows } from '../authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../authorization/consent-scopes.ts'
@@ -6,33 +7,47 @@ import type { FeatureTools } from '../feature.ts'
 import { features } from '../features/index.ts'
 import { providerIcons } from '../options/login.ts'
 import type { Options } from '../options/options.ts'
+import type { Pages } from '../options/pages.ts'
 import { createLanguages } from '../pages/i18n/languages.ts'
 import { escapeHtml } from '../pages/i18n/text.ts'
-import type { ConsentScope, PageModels } from '../pages/page-models.ts'
+import { type ConsentScope, isOperatorPage, type PageModels } from '../pages/page-models.ts'
+import { oldCopies, runningVersion } from '../pages/template-version.ts'
+import { inScheme } from '../pages/theme/scheme.ts'
 import { createViews, type Views } from '../pages/views.ts'
 import { claimsByScope } from '../protocol/claims.ts'
 import { samples } from '../samples/index.ts'
 import type { Sample } from '../samples/sample.ts'
 import { previewIndex } from './overview.ts'
+import { createStudio, studioFile } from './studio.ts'
 
 /** The options that change how the pages look. */
 export type PreviewOptions = Pick<Options, 'login' | 'pages' | 'scopes'>
 
-/** The policy of the pages, but the overview may frame them. */
+/** The policy of the pages, but the overview may frame them, and a font may be tried. */
 const policy =
-  "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; base-uri 'none'; frame-ancestors 'self'; form-action 'self'"
+  "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; script-src 'self'; base-uri 'none'; frame-ancestors 'self'; form-action 'self'"
+
+/** The overview also asks the preview itself, and shows pages in frames. */
+const overviewPolicy =
+  "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+
+/** A drawing may have styles of its own, and no scripts. */
+const assetPolicy = "default-src 'none'; style-src 'unsafe-inline'"
+
+/** The files of the overview. */
+const studioTypes: Readonly<Record<string, string>> = {
+  'studio.css': 'text/css; charset=utf-8',
+  'studio.js': 'text/javascript; charset=utf-8',
+}
+
+/** Whether a request names this machine. */
+const isLocal = (host = ''): boolean => /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/.test(host)
 
 const person = { name: 'Alice Liddell', email: 'alice@example.com', phone_number: '+44 1865 000000' }
 
 /** Pretends the colour scheme that the overview chose, whatever the system prefers. */
-const inScheme = (scheme: string | undefined, source: string): string => {
-  if (scheme !== 'light' && scheme !== 'dark') return source
-  return source
-    .replaceAll(/\(prefers-color-scheme:\s*(light|dark)\)/g, (_all, asked) =>
-      asked === scheme ? '(min-width: 0)' : '(max-width: 0)',
-    )
-    .replaceAll(/color-scheme:\s*light dark/g, `color-scheme: ${scheme}`)
-}
+const pretend = (scheme: string | undefined, source: string): string =>
+  scheme === 'light' || scheme === 'dark' ? inScheme(scheme, source) : source
 
 /** The rows of a client that asks for every scope of the host. */
 const hostScopes = (server: ScopeTexts, language: string): ConsentScope[] => {
@@ -77,25 +92,28 @@ const loginOf = (
 
 /**
  * Serves each page in each of its states, with sample data and the host's options `pages`, `login` and `scopes`. `/` is an
- * overview, `/<language>/<state>` a page. Files are read anew for each request. Forms are not answered.
+ * overview with a panel to try another look and write it, `/<language>/<state>` a page. Files are read anew for each request.
+ * Forms of the pages are not answered.
  *
  * @param options checked options of `authRouter()`
  * @param tools of the features, which have samples of their pages
+ * @param configuration the host's configuration file, beside which a look is written
  * @throws OptionsError for texts that no page has, Error when the folder of the views does not exist
  * @example
  * createServer(previewPages(resolveOptions({ pages: { name: 'Acme' } }, []), [])).listen(4111, '127.0.0.1')
  */
-export const previewPages = (options: PreviewOptions, tools: readonly FeatureTools[]): RequestListener => {
+export const previewPages = (
+  options: PreviewOptions,
+  tools: readonly FeatureTools[],
+  configuration = 'latchkey.config.mjs',
+): RequestListener => {
   const { pages, login, scopes } = options
+  const studio = createStudio(pages, resolve(configuration))
   const languages = createLanguages(options, features)
   const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
-  const views = createViews({
-    pages,
-    basePath: '',
-    languages,
-    cache: false,
-    pictures: providerIcons(login),
-  })
+  const viewsOf = (look: Pages): Views =>
+    createViews({ pages: look, basePath: '', languages, cache: false, pictures: providerIcons(login) })
+  let views = viewsOf(pages)
   const texts: ScopeTexts = {
     options: { pages, scopes, resources: {}, features: { authorizationDetails: {} } },
     languages,
@@ -134,37 +152,64 @@ export const previewPages = (options: PreviewOptions, tools: readonly FeatureToo
       .replace(/<meta http-equiv="refresh"[^>]*>|<script [^>]*form-post[^>]*><\/script>/g, '')
   }
 
-  return (req, res) => {
+  const overview = (query: URLSearchParams): string =>
+    previewIndex(
+      {
+        pages: studio.pages(),
+        states: statesIn(languages.default).map(({ page, name }) => ({
+          page,
+          name,
+          isForOperators: isOperatorPage(page),
+        })),
+        languages: languages.tags.map((tag) => ({ tag, name: languages.nameOf(tag) })),
+        copies: pages.views === undefined ? [] : oldCopies(pages.views),
+        version: runningVersion(),
+        token: studio.token,
+      },
+      query,
+    )
+
+  return async (req, res) => {
     const send = (status: number, type: string, body?: string | Buffer): void => {
       res.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body)
     }
     const html = 'text/html; charset=utf-8'
-    // 204: the browser stays on the page whose form it posted.
-    if (req.method !== 'GET' && req.method !== 'HEAD') return send(204, html)
+    // Another site that has its name resolved to this machine must not read the token.
+    if (!isLocal(req.headers.host)) return send(403, html, '<p>Open the preview at its own address.')
     const url = new URL(req.url ?? '/', 'http://localhost')
-    const scheme = parse(req.headers.cookie ?? '').preview_scheme
     const [, first = '', second = ''] = url.pathname.split('/')
+    const isRead = req.method === 'GET' || req.method === 'HEAD'
     try {
+      if (!isRead && first === 'studio') {
+        const { status, body } = await studio.answer(second, url, req)
+        if (status === 200) views = viewsOf(studio.pages())
+        return send(status, 'application/json', JSON.stringify(body))
+      }
+      // 204: the browser stays on the page whose form it posted.
+      if (!isRead) return send(204, html)
+      const scheme = parse(req.headers.cookie ?? '').preview_scheme
+      res.setHeader('X-Content-Type-Options', 'nosniff')
       if (first === '') {
-        const tags = languages.tags.map((tag) => ({ tag, name: languages.nameOf(tag) }))
-        const names = statesIn(languages.default).map(({ page, name }) => ({ page, name }))
         const chosen = url.searchParams.get('scheme')
         if (chosen !== null)
           res.setHeader(
             'Set-Cookie',
             `preview_scheme=${encodeURIComponent(chosen)}; HttpOnly; SameSite=Strict`,
           )
-        return send(200, html, previewIndex(pages.name, names, tags, url.searchParams))
+        res.setHeader('Content-Security-Policy', overviewPolicy)
+        return send(200, html, overview(url.searchParams))
       }
+      const file = first === 'studio' ? studioTypes[second] : undefined
+      if (file !== undefined) return send(200, file, studioFile(second))
       const asset = first === 'assets' ? views.asset(second) : undefined
       if (asset?.type.startsWith('text/css'))
-        return send(200, asset.type, inScheme(scheme, asset.body.toString()))
+        return send(200, asset.type, pretend(scheme, asset.body.toString()))
+      res.setHeader('Content-Security-Policy', asset ? assetPolicy : policy)
       if (asset) return send(200, asset.type, asset.body)
       const page = pageAt(first, second)
-      res.setHeader('Content-Security-Policy', policy)
       return page === undefined
         ? send(404, html, '<p>There is no such page. <a href="/">All pages</a>')
-        : send(200, html, inScheme(scheme, page))
+        : send(200, html, pretend(scheme, page))
     } catch (error) {
       // A template that does not compile: the host is editing it.
       send(500, html, `<pre>${escapeHtml(error instanceof Error ? error.message : error)}</pre>`)

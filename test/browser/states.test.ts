@@ -306,6 +306,67 @@ describeWith('chromium', 'every state of every page', () => {
       ])
     }))
 
+  test('buttons below each other do not touch, and boxes grow with the text (40)', () =>
+    withPage(browser, { viewport: zoomed }, async (page) => {
+      await gallery.show(page, 'consent-first')
+      const measure = `(() => {
+        const [one, other] = [...document.querySelectorAll('.buttons > button')].map((each) => each.getBoundingClientRect())
+        return {
+          isStacked: other.top > one.top,
+          gap: Math.max(other.top - one.bottom, other.left - one.right),
+          box: document.querySelector('[type=checkbox]').getBoundingClientRect().width,
+        }
+      })()`
+      const usual = await page.evaluate(measure)
+      await page.addStyleTag({ content: largeText })
+      expect([usual, await page.evaluate(measure)]).toEqual([
+        { isStacked: false, gap: 12, box: 20 },
+        { isStacked: true, gap: 12, box: 40 },
+      ])
+    }))
+
+  test('numbers beside names of any length stand in one column, on a phone below them (40)', () =>
+    withPage(browser, { viewport: desktop }, async (page) => {
+      const lefts = `[...new Set([...document.querySelectorAll('.facts dt, .facts dd')].map((each) =>
+        each.localName + Math.round(each.getBoundingClientRect().left)))].length`
+      await gallery.show(page, 'operator-delete-client')
+      expect(await page.evaluate(lefts)).toBe(2)
+      await page.setViewportSize({ width: 375, height: 720 })
+      expect(await page.evaluate(lefts)).toBe(2)
+    }))
+
+  test('each connected app has a heading with its name, and below it one for what it can do (40)', () =>
+    withPage(browser, {}, async (page) => {
+      for (const name of ['account', 'personal-tokens']) {
+        await gallery.show(page, name)
+        const found = await page.evaluate<string[]>(
+          `[...document.querySelectorAll('.clients > li')].flatMap((item) => [...item.querySelectorAll('h2, h3')].map((each) => each.localName))`,
+        )
+        const clients = await page.locator('.clients > li').count()
+        expect(clients).toBeGreaterThan(0)
+        expect(found.filter((each) => each === 'h2')).toHaveLength(clients)
+        expect(found.slice(0, 2)).toEqual(['h2', 'h3'])
+      }
+    }))
+
+  test('a button that deletes is red in the dark, too, with text that can be read (40)', () =>
+    withPage(browser, {}, async (page) => {
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await gallery.show(page, 'operator-delete-client')
+      const fill = `getComputedStyle(document.querySelector('.danger')).backgroundColor`
+      expect(await page.evaluate(fill)).toBe('rgb(214, 57, 63)')
+      expect(await page.evaluate<number>(`inPage.contrastOf('.danger')`)).toBeGreaterThanOrEqual(4.5)
+    }))
+
+  test('the links at the foot stay where they are on a page without a menu of languages (40)', () =>
+    withPage(browser, { viewport: desktop }, async (page) => {
+      await gallery.show(page, 'login')
+      const right = `document.querySelector('.site-links .links').getBoundingClientRect().right`
+      const before = await page.evaluate<number>(right)
+      await page.evaluate(`document.querySelector('.languages').remove()`)
+      expect(await page.evaluate(right)).toBe(before)
+    }))
+
   test('details open and close by keyboard', () =>
     withPage(browser, {}, async (page) => {
       await gallery.show(page, 'consent-first')

@@ -82,16 +82,15 @@ const expectAsked = async (agent: RawBrowser, parameters: Record<string, string>
 const grantedBy = async (done: Answer) => (await redeem(host, codeOf(done))).body.scope
 /** The lines of the page, each with the tags it has. */
 const linesOf = (page: Answer) =>
-  [...page.html.matchAll(/<span class="scope-text">([\s\S]*?)<\/span>\s*(?:<input|<\/)/g)].map(
-    ([, text = '']) =>
-      text
-        .replace(/<[^>]+>/g, ' ')
-        .replace(/\s+/g, ' ')
-        .trim(),
+  [...page.html.matchAll(/<\/svg>\s*<span>([\s\S]*?)<\/span>\s*(?:<input|<\/)/g)].map(([, text = '']) =>
+    text
+      .replace(/<[^>]+>/g, ' ')
+      .replace(/\s+/g, ' ')
+      .trim(),
   )
 /** The scopes that a consent page marks as new. */
 const newOnes = (page: Answer): string[] =>
-  [...page.html.matchAll(/<span class="scope-text"><bdi>(.*?)<\/bdi>\s*<span class="tag plain">New/g)].map(
+  [...page.html.matchAll(/<\/svg>\s*<span><bdi>(.*?)<\/bdi>\s*<span class="tag plain">New/g)].map(
     ([, text = '']) => text,
   )
 

@@ -55,7 +55,7 @@ const asks = ({ url }: Answer): boolean => url.pathname === '/oauth/consent'
 /** The sentences of the page that are marked as sensitive. */
 const sensitive = ({ html }: Answer): string[] =>
   html
-    .split('<span class="scope-text">')
+    .split(/<\/svg>\s*<span>/)
     .slice(1)
     .filter((line) => line.startsWith('<span class="sensitive">'))
     .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')

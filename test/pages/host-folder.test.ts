@@ -51,8 +51,11 @@ describe("the host's folder", () => {
     expect(title(first.render('signed-out', {}))).toBe('Bye · Acme')
     expect(first.render('login', login)).toContain('<footer>ours & yours</footer>')
     expect(first.render('login', login)).toContain('id="password"')
-    write('layout.eta', '<!doctype html><title>Mine</title><%~ it.body %>')
-    expect(hosted().render('login', login)).toMatch(/^<!doctype html><title>Mine<\/title>/)
+    write(
+      'layout.eta',
+      `<!doctype html><b>Mine</b><%~ include('partials/head') %><%~ include('partials/main') %>`,
+    )
+    expect(hosted().render('login', login)).toMatch(/^<!doctype html><b>Mine<\/b><meta/)
   })
 
   it('escapes in its templates too, and prints nothing for what is missing', () => {

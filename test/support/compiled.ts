@@ -58,7 +58,9 @@ const compileTo = (folder: string): void => {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   execFileSync(process.execPath, [tsc, '-p', project], { stdio: 'pipe' })
   const features = readdirSync(join(root, 'lib/features')).map((name) => `lib/features/${name}/views`)
-  for (const views of ['views', ...features].filter((name) => existsSync(join(root, name)))) {
+  for (const views of ['views', 'lib/preview/assets', ...features].filter((name) =>
+    existsSync(join(root, name)),
+  )) {
     cpSync(join(root, views), join(folder, views), { recursive: true })
   }
   const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

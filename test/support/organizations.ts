@@ -104,11 +104,9 @@ export const asked = async (
 }
 /** The workspaces of a page, each with whether it is ticked. */
 export const choicesOf = ({ html }: Answer) =>
-  [
-    ...html.matchAll(
-      /<input type="radio"[^>]*value="([^"]*)"([^>]*)>\s*<span class="scope-text"><bdi>([^<]*)</g,
-    ),
-  ].map(([, id, rest = '', name]) => ({ id, name, checked: /\bchecked\b/.test(rest) }))
+  [...html.matchAll(/<input type="radio"[^>]*value="([^"]*)"([^>]*)>\s*<span><bdi>([^<]*)</g)].map(
+    ([, id, rest = '', name]) => ({ id, name, checked: /\bchecked\b/.test(rest) }),
+  )
 /** Allows the client in a workspace. */
 export const pick = (agent: RawBrowser, page: Answer, organization: Organization) =>
   agent.decide(page, 'allow', { organization: organization.id })

@@ -7,7 +7,7 @@ import { featureOptions } from '../../features/index.ts'
 import type { AuthRouterOptions } from '../../options/options.ts'
 import { resolveOptions } from '../../options/resolve.ts'
 import { previewPages } from '../../preview/pages.ts'
-import { loadHostOptions } from '../config.ts'
+import { configFile, loadHostOptions } from '../config.ts'
 import { note, print } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
@@ -34,7 +34,8 @@ export const previewCommand: Command = {
   summary: 'shows every page with your name, look, languages and templates',
   details:
     'Serves every page in every state on this machine, with sample data and without a database. It uses the\n' +
-    'options pages, login and scopes of your configuration. Reload a page to see a changed file.',
+    'options pages, login and scopes of your configuration. Reload a page to see a changed file. Its panel tries\n' +
+    'another logo, accent, font, roundness and colour scheme, and writes them to latchkey.branding.mjs.',
   options: {
     port: { value: 'PORT', help: `the port on localhost; ${standardPort} by default` },
   },
@@ -45,7 +46,8 @@ export const previewCommand: Command = {
     // resolveOptions checks every field. The pages depend on neither the secret nor the database nor the issuer.
     const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) }, featureOptions)
     const port = portOf(invocation)
-    const server = createServer(previewPages(options, await loadTools())).listen(port, '127.0.0.1')
+    const pages = previewPages(options, await loadTools(), configFile(invocation.text('config')))
+    const server = createServer(pages).listen(port, '127.0.0.1')
     try {
       await once(server, 'listening')
     } catch (cause) {
