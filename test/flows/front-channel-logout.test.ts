@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Browser } from 'playwright-core'
 import supertest from 'supertest'
 import type { ClientSeed } from '../../lib/index.ts'
-import { launchBrowser } from '../support/browser.ts'
+import { hasLongBeenInFront, launchBrowser } from '../support/browser.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, type Host, issuer, secret, startHost } from '../support/host.ts'
@@ -174,8 +174,7 @@ describeWith('chromium', 'in Chromium', () => {
         expect(page.url()).toContain(`${redirect_uri}?`)
         if (hangs) {
           await page.clock.install()
-          // The clock brought its own.
-          await page.addInitScript('performance.now = () => -1000')
+          await page.addInitScript(hasLongBeenInFront)
         }
         const after = { client_id: 'web', post_logout_redirect_uri: `${client.origin}/bye` }
         await page.goto(`${provider.origin}/oauth/logout?${new URLSearchParams(after)}`)
