@@ -16,8 +16,8 @@ const prefixOf = (options: MigrateOptions): string => database.check(options.dat
 /** Removes the expired rows of every table, and clients whose deletion was interrupted. */
 export const expired: readonly RemoveExpired[] = [
   ...removals,
-  finishDeletions({ installed: features }),
   ...features.flatMap((feature) => feature.expired),
+  finishDeletions({ installed: features }),
 ]
 
 /** Every migration: those of the core, then those of the features. */

@@ -11,12 +11,16 @@ import {
   type ConsentRecord,
   findClientRecords,
   listAuthorizationsOfClient,
-  listClientsOfUser,
   listConsents,
   othersFirst,
 } from '../repositories/index.ts'
+import { batchSize } from '../repositories/pruning/batch.ts'
+import { listSameClients, type SameClients } from './same-clients.ts'
 
-/** A client that has access for a user, or would get it again without asking; in one organization, if the host has any. */
+/**
+ * A client that has access for a user, or would get it again without asking; in one organization, if the host has any. It stands
+ * for all that are the same to its user.
+ */
 export interface ConnectedClient {
   readonly clientId: string
   /** The id of the organization; absent if the host has none, or had none at the time. */
@@ -34,7 +38,7 @@ export interface ConnectedClient {
   readonly since: number
   /** Epoch seconds of the last sign-in or refresh. */
   readonly lastUsed: number
-  /** How many of its newest 200 authorizations are still in use. */
+  /** How many of the newest 200 authorizations of each id are still in use. */
   readonly sessions: number
 }
 
@@ -96,10 +100,13 @@ const connectedClient = (
 const grantsOf = async (
   server: AuthorizationServer,
   subject: string,
-  clientIds: readonly string[],
+  clients: readonly SameClients[],
 ): Promise<Grants[]> => {
+  const first = new Map(clients.flatMap((same) => same.map((clientId) => [clientId, same[0]] as const)))
+  const clientIds = [...first.keys()]
   const given = new Map<string, Grants>()
-  const givenTo = (clientId: string, ofOrganization: string | undefined): Grants => {
+  const givenTo = (id: string, ofOrganization: string | undefined): Grants => {
+    const clientId = first.get(id) ?? id
     const organization = server.options.organizations && ofOrganization
     const key = JSON.stringify([clientId, organization])
     const found = given.get(key) ?? { clientId, organization, consents: [], inUse: [] }
@@ -107,14 +114,18 @@ const grantsOf = async (
     return found
   }
   const now = server.now()
-  const consents = await listConsents(server.database, { subject, clientIds })
-  for (const consent of consents) givenTo(consent.clientId, consent.organization).consents.push(consent)
+  for (let start = 0; start < clientIds.length; start += batchSize) {
+    const some = { subject, clientIds: clientIds.slice(start, start + batchSize) }
+    for (const consent of await listConsents(server.database, some))
+      givenTo(consent.clientId, consent.organization).consents.push(consent)
+  }
   for (const clientId of clientIds) {
     await othersFirst()
     const granted = await listAuthorizationsOfClient(server.database, { subject, clientId })
     for (const one of granted)
       if (isInUse(one, now)) givenTo(clientId, one.details.organization).inUse.push(one)
   }
+  for (const { inUse } of given.values()) inUse.sort((one, other) => other.createdAt - one.createdAt)
   return [...given.values()]
 }
 
@@ -122,19 +133,20 @@ const grantsOf = async (
  * What some clients can do for a user, the last used client first. A client with access to several organizations appears
  * once for each.
  *
- * @param clientIds at most 100
+ * @param clients at most 100
  * @param language of their names
  */
 export const connectedClients = async (
   server: AuthorizationServer,
   subject: string,
-  clientIds: readonly string[],
+  clients: readonly SameClients[],
   language: string,
 ): Promise<ConnectedClient[]> => {
-  if (clientIds.length === 0) return []
-  const clients = await findClientRecords(server.database, { clientIds, now: server.now() })
-  const registered = new Map(clients.map((client) => [client.clientId, client]))
-  return (await grantsOf(server, subject, clientIds))
+  if (clients.length === 0) return []
+  const clientIds = clients.map(([clientId]) => clientId)
+  const records = await findClientRecords(server.database, { clientIds, now: server.now() })
+  const registered = new Map(records.map((client) => [client.clientId, client]))
+  return (await grantsOf(server, subject, clients))
     .map((each) => connectedClient(server, each, registered.get(each.clientId), language))
     .sort(
       (one, other) =>
@@ -160,10 +172,10 @@ export const connectedClientsPage = async (
   page: number,
   language: string,
 ) => {
-  const ids = await listClientsOfUser(server.database, { subject })
-  const pages = Math.max(1, Math.ceil(ids.length / pageSize))
+  const all = await listSameClients(server, subject)
+  const pages = Math.max(1, Math.ceil(all.length / pageSize))
   const number = Math.min(page, pages)
-  const clientIds = ids.slice((number - 1) * pageSize, number * pageSize)
-  const clients = await connectedClients(server, subject, clientIds, language)
+  const shown = all.slice((number - 1) * pageSize, number * pageSize)
+  const clients = await connectedClients(server, subject, shown, language)
   return { clients, number, isLast: number === pages }
 }

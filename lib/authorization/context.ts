@@ -36,7 +36,7 @@ export interface Changes {
 }
 
 /** A login together with its user, so that a decision for the one is a decision for the other. */
-type UserLogin = Login & { readonly user: User }
+type UserLogin = ActiveLogin['login'] & { readonly user: User }
 
 /** A decided request: what is granted, by which login, on the basis of what. */
 export interface Granted {

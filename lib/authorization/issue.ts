@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { whenGranted } from '../clients/register.ts'
 import type { Write } from '../database/statement.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
@@ -7,7 +8,7 @@ import type { AuthorizationDetails } from '../protocol/requests/authorization.ts
 import type { ClaimsRequest } from '../protocol/requests/claims-request.ts'
 import { agreedTerms, entriesOf } from '../protocol/requests/consent.ts'
 import { EndedRequestError } from '../protocol/requests/ended-request.ts'
-import { type Login, provenTime } from '../protocol/requests/login.ts'
+import { provenTime } from '../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/requests/next-step.ts'
 import { isFrontChannel, returnsPart } from '../protocol/requests/response-type.ts'
 import { formatScope } from '../protocol/scope.ts'
@@ -17,6 +18,7 @@ import {
   createAuthorization,
   createConsentReceipt,
   keepConsent,
+  type LoginRecord,
   lockConsent,
   lockLogin,
   type NewAuthorization,
@@ -30,7 +32,7 @@ import type { User } from '../users/users.ts'
 /** What is granted, to which client, by which user. */
 export interface AuthorizationGrant {
   readonly context: AuthorizationContext
-  readonly login: Login
+  readonly login: LoginRecord
   readonly user: User
   readonly scopes: readonly string[]
   /** Claims requested individually, as far as they are allowed. */
@@ -172,23 +174,21 @@ const rememberConsent = (
 
 /** What must hold at the moment of issuing: first what only locks a row, and last what uses the request up. */
 const conditionsOf = (
-  { installed }: AuthorizationServer,
+  server: AuthorizationServer,
   grant: AuthorizationGrant,
-  { offline, sid, subject, clientId, now }: NewAuthorization,
+  { offline, sid, subject, clientId, now, expiresAt }: NewAuthorization,
 ): Condition<Obstacle>[] => {
-  const { context, given, pendingId, organization = noOrganization } = grant
+  const { context, given, login, pendingId, organization = noOrganization } = grant
   const { client } = context
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
   const isConsentLocked = !isConsentNew && !client.metadata.first_party
+  // Without `offline_access` the authorization ends with the login.
+  const until = offline ? expiresAt : Math.min(expiresAt, login.expiresAt)
   const conditions: (Condition<Obstacle> | false)[] = [
-    // Nothing is written under a login that has just ended. Without `offline_access` the authorization ends with the
-    // login anyway.
+    // Nothing is written under a login that has just ended.
     offline && ['signed-out', lockLogin({ sid, now })],
-    ...installed.map(({ clientData }): Condition<Obstacle> | false => {
-      const condition = clientData?.whenAllowed?.(client)
-      return condition !== undefined && ['gone', condition]
-    }),
+    ...whenGranted(server, client, { until, now }),
     isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
     given !== undefined && ['used', given.approve],
     given === undefined && pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Write } from '../database/statement.ts'
-import { transaction } from '../database/transaction.ts'
+import { type Condition, transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { isImportedMark } from '../keys/secrets.ts'
 import { type Registrable, unregistrable } from '../options/registrable.ts'
@@ -56,6 +56,14 @@ export interface ClientCredentials {
   readonly client_secret?: string
 }
 
+/** What a client gets. */
+export interface Granted {
+  /** When everything of it is over, in epoch seconds. */
+  readonly until: number
+  /** Epoch seconds. */
+  readonly now: number
+}
+
 /** What a feature stores about clients. What is stored outlives the option, so this also runs while the feature is off. */
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
@@ -63,11 +71,11 @@ export interface ClientData {
   /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
   takeOver?(tx: Database, clientId: string): Promise<void>
   /**
-   * What must hold, and what is stored, when a user allows this client something.
+   * What must hold, and what is stored, when this client gets an authorization, or a token of its own.
    *
    * @returns a condition, which does not hold if the client has been removed; undefined if there is none
    */
-  whenAllowed?(client: Pick<Client, 'clientId' | 'metadata'>): Write | undefined
+  whenGranted?(client: Pick<Client, 'clientId' | 'metadata'>, granted: Granted): Write | undefined
   /** Runs in the transaction in which the host disables a client, after the client is written. */
   disable?(tx: Database, clientId: string): Promise<unknown>
   /** Runs in the transaction in which the host enables a client, before the client is written. */
@@ -86,6 +94,17 @@ export interface ClientRegistry {
   /** Epoch seconds. */
   now(): number
 }
+
+/** What must hold when a client gets something: it has not been removed. A client that describes itself stays from now on. */
+export const whenGranted = (
+  { installed }: Pick<ClientRegistry, 'installed'>,
+  client: Client,
+  granted: Granted,
+): Condition<'gone'>[] =>
+  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
+    const condition = clientData?.whenGranted?.(client, granted)
+    return condition === undefined ? [] : [['gone', condition]]
+  })
 
 /** A registration that passed all rules. */
 export interface CheckedRegistration {

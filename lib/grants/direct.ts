@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
+import { whenGranted } from '../clients/register.ts'
+import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
@@ -10,11 +11,11 @@ import { scopesOfResources } from '../protocol/requests/resource.ts'
 import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
-import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import { issueAccessToken } from '../tokens/access-token.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
-import { consumeProof, settledOrganization, type TokenTarget } from './grant.ts'
+import { consumeProof, removedClient, settledOrganization, storeOwnToken, type TokenTarget } from './grant.ts'
 
 /** What a grant decided that needs no code and no page. */
 interface DirectGrant extends TokenTarget {
@@ -31,7 +32,7 @@ export const tokensForClient = async (
   const { info, binding } = request
   await consumeProof(server, request)
   const accessToken = await issueAccessToken(server, { client, scopes, resources, binding })
-  await writeAll(server.database, storeAccessToken(accessToken))
+  await storeOwnToken(server, client, accessToken)
   server.events.announce('tokens.issued', info, {
     grantType,
     clientId: client.clientId,
@@ -89,13 +90,6 @@ const authorizationFor = (
   }
 }
 
-/** A client that describes itself stays from now on, although no user has allowed it anything. */
-const keptClient = ({ installed }: AuthorizationServer, client: Client): Condition<'gone'>[] =>
-  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
-    const condition = clientData?.whenAllowed?.(client)
-    return condition === undefined ? [] : [['gone', condition]]
-  })
-
 /**
  * Tokens of a user whom the grant itself names, for one of the user's organizations. They get an authorization, so that
  * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
@@ -120,12 +114,15 @@ export const tokensForUser = async (
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
   const stands = unlessRevoked({ subject: user.subject, since: grant.since, now: created.now })
-  const conditions: Condition<'revoked' | 'gone'>[] = [['revoked', stands], ...keptClient(server, client)]
+  const conditions: Condition<'revoked' | 'gone'>[] = [
+    ['revoked', stands],
+    ...whenGranted(server, client, { until: created.expiresAt, now: created.now }),
+  ]
   const stored = [createAuthorization(created), ...storeTokens(tokens)]
   const obstacle = await writeIf(server.database, conditions, stored)
   if (obstacle === 'revoked')
     throw new OAuthError('invalid_grant', 'everything of the user has just been revoked')
-  if (obstacle) throw new OAuthError('invalid_grant', 'the client was removed meanwhile')
+  if (obstacle) throw removedClient()
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
   return tokens.response

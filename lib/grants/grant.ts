@@ -1,4 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { whenGranted } from '../clients/register.ts'
+import { writeAll, writeIf } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import type { SingleUseParameters } from '../events/event.ts'
 import type { Options } from '../options/options.ts'
@@ -20,6 +22,7 @@ import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { type ClientLookup, createReplay, revokeAuthorization } from '../repositories/index.ts'
+import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
 /** What a token request presents, as it is stored; undefined for a value that is not known. */
@@ -75,6 +78,26 @@ export const consumeProof = async (
   { proof }: { readonly proof?: ProofRecord | undefined },
 ): Promise<void> => {
   if (proof !== undefined && !(await createReplay(database, proof))) throw usedProof()
+}
+
+export const removedClient = (): OAuthError =>
+  new OAuthError('invalid_grant', 'the client was removed meanwhile')
+
+/**
+ * Stores an access token for which its client gets no authorization of its own.
+ *
+ * @throws OAuthError `invalid_grant` if the client was removed meanwhile
+ */
+export const storeOwnToken = async (
+  server: AuthorizationServer,
+  client: Client,
+  accessToken: IssuedAccessToken,
+): Promise<void> => {
+  const now = server.now()
+  const conditions = whenGranted(server, client, { until: now + accessToken.expiresIn, now })
+  const writes = storeAccessToken(accessToken)
+  if (conditions.length === 0) return writeAll(server.database, writes)
+  if (await writeIf(server.database, conditions, writes)) throw removedClient()
 }
 
 /** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */

@@ -1,5 +1,4 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { writeAll } from '../database/transaction.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { TokenExchangeDecision, TokenExchangeRequest } from '../options/token-exchange.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
@@ -22,7 +21,6 @@ import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 import { findAuthorization, findAuthorizationByAccessToken } from '../repositories/index.ts'
 import {
   issueAccessToken,
-  storeAccessToken,
   type TokenWithUser,
   type VerifiedToken,
   verifyAccessToken,
@@ -32,7 +30,7 @@ import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { callHost } from '../users/host-function.ts'
-import { consumeProof, type Grant, requestedResources } from './grant.ts'
+import { consumeProof, type Grant, requestedResources, storeOwnToken } from './grant.ts'
 
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
 
@@ -187,7 +185,7 @@ export const tokenExchange: Grant = {
       notAfter: token.expiresAt,
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
-    await writeAll(server.database, storeAccessToken(accessToken))
+    await storeOwnToken(server, client, accessToken)
     announceTokens(server, request, tokenExchangeGrantType, { ...content, actor: actor.sub })
     return { ...tokenResponse({ accessToken, scopes }), issued_token_type: issuedType }
   },

@@ -102,35 +102,31 @@ export const findClientRecords = async (
   { clientIds, now }: { clientIds: readonly string[]; now: number },
 ): Promise<ClientRecord[]> => (await byIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
 
-/** The registered name in the metadata, which is JSON. */
-const nameIn: Readonly<Record<Dialect, string>> = {
-  sqlite: "json_extract(??, '$.client_name')",
-  postgresql: "cast(?? as json)->>'client_name'",
-  mysql: "json_unquote(json_extract(??, '$.client_name'))",
-}
+/** What a search looks at. */
+const searchText = (clientId: string, { client_name: name = '' }: ClientMetadata): string =>
+  `${clientId}\n${name}`.toLowerCase()
 
 interface PageStart {
   /** Only clients with a greater id. */
   after: string
-  /** What the id or the name is like; the escape character is `!`. */
-  pattern: string
 }
 
-const pageOf = (dialect: Dialect) =>
-  query<PageStart>((table, v, _name, raw) =>
-    table('clients')
-      .select(recordColumns)
-      .where('client_id', '>', v.after)
-      .where((either) =>
-        either
-          .whereRaw(raw("lower(??) like lower(?) escape '!'", ['client_id', v.pattern]))
-          .orWhereRaw(raw(`lower(${nameIn[dialect]}) like lower(?) escape '!'`, ['metadata', v.pattern])),
-      )
-      .orderBy('client_id')
-      .limit(batchSize, { skipBinding: true }),
-  )
+const page = query<PageStart>((table, v) =>
+  table('clients')
+    .select(recordColumns)
+    .where('client_id', '>', v.after)
+    .orderBy('client_id')
+    .limit(batchSize, { skipBinding: true }),
+)
 
-const pages = { sqlite: pageOf('sqlite'), postgresql: pageOf('postgresql'), mysql: pageOf('mysql') }
+const foundPage = query<PageStart & { pattern: string }>((table, v, _name, raw) =>
+  table('clients')
+    .select(recordColumns)
+    .where('client_id', '>', v.after)
+    .whereRaw(raw("?? like ? escape '!'", ['search_text', v.pattern]))
+    .orderBy('client_id')
+    .limit(batchSize, { skipBinding: true }),
+)
 
 /**
  * Clients in the order of their ids, a hundred with each statement.
@@ -144,11 +140,11 @@ export const listClients = async (
   values: { after?: string; limit?: number; search?: string; now: number },
 ): Promise<ClientRecord[]> => {
   const { limit = Number.POSITIVE_INFINITY, search = '', now } = values
-  const pattern = `%${search.replace(/[!%_]/g, '!$&')}%`
+  const pattern = `%${search.toLowerCase().replace(/[!%_]/g, '!$&')}%`
   const found: Row[] = []
   let { after = '' } = values
   while (found.length < limit) {
-    const rows = await pages[db.driver.dialect](db, { after, pattern })
+    const rows = await (search === '' ? page(db, { after }) : foundPage(db, { after, pattern }))
     found.push(...rows)
     const last = rows.at(-1)
     if (last === undefined || isLast(rows)) break
@@ -202,19 +198,30 @@ interface ClientValues {
   clientId: string
   secretHash: string | null
   metadata: string
+  searchText: string
   now: number
 }
 
-const insert = insertInto('clients', ['client_id', 'secret_hash', 'metadata', 'created_at', 'updated_at'])
+const insert = insertInto('clients', [
+  'client_id',
+  'secret_hash',
+  'metadata',
+  'search_text',
+  'created_at',
+  'updated_at',
+])
 
 const update = command<Omit<ClientValues, 'secretHash'>>((table, v) =>
-  table('clients').where({ client_id: v.clientId }).update({ metadata: v.metadata, updated_at: v.now }),
+  table('clients')
+    .where({ client_id: v.clientId })
+    .update({ metadata: v.metadata, search_text: v.searchText, updated_at: v.now }),
 )
 
-const updateUnchanged = command<Omit<ClientValues, 'secretHash'> & { expected: string }>((table, v) =>
-  table('clients')
-    .where({ client_id: v.clientId, metadata: v.expected })
-    .update({ metadata: v.metadata, updated_at: v.now }),
+const updateUnchanged = command<Omit<ClientValues, 'secretHash' | 'searchText'> & { expected: string }>(
+  (table, v) =>
+    table('clients')
+      .where({ client_id: v.clientId, metadata: v.expected })
+      .update({ metadata: v.metadata, updated_at: v.now }),
 )
 
 const updateWithSecret = command<ClientValues>((table, v) =>
@@ -223,6 +230,7 @@ const updateWithSecret = command<ClientValues>((table, v) =>
     previous_secret_hash: null,
     previous_secret_expires_at: null,
     metadata: v.metadata,
+    search_text: v.searchText,
     updated_at: v.now,
   }),
 )
@@ -233,6 +241,7 @@ export const createClient = (db: Database, client: ClientRow): Promise<number> =
     client_id: client.clientId,
     secret_hash: client.secretHash,
     metadata: JSON.stringify(client.metadata),
+    search_text: searchText(client.clientId, client.metadata),
     created_at: client.now,
     updated_at: client.now,
   })
@@ -247,9 +256,14 @@ export const updateClient = async (
   { secretHash, ...client }: Omit<ClientRow, 'secretHash'> & { secretHash: string | null | undefined },
 ): Promise<void> => {
   const { clientId, now } = client
-  const metadata = JSON.stringify(client.metadata)
-  if (secretHash === undefined) await update(db, { clientId, metadata, now })
-  else await updateWithSecret(db, { clientId, metadata, now, secretHash })
+  const values = {
+    clientId,
+    metadata: JSON.stringify(client.metadata),
+    searchText: searchText(clientId, client.metadata),
+    now,
+  }
+  if (secretHash === undefined) await update(db, values)
+  else await updateWithSecret(db, { ...values, secretHash })
 }
 
 /**

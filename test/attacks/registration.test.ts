@@ -8,7 +8,7 @@ import { expired } from '../../lib/schema.ts'
 import { openServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
-import { expectExpiredPage } from '../support/outcomes.ts'
+import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
 import { fc, runs } from '../support/property.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 
@@ -18,7 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 beforeEach(async () => {
-  for (const name of ['client_registrations', 'clients']) await table(name).delete()
+  for (const name of ['client_registrations', 'clients', 'consents', 'authorizations'])
+    await table(name).delete()
 })
 afterEach(() => jest.restoreAllMocks())
 
@@ -114,6 +115,20 @@ test('clients that the host has disabled take no room, and stay (M13)', async ()
   expect([await status(), await status(), await status(), await status()]).toEqual([201, 201, 201, 503])
   const disabled = table('clients').whereNotNull('disabled_at').orderBy('client_id').pluck('client_id')
   expect(await disabled).toEqual(['flood-0001', 'flood-0002'])
+})
+
+test('clients that users have allowed something take no room, and make none (I5)', async () => {
+  const clock = stopClock()
+  await flood(clock.now())
+  const { body } = await register({ redirect_uris: [callback] })
+  const asked = { client_id: body.client_id, scope: 'openid' }
+  codeOf(await new RawBrowser(host.app).grant(authorizeUrl(asked)))
+  await table('client_registrations').where({ client_id: body.client_id }).update({ created_at: 1 })
+  clock.travel(3500)
+  expect([await status(), await status()]).toEqual([201, 503])
+  clock.travel(101)
+  expect(await status()).toBe(201)
+  expect(await table('clients').where({ client_id: body.client_id })).toHaveLength(1)
 })
 
 test('clients that an interrupted removal has left are removed by pruning, with everything about them (M13)', async () => {

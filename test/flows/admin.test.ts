@@ -298,6 +298,7 @@ describe('clients', () => {
       ...row,
       client_id: `c-${String(index).padStart(4, '0')}`,
       metadata: JSON.stringify({ ...JSON.parse(row.metadata), client_name: `No. ${index}` }),
+      search_text: `c-${String(index).padStart(4, '0')}\nno. ${index}`,
     }))
     await knex.batchInsert(`${tablePrefix}clients`, rows, 50)
     const carol = as('carol')

@@ -99,6 +99,7 @@ describeWith('postgresql', 'on PostgreSQL with many rows', () => {
     const operator = new RawBrowser(host.app, undefined, admin)
     for (const path of [
       '',
+      '?q=web',
       '/client?client_id=web',
       '/delete-client?client_id=web',
       '/users?q=1',

@@ -14,13 +14,19 @@ const rows: Readonly<Record<string, readonly [share: number, values: Readonly<Re
     {
       client_id: key('c'),
       metadata: `'{"client_name":"Client ' || n || '","redirect_uris":["https://app.example.com/callback"]}'`,
+      search_text: `${key('c')} || E'\\nclient ' || n`,
       created_at: `${now}`,
       updated_at: `${now}`,
     },
   ],
   client_registrations: [
     0.2,
-    { client_id: key('c'), created_at: `${now} + n`, expires_at: `case when n % 50 = 0 then ${now} + n end` },
+    {
+      client_id: key('c'),
+      created_at: `${now} + n`,
+      used_at: `case when n % 50 > 0 then ${now} + n end`,
+      expires_at: `${now} + n`,
+    },
   ],
   logins: [
     1,

@@ -29,7 +29,7 @@ const clientId = 'web'
 /** What the authorization endpoint has read, and what the user answered, under a login that may end meanwhile. */
 const grantUnder = async (sid: string, scopes: string[]) => {
   const now = server.now()
-  const login = { sid, subject, authTime: now, amr: ['pwd'] }
+  const login = { sid, subject, authTime: now, amr: ['pwd'], expiresAt: now + 3600 }
   await createLogin(server.database, { ...login, expiresAt: now + 60 })
   const client = await findClient(server.database, { clientId, now })
   const line = { group: 'read', optional: false, allowed: true, meaning: 'm' }

@@ -1,5 +1,6 @@
 import { type ConnectedClient, connectedClients } from '../../account/connected-clients.ts'
 import { disconnectClient } from '../../account/disconnect-client.ts'
+import { sameClientsAs } from '../../account/same-clients.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
@@ -46,8 +47,9 @@ export const findConnected = async (
   { login }: ActiveLogin,
 ): Promise<ConnectedClient | undefined> => {
   const { organization } = namedOrganization(server, parameters)
-  const clients = await connectedClients(server, login.subject, [named], language)
-  return clients.find((client) => client.clientId === named && client.organization === organization)
+  const same = await sameClientsAs(server, login.subject, named)
+  const clients = await connectedClients(server, login.subject, [same], language)
+  return clients.find((client) => client.organization === organization)
 }
 
 /** Asks whether to remove the client. */
@@ -70,7 +72,7 @@ export const showRemoval = async (
 }
 
 /**
- * Ends everything that the user granted to a client, including codes and tokens, and removes the consent; only in one
+ * Ends everything that the user granted to a client and to those that are the same to them, including codes and tokens, and removes the consent; only in one
  * organization, if the host has organizations.
  *
  * @returns the removed client
@@ -79,9 +81,11 @@ export const removeClient = async (
   { server, person, info }: SignedContext<SignedInUser>,
   form: Parameters,
 ): Promise<NamedClient> => {
-  const clientId = form.required('client_id')
-  const client = { clientId, ...namedOrganization(server, form) }
-  const removed = { subject: person.id, ...client }
-  if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
-  return client
+  const named = form.required('client_id')
+  const organization = namedOrganization(server, form)
+  for (const clientId of await sameClientsAs(server, person.id, named)) {
+    const removed = { subject: person.id, clientId, ...organization }
+    if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
+  }
+  return { clientId: named, ...organization }
 }

@@ -1,5 +1,6 @@
 import { connectedClientsPage } from '../../account/connected-clients.ts'
 import { disconnectClient } from '../../account/disconnect-client.ts'
+import { sameClientsAs } from '../../account/same-clients.ts'
 import { revokeAllOf } from '../../account/user-lifecycle.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { iso, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
@@ -133,13 +134,11 @@ export const usersPage: OperatorPage = {
     remove: act('removed', async (context, subject, form) => {
       const { server, info } = context
       const organization = form.optional('organization')
-      const removed = {
-        subject,
-        clientId: form.required('client_id'),
-        ...(organization !== undefined && { organization }),
+      for (const clientId of await sameClientsAs(server, subject, form.required('client_id'))) {
+        const removed = { subject, clientId, ...(organization !== undefined && { organization }) }
+        if (await disconnectClient(server, removed))
+          server.events.announce('consent.removed', info, { ...removed, ...by(context) })
       }
-      if (await disconnectClient(server, removed))
-        server.events.announce('consent.removed', info, { ...removed, ...by(context) })
     }),
     revoke: act('revoked', async (context, subject, form) => {
       const { server, info } = context

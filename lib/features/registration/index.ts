@@ -4,7 +4,7 @@ import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
 import { clientRegistrations } from './migration.ts'
 import { option } from './option.ts'
 import { deleteClientRegistration, keepDisabledClient, keepUsedClient } from './table.ts'
-import { removeUnusedClients } from './unused.ts'
+import { expiryAfter, removeExpiredClients } from './unused.ts'
 
 /** Clients that describe themselves: by dynamic registration (RFC 7591, RFC 7592), or by a metadata document. */
 export const registration: Feature = {
@@ -18,11 +18,13 @@ export const registration: Feature = {
     // Its registration access token is then worthless, and its document is no longer read.
     takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
     disable: (tx, clientId) => keepDisabledClient(tx, { clientId }),
-    // A client that is used now stays.
-    whenAllowed: ({ clientId, metadata: { self_described: by } }) =>
-      by === 'registration' || by === 'document' ? keepUsedClient({ clientId }) : undefined,
+    // A client that is used now stays, for long enough.
+    whenGranted: ({ clientId, metadata: { self_described: by } }, { until, now }) =>
+      by === 'registration' || by === 'document'
+        ? keepUsedClient({ clientId, now, expiresAt: expiryAfter(until) })
+        : undefined,
   },
-  expired: [removeUnusedClients],
+  expired: [removeExpiredClients],
   tools: undefined,
   activate: ({ features: { registration: given, clientMetadataDocuments: documents } }) => ({
     ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),

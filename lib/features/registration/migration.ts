@@ -8,14 +8,17 @@ export const clientRegistrations: SchemaChange = {
       table.string('client_id', 255).primary()
       table.string('token_hash', hashLength).nullable()
       table.bigInteger('created_at').notNullable()
-      // Null once a user has allowed the client something, or the host has decided about it.
+      // When the client first got something; null for an unused one.
+      table.bigInteger('used_at').nullable()
+      // Null keeps the client: the host has decided about it.
       table
         .bigInteger('expires_at')
         .nullable()
         .index(`${name('client_registrations')}_expires_at`)
-      // With the other column, so that MariaDB and MySQL, which index every row, need not read the rows.
-      table.index(['created_at', 'expires_at'], `${name('client_registrations')}_unused`, {
-        predicate: only().whereNotNull('expires_at'),
+      // MariaDB and MySQL index every row, and find the unused ones here without reading the rows.
+      const unused = collation === undefined ? ['created_at'] : ['used_at', 'created_at', 'expires_at']
+      table.index(unused, `${name('client_registrations')}_unused`, {
+        predicate: only().whereNull('used_at').whereNotNull('expires_at'),
       })
       // Of documents only.
       table.bigInteger('read_at').nullable()

@@ -40,7 +40,7 @@ export const findClientRegistration = findOne(
 
 export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly now: number
-  /** Epoch seconds at which the client is removed unless it was used; null keeps it. */
+  /** Epoch seconds at which the client ends unless it was used; null keeps it. */
   readonly expiresAt: number | null
 }
 
@@ -66,18 +66,34 @@ export const setDocumentRead = touches(
   ),
 )
 
-const setUsed = command<{ clientId: string }>((table, v) =>
-  table('client_registrations').where({ client_id: v.clientId }).update({ expires_at: null }),
+// What never expires stays so: the comparison with null does not hold.
+const setUsed = command<{ clientId: string; now: number; expiresAt: number }>((table, v, _name, raw) =>
+  table('client_registrations')
+    .where({ client_id: v.clientId })
+    .update({
+      used_at: raw('coalesce(??, ?)', ['used_at', v.now]),
+      expires_at: raw('case when ?? < ? then ? else ?? end', [
+        'expires_at',
+        v.expiresAt,
+        v.expiresAt,
+        'expires_at',
+      ]),
+    }),
 )
 
 /**
- * Keeps a client that a user has allowed something, and locks its registration until the end of the transaction. It touches
- * no row if the client has been removed, or adopted by the host, at the same moment.
+ * Keeps a client that gets something at least until then, and locks its registration until the end of the transaction. It
+ * touches no row if the client has been removed, or adopted by the host, at the same moment.
+ *
+ * @param values.expiresAt in epoch seconds
  */
-export const keepUsedClient = (values: { clientId: string }): Write => setUsed.with(values)
+export const keepUsedClient = (values: { clientId: string; now: number; expiresAt: number }): Write =>
+  setUsed.with(values)
 
 /** Keeps a client that the host has disabled: its document would otherwise be read again and create it anew. */
-export const keepDisabledClient = setUsed
+export const keepDisabledClient = command<{ clientId: string }>((table, v) =>
+  table('client_registrations').where({ client_id: v.clientId }).update({ expires_at: null }),
+)
 
 /** Removes the registration of a client. Its registration access token is then worthless. */
 export const deleteClientRegistration = command<{ clientId: string }>((table, v) =>
@@ -95,12 +111,29 @@ export const deleteUnusedRegistration = touches(
     table('client_registrations')
       .where({ client_id: v.clientId })
       .where('expires_at', '<=', v.before)
+      .whereNull('used_at')
+      .delete(),
+  ),
+)
+
+/**
+ * Removes the registration of a client that was used, and whose last use is long over.
+ *
+ * @param values.before expiry in epoch seconds, or earlier
+ * @returns false if the client has been used meanwhile
+ */
+export const deleteForgottenRegistration = touches(
+  command<{ clientId: string; before: number }>((table, v) =>
+    table('client_registrations')
+      .where({ client_id: v.clientId })
+      .where('expires_at', '<=', v.before)
+      .whereNotNull('used_at')
       .delete(),
   ),
 )
 
 const unused = query<Record<never, never>>((table) =>
-  table('client_registrations').count({ unused: '*' }).whereNotNull('expires_at'),
+  table('client_registrations').count({ unused: '*' }).whereNull('used_at').whereNotNull('expires_at'),
 )
 
 /** The number of clients that {@link deleteUnusedRegistration} may remove, sooner or later. */

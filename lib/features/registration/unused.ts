@@ -3,9 +3,9 @@ import { query, text } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { deleteClient, lockClient } from '../../repositories/clients.ts'
+import { beginDeletion, deleteClient, lockClient } from '../../repositories/clients.ts'
 import { batchSize, isLast, type Removal } from '../../repositories/pruning/batch.ts'
-import { countUnusedClients, deleteUnusedRegistration } from './table.ts'
+import { countUnusedClients, deleteForgottenRegistration, deleteUnusedRegistration } from './table.ts'
 
 const expired = query<{ before: number }>((table, v) =>
   table('client_registrations')
@@ -18,6 +18,7 @@ const expired = query<{ before: number }>((table, v) =>
 const oldest = query<{ before: number }>((table, v) =>
   table('client_registrations')
     .select('client_id')
+    .whereNull('used_at')
     .whereNotNull('expires_at')
     .where('created_at', '<=', v.before)
     .orderBy('created_at')
@@ -37,26 +38,55 @@ const removeUnused = (db: Database, clientId: string, before: number): Promise<b
 export const removeIfUnused = (db: Database, clientId: string): Promise<boolean> =>
   removeUnused(db, clientId, Number.MAX_SAFE_INTEGER)
 
-const removeAll = async (db: Database, rows: readonly Row[], before: number): Promise<number> => {
+/** Begins to remove a client with its consents, which pruning goes on with. */
+const removeForgotten = (db: Database, clientId: string, before: number): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    await lockClient(tx, { clientId, now: before })
+    const isForgotten = await deleteForgottenRegistration(tx, { clientId, before })
+    return isForgotten && (await beginDeletion(tx, { clientId, now: before }))
+  })
+
+type Remove = typeof removeUnused
+
+const removeAll = async (
+  db: Database,
+  rows: readonly Row[],
+  { before, remove }: { before: number; remove: Remove },
+): Promise<number> => {
   let count = 0
-  for (const row of rows) if (await removeUnused(db, text(row, 'client_id'), before)) count += 1
+  for (const row of rows) if (await remove(db, text(row, 'client_id'), before)) count += 1
   return count
 }
 
+const removeExpired: Remove = async (db, clientId, before) =>
+  (await removeUnused(db, clientId, before)) || removeForgotten(db, clientId, before)
+
 /**
- * Removes clients that described themselves and that no user has allowed anything until their expiry. They have neither consents nor
- * tokens.
+ * Removes clients that described themselves and have expired: those that got nothing until then, and those for which all that
+ * they got has been over for long. The latter still have consents, which go with the interrupted deletions.
  */
-export const removeUnusedClients = async function* (
+export const removeExpiredClients = async function* (
   db: Database,
   { before }: { readonly before: number },
 ): Removal {
   let rows: readonly Row[]
   do {
     rows = await expired(db, { before })
-    if (rows.length > 0) yield { table: 'clients', count: await removeAll(db, rows, before) }
+    if (rows.length > 0)
+      yield { table: 'clients', count: await removeAll(db, rows, { before, remove: removeExpired }) }
   } while (!isLast(rows))
 }
+
+const day = 86_400
+/** Seconds for which a client stays after everything that it got is over. */
+const forgottenAfter = 90 * day
+
+/**
+ * When a client expires that gets something now. It is a full day: else every grant of a popular client would change the index.
+ *
+ * @param until when everything that it gets is over, in epoch seconds
+ */
+export const expiryAfter = (until: number): number => Math.ceil((until + forgottenAfter) / day) * day
 
 /** The most unused clients. If there are more, the oldest make room; one that is younger than this stays, in seconds. */
 const maxUnused = 10_000
@@ -74,7 +104,7 @@ export const makeRoom = async ({
   if ((await countUnusedClients(database)) < maxUnused) return
   const rows = await oldest(database, { before: now() - minUnusedAge })
   // Whenever they expire.
-  if ((await removeAll(database, rows, Number.MAX_SAFE_INTEGER)) > 0) return
+  if ((await removeAll(database, rows, { before: Number.MAX_SAFE_INTEGER, remove: removeUnused })) > 0) return
   throw new OAuthError('temporarily_unavailable', 'too many clients have been registered, try again later', {
     headers: { 'Retry-After': String(minUnusedAge) },
   })
