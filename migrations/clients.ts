@@ -12,7 +12,7 @@ export const clients: SchemaChange = {
       // JSON from outside is in medium texts: MariaDB's and MySQL's smallest text has only 65,535 bytes.
       table.text('metadata', 'mediumtext').notNullable()
       // The id and the name in lower case: a search reads this of every client, and metadata would take long.
-      table.text('search_text').nullable()
+      table.text('search_text', 'mediumtext').nullable()
       table.bigInteger('disabled_at').nullable()
       // Set when its removal has begun, which may take a while.
       table.bigInteger('deleted_at').nullable()
