@@ -15,7 +15,7 @@ const outdir = resolve(process.argv[2] ?? join(checkout, 'dist'))
 const lib = join(outdir, 'lib')
 
 for (const file of readdirSync(lib, { recursive: true, encoding: 'utf8' })) {
-  if (/\.js(\.map)?$/.test(file)) rmSync(join(lib, file))
+  if (file.endsWith('.js')) rmSync(join(lib, file))
 }
 
 await build({
@@ -26,8 +26,5 @@ await build({
   // As deep as `lib/pages`, because modules find `views` by their own path.
   chunkNames: 'shared/[hash]',
   ...bundled,
-  // The package contains the sources.
-  sourcemap: 'linked',
-  sourcesContent: false,
   logLevel: 'warning',
 })

@@ -42,11 +42,10 @@ const reachable = reachableFrom([
 for (const file of declarationsUnder(dist)) {
   if (!reachable.has(file)) {
     rmSync(file)
-    rmSync(`${file}.map`)
     continue
   }
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, text.replace(relativeImport, '$1.js'))
-  const commonJs = text.replace(relativeImport, '$1.cjs').replace(/\n\/\/# sourceMappingURL=.*/, '\n')
+  const commonJs = text.replace(relativeImport, '$1.cjs')
   writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), commonJs)
 }

@@ -1,0 +1,165 @@
+/**
+ * Writes the documentation as a static site with search, and as text for language models: `npm run docs:site`. The pages are
+ * the Markdown files of the repository, in the groups of docs/README.md, beside the API reference. It opens from a folder.
+ */
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { chromium } from 'playwright-core'
+
+const root = resolve(import.meta.dirname, '..')
+const out = join(root, 'site')
+const tools = join(root, 'test/versions/node_modules')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+
+interface Page {
+  /** Path in the repository. */
+  readonly file: string
+  readonly group: string
+  /** The first heading. */
+  readonly title: string
+  readonly summary: string
+  readonly text: string
+}
+
+const page = (file: string, group: string, summary: string): Page => {
+  const text = read(file)
+  return { file, group, summary, text, title: /^# (.+)$/m.exec(text)?.[1] ?? file }
+}
+
+/** The pages that the tables of an index link to: its headings are the groups. */
+const listed = (index: string): Page[] =>
+  read(index)
+    .split(/^## /m)
+    .slice(1)
+    .flatMap((part) => {
+      const [group = ''] = part.split('\n')
+      return [...part.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].flatMap(([, links = '', summary = '']) =>
+        [...links.matchAll(/\]\(([^)#]+\.md)\)/g)].map(([, link = '']) =>
+          page(relative(root, resolve(root, dirname(index), link)), group, summary),
+        ),
+      )
+    })
+
+const diagrams = /^```mermaid\n([\s\S]*?)^```$/gm
+
+/**
+ * Draws the diagrams of a page.
+ *
+ * @throws Error if one is not valid
+ */
+const drawAll = async (texts: readonly string[]): Promise<string[]> => {
+  const { CHROMIUM_PATH = '/usr/bin/chromium-headless-shell' } = process.env
+  const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ['--no-sandbox'] })
+  try {
+    const tab = await browser.newPage()
+    await tab.addScriptTag({ path: join(tools, 'mermaid/dist/mermaid.min.js') })
+    const drawn: string[] = []
+    for (const [index, text] of texts.entries()) {
+      drawn.push(
+        await tab.evaluate(
+          `(mermaid.initialize({ startOnLoad: false, theme: 'neutral' }), mermaid.render('d${index}', ${JSON.stringify(text)}).then(({ svg }) => svg))`,
+        ),
+      )
+    }
+    return drawn
+  } finally {
+    await browser.close()
+  }
+}
+
+/** The words of the last heading before a place in a page. */
+const headingBefore = (text: string, at: number): string =>
+  text
+    .slice(0, at)
+    .match(/^#+ .+$/gm)
+    ?.at(-1)
+    ?.replace(/^#+ /, '') ?? ''
+
+/** Front matter, diagrams as pictures, and only links to what the site has: sources are not in it. */
+const prepared = ({ file, title, group, text }: Page, pictures: ReadonlyMap<string, string>): string => {
+  const body = text
+    .replaceAll(
+      diagrams,
+      (_, diagram: string, at: number) =>
+        `![Diagram: ${headingBefore(text, at)}](${relative(dirname(file), pictures.get(diagram) ?? '')})`,
+    )
+    .replaceAll(
+      /(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)/g,
+      (link, words: string, path: string) => (files.has(join(dirname(file), path)) ? link : words),
+    )
+  return `---\ntitle: ${JSON.stringify(title)}\ngroup: ${JSON.stringify(group)}\n---\n\n${body}`
+}
+
+const pages = [
+  ...listed('docs/README.md'),
+  ...['passport', 'jwt-cookie', 'orms', 'nestjs', 'spa', 'native', 'machine'].map((name) =>
+    page(`docs/recipes/${name}.md`, 'Recipes', 'a complete program'),
+  ),
+  page('example-app/README.md', 'Reference', 'the app that `npm start` starts'),
+  page(
+    'test/CONFORMANCE.md',
+    'Reference',
+    'the modules of the conformance suite and the tests that show the same',
+  ),
+  page('test/FAPI2.md', 'Reference', 'the requirements of FAPI 2.0 and their tests'),
+]
+const files = new Set(['README.md', ...pages.map(({ file }) => file)])
+
+const source = mkdtempSync(join(tmpdir(), 'latchkey-site-'))
+try {
+  const texts = pages.flatMap(({ text }) => [...text.matchAll(diagrams)].map(([, diagram = '']) => diagram))
+  const svgs = await drawAll(texts)
+  const pictures = new Map(texts.map((text, index) => [text, `docs/pictures/diagram-${index + 1}.svg`]))
+  cpSync(join(root, 'docs/pictures'), join(source, 'docs/pictures'), { recursive: true })
+  for (const [index, svg] of svgs.entries())
+    writeFileSync(join(source, `docs/pictures/diagram-${index + 1}.svg`), svg)
+  for (const each of [...pages, page('README.md', '', '')]) {
+    mkdirSync(dirname(join(source, each.file)), { recursive: true })
+    writeFileSync(join(source, each.file), prepared(each, pictures))
+  }
+  rmSync(out, { recursive: true, force: true })
+  const base = JSON.parse(read('typedoc.json'))
+  const options = {
+    ...base,
+    tsconfig: join(root, base.tsconfig),
+    entryPoints: base.entryPoints.map((file: string) => join(root, file)),
+    out,
+    readme: join(source, 'README.md'),
+    projectDocuments: pages.map(({ file }) => join(source, file)),
+    searchInDocuments: true,
+    highlightLanguages: ['js', 'ts', 'sh', 'json', 'sql', 'html', 'css', 'python', 'nginx'],
+    customCss: join(root, 'scripts/site.css'),
+    navigation: { includeGroups: true },
+    groupOrder: [...new Set(pages.map(({ group }) => group)), '*'],
+    sort: ['documents-first', 'source-order'],
+  }
+  const configuration = join(source, 'typedoc.json')
+  writeFileSync(configuration, JSON.stringify(options))
+  execFileSync(process.execPath, [join(tools, 'typedoc/bin/typedoc'), '--options', configuration], {
+    stdio: 'inherit',
+    cwd: root,
+  })
+  const groups = [...new Set(pages.map(({ group }) => group))].map((group) =>
+    [
+      `## ${group}`,
+      '',
+      ...pages.flatMap((each) =>
+        each.group === group ? [`- [${each.title}](${each.file}): ${each.summary}`] : [],
+      ),
+    ].join('\n'),
+  )
+  const introduction = /^Latchkey is .+$/m.exec(read('README.md'))?.[0] ?? ''
+  writeFileSync(join(out, 'llms.txt'), `# Latchkey\n\n> ${introduction}\n\n${groups.join('\n\n')}\n`)
+  writeFileSync(
+    join(out, 'llms-full.txt'),
+    [read('README.md'), ...pages.map(({ text }) => text)].join('\n\n---\n\n'),
+  )
+  for (const { file, text } of pages) {
+    mkdirSync(dirname(join(out, file)), { recursive: true })
+    writeFileSync(join(out, file), text)
+  }
+} finally {
+  rmSync(source, { recursive: true, force: true })
+}
