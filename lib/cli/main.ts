@@ -24,10 +24,12 @@ import { listKeysCommand, revokeKeyCommand, rotateKeysCommand } from './commands
 import { migrateCommand, rollbackCommand } from './commands/migrate.ts'
 import { previewCommand } from './commands/preview.ts'
 import { pruneCommand } from './commands/prune.ts'
+import { reportCommand } from './commands/report.ts'
 import { rotateSecretCommand } from './commands/rotate-secret.ts'
 import { inspectTokenCommand, revokeTokenCommand } from './commands/token.ts'
 import { createUserCommand } from './commands/user.ts'
 import { disableUserCommand, enableUserCommand } from './commands/user-state.ts'
+import { unlockUserCommand } from './commands/user-unlock.ts'
 import { loadOptions } from './config.ts'
 import { helpOn } from './help.ts'
 import { note, print, printError } from './terminal.ts'
@@ -57,6 +59,7 @@ const own: readonly Command[] = [
   createUserCommand,
   disableUserCommand,
   enableUserCommand,
+  unlockUserCommand,
   listKeysCommand,
   rotateKeysCommand,
   revokeKeyCommand,
@@ -65,6 +68,7 @@ const own: readonly Command[] = [
   previewCommand,
   doctorCommand,
   explainCommand,
+  reportCommand,
 ]
 
 const now = (): number => Math.floor(Date.now() / 1000)

@@ -8,6 +8,7 @@ import { isUserMapping } from '../options/users.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { migrations } from '../schema.ts'
 import { hostTable } from '../users/mapped-users.ts'
+import { activityColumns } from '../users/user-columns.ts'
 
 const mappingOf = ({ options: { users } }: StoredSubject): UserMapping | undefined =>
   users !== undefined && isUserMapping(users) ? users : undefined
@@ -37,6 +38,20 @@ const userTableFindings = async (subject: StoredSubject): Promise<Found> => {
     const choice = columns.length === 0 ? 'the name of your user table' : `one of: ${columns.join(', ')}`
     return error(cause.message.slice('latchkey: '.length), `set ${option} to ${choice}`)
   }
+}
+
+/** Without `isActive` every row may sign in, also that of a banned user. */
+const activityFindings = async (subject: StoredSubject): Promise<Found> => {
+  const mapping = mappingOf(subject)
+  if (mapping === undefined || mapping.isActive !== undefined) return undefined
+  const found = activityColumns(await columnsOf(subject, mapping.table)).map(({ column }) => column)
+  return (
+    found.length > 0 &&
+    error(
+      `${mapping.table} has ${found.join(', ')}, but users.isActive is not set: every user can sign in`,
+      'set users.isActive to a function that returns false for users who must not sign in: docs/users.md',
+    )
+  )
 }
 
 /** Seconds for which the rotation of keys may be late before it is reported. */
@@ -83,6 +98,7 @@ export const schemaChecks: readonly Check<StoredSubject>[] = [
 
 /** Checks of what is stored, on a schema that is up to date. */
 export const databaseChecks: readonly Check<StoredSubject>[] = [
+  { id: 'inactive-users', title: 'users who are not active cannot sign in', run: activityFindings },
   { id: 'keys', title: 'signing keys are replaced in time', run: keyFindings },
   { id: 'database-clock', title: 'the clock of the database is right', run: clockFindings },
 ]

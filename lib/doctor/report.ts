@@ -51,6 +51,11 @@ const sessionFindings = ({ ignoresSession }: SelfReport): Found =>
     "set session: 'host' to use the app's, or session: 'own' to keep them apart",
   )
 
+const missingSessionFindings = ({ sessionProblem }: SelfReport): Found => {
+  const [message = '', fix = ''] = sessionProblem?.split('; ') ?? []
+  return sessionProblem !== undefined && error(message, fix)
+}
+
 const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Found => {
   if (session === undefined) return undefined
   const { httpOnly, secure, sameSite } = session.cookie
@@ -101,6 +106,7 @@ export const reportChecks: readonly Check<MountedSubject>[] = [
     title: "the option session says what becomes of the app's session",
     run: ofReport(sessionFindings),
   },
+  { id: 'session-missing', title: "the app's session can be used", run: ofReport(missingSessionFindings) },
   { id: 'session-store', title: 'sessions survive a restart', run: ofReport(storeFindings) },
   { id: 'session-cookie', title: 'the session cookie is protected', run: ofReport(cookieFindings) },
   { id: 'guards', title: 'every scope is required somewhere', run: ofReport(guardFindings) },

@@ -14,6 +14,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
   }
   return {
     find,
+    ...(functions.claims === undefined && { claimNames: [] }),
 
     async authenticate(username, password, req) {
       if (!isLookup(username) || !isPassword(password)) return undefined

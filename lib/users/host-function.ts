@@ -2,7 +2,7 @@ import { withTimeout } from '../database/connection.ts'
 import { temporarilyUnavailable } from '../database/errors.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
-/** The time limit of one call, in milliseconds: as long as the database has in all. */
+/** The usual time limit of one call, in milliseconds: as long as the database has in all. */
 const timeoutMs = 10_000
 
 /**
@@ -42,11 +42,11 @@ const errorOf = (name: string, cause: unknown): Error => {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value
 
-/** The result of a promise of the host, or an error after ten seconds. */
-const inTime = async <T>(name: string, result: T): Promise<Awaited<T>> => {
+/** The result of a promise of the host, or an error after the time limit. */
+const inTime = async <T>(name: string, result: T, limit: number): Promise<Awaited<T>> => {
   try {
-    return await withTimeout(Promise.resolve(result), timeoutMs, () => {
-      throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${timeoutMs} ms`))
+    return await withTimeout(Promise.resolve(result), limit, () => {
+      throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${limit} ms`))
     })
   } catch (error) {
     throw errorOf(name, error)
@@ -54,18 +54,23 @@ const inTime = async <T>(name: string, result: T): Promise<Awaited<T>> => {
 }
 
 /**
- * Calls a function of the host. Await the result, for at most ten seconds; most host functions return a value at once, which
+ * Calls a function of the host. Await the result, for at most ten seconds unless told otherwise; most host functions return a value at once, which
  * costs neither a timer nor a promise.
  *
  * @param name of the option, for the log
+ * @param limit the time limit in milliseconds
  * @throws OAuthError `temporarily_unavailable` if what the function needs is unavailable, or after the timeout ·
  *   Error with what the function threw as its cause. All of them reject: nothing is thrown before the `await`
  * @example const user = await callHost('users.find', () => functions.find(subject))
  */
-export const callHost = <T>(name: string, call: () => T): Awaited<T> | Promise<Awaited<T>> => {
+export const callHost = <T>(
+  name: string,
+  call: () => T,
+  limit = timeoutMs,
+): Awaited<T> | Promise<Awaited<T>> => {
   try {
     const result = call()
-    return isThenable(result) ? inTime(name, result) : (result as Awaited<T>)
+    return isThenable(result) ? inTime(name, result, limit) : (result as Awaited<T>)
   } catch (error) {
     return Promise.reject(errorOf(name, error))
   }

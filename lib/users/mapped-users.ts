@@ -3,7 +3,7 @@ import { isMissingColumn, isMissingTable } from '../database/errors.ts'
 import { query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
-import type { ClaimMapping, UserMapping, UserRow } from '../options/users.ts'
+import { type ClaimMapping, signsInByEmail, type UserMapping, type UserRow } from '../options/users.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -75,6 +75,8 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       if (hash !== undefined) await rehash(mapping, logger, present, hash)
       return present
     },
+
+    claimNames: [...mapped.map(([name]) => name), ...(signsInByEmail(mapping) ? [] : ['preferred_username'])],
 
     async claims({ row, username }) {
       const given = mapped.map(([name, claim]) => claimValue(name, claim, row))

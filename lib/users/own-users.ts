@@ -45,6 +45,9 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
       return present?.account.passwordHash === user?.account.passwordHash ? present : undefined
     },
 
+    // An account can have more, which the host adds. They are released, but not announced.
+    claimNames: ['name', 'email', 'email_verified', 'preferred_username', 'updated_at'],
+
     async claims({ account }) {
       const { username, name, email, emailVerified, updatedAt, claims } = account
       return definedClaims([

@@ -29,7 +29,7 @@ describe('help', () => {
       consents: 'list revoke',
       token: 'inspect revoke',
       'personal-tokens': 'list revoke',
-      user: 'create disable enable',
+      user: 'create disable enable unlock',
       keys: 'list rotate revoke',
     }
     const grouped = Object.entries(groups).flatMap(([of, names]) =>

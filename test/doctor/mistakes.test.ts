@@ -96,6 +96,12 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   ]
 }
 
+/** A session without functions, as cookie-session makes it. */
+const cookieSession: RequestHandler = (req, _res, next) => {
+  Object.assign(req, { session: { isNew: true } })
+  next()
+}
+
 const csrf: RequestHandler = (req, res, next) =>
   req.method === 'POST' ? void res.status(403).json({ error: 'invalid csrf token' }) : next()
 
@@ -155,6 +161,9 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
   ['session-option', 'warning', /session: 'host'/, { ignoresSession: true }],
+  // F3 of adoption: express-session gives no session to a path outside that of its cookie.
+  ['session-missing', 'error', /above the router, with a cookie for path '\/'/, { cookie: { path: '/app' } }],
+  ['session-missing', 'error', /session: 'own'/, { before: cookieSession }],
   ['session-store', 'error', /store/, { store: new MemoryStore() }],
   ['session-cookie', 'error', /httpOnly: true/, { cookie: { httpOnly: false } }],
   ['session-cookie', 'error', /secure: true/, { cookie: { secure: false } }],
@@ -279,6 +288,7 @@ test('a server logs once at its start what needs no request, but not in tests (M
   expect(lines.join()).not.toContain('mfa_secret')
   expect(said).toEqual([
     expect.stringMatching(/^latchkey: the pages call the product Latchkey; set pages: /),
+    expect.stringMatching(/^latchkey: \w+ has disabled_at, but users\.isActive is not set/),
     expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])

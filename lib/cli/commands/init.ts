@@ -4,7 +4,7 @@ import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { databaseLocation } from '../../database/location.ts'
 import { type NamedDatabase, namedDatabase } from '../named-database.ts'
 import { heading, note, print } from '../terminal.ts'
-import { findUserTable, type UserTable } from './user-table.ts'
+import { type ActiveValue, findUserTable, type UserTable } from './user-table.ts'
 
 const configFile = 'latchkey.config.mjs'
 const clientFile = 'latchkey.clients.mjs'
@@ -14,6 +14,16 @@ const objectSource = (values: Readonly<Record<string, string>>): string =>
   `{ ${Object.entries(values)
     .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     .join(', ')} }`
+
+const claimsSource = (
+  claims: Readonly<Record<string, string>>,
+  emailVerified: string | undefined,
+): string => {
+  const named = objectSource(claims)
+  return emailVerified === undefined
+    ? named
+    : `${named.slice(0, -2)}, email_verified: (row) => ${emailVerified} }`
+}
 
 const packageFile = (): { readonly name?: string; readonly type?: string } =>
   existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {}
@@ -29,7 +39,7 @@ const productName = (): string => {
 
 const configSource = (
   { source }: NamedDatabase,
-  { table, columns, claims }: UserTable,
+  { table, columns, claims, isActive, emailVerified }: UserTable,
 ): string => `import knex from 'knex'
 
 export default {
@@ -37,7 +47,13 @@ export default {
   users: {
     table: ${JSON.stringify(table)},
     columns: ${objectSource({ ...columns })},
-    claims: ${objectSource(claims)},
+    claims: ${claimsSource(claims, emailVerified)},${
+      isActive === undefined
+        ? ''
+        : `
+    // Users for whom this is false cannot sign in, and their tokens end.
+    isActive: (row) => ${isActive},`
+    }
   },
   // The name that users see.
   pages: { name: ${JSON.stringify(productName())} },
@@ -83,6 +99,14 @@ const redirectUriOf = (invocation: Invocation): string => {
   throw new UsageError('init needs --redirect-uri URI: where the client receives users after the login')
 }
 
+const activeOf = (invocation: Invocation): ActiveValue | undefined => {
+  const text = invocation.text('active')
+  if (text === undefined) return undefined
+  const [, column = '', value = ''] = /^([^=]+)=(.+)$/.exec(text) ?? []
+  if (column !== '') return { column, value }
+  throw new UsageError('--active must be COLUMN=VALUE, such as status=active')
+}
+
 const databaseOf = (invocation: Invocation): NamedDatabase => {
   const given = invocation.text('database') ?? process.env.DATABASE_URL
   if (given !== undefined && given !== '') return namedDatabase(given, '--database')
@@ -100,6 +124,10 @@ export const initCommand: Command = {
   options: {
     database: { value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
     users: { value: 'TABLE', help: 'your user table; users by default' },
+    active: {
+      value: 'COLUMN=VALUE',
+      help: 'the value of an active user, for a column such as status',
+    },
     'redirect-uri': { value: 'URI', help: 'where the first client receives users' },
   },
   example: 'latchkey init --database app.sqlite --redirect-uri http://localhost:4000/callback',
@@ -114,7 +142,7 @@ export const initCommand: Command = {
     const connection = knex(database.settings)
     note(`database: ${databaseLocation(connection)}`)
     try {
-      const table = await findUserTable(connection, invocation.text('users') ?? 'users')
+      const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
       writeNew(configFile, configSource(database, table))
     } finally {
       await connection.destroy()

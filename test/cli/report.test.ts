@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { assess } from '../../lib/cli/report/requirements.ts'
+import { featureOptions } from '../../lib/features/index.ts'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { resolveOptions } from '../../lib/options/resolve.ts'
+import { openCommandLine } from '../support/command-line.ts'
+
+const base = {
+  issuer: 'https://auth.example.com',
+  database: { client: 'better-sqlite3', connection: ':memory:' },
+  secrets: ['N7Zq0xW4vT9cR2mK8sJ5hD1fB6gL3pYe'],
+}
+const rowsOf = (options: AuthRouterOptions = {}) =>
+  assess(resolveOptions({ ...base, ...options }, featureOptions, { NODE_ENV: 'test' }))
+const strict: AuthRouterOptions = {
+  codeChallengeMethods: ['S256'],
+  features: { dpop: true, pushedRequests: { required: true }, fapi2: true, authenticatorApps: true },
+}
+const unmet = (options?: AuthRouterOptions) => rowsOf(options).filter(({ state }) => state === 'not met')
+
+test('no requirement is listed twice, and each test that shows one is there (issue 33.4)', () => {
+  const rows = rowsOf()
+  const names = rows.map(({ document, number }) => `${document} ${number}`)
+  expect(new Set(names).size).toBe(names.length)
+  const proofs = rows.filter(({ state }) => state === 'met').map(({ reason }) => reason)
+  expect(proofs.filter((file) => !existsSync(join(__dirname, '../..', file)))).toEqual([])
+})
+
+test('a strict configuration meets what defaults do not (issue 33.4)', () => {
+  expect(unmet().map(({ reason }) => reason)).toContain(
+    'features.dpop or features.mutualTls, with features.fapi2',
+  )
+  expect(unmet(strict)).toEqual([])
+})
+
+test.each<[string, AuthRouterOptions]>([
+  ['10.4.4', { features: { implicit: true } }],
+  ['5.3.2.2 code', { lifetimes: { code: 120 } }],
+  ['10.4.6', { codeChallengeMethods: ['S256'] }],
+  ['10.4.13', { features: { pushedRequests: { required: true } } }],
+  ['10.4.14', { features: { dpop: true } }],
+  ['6.3.1', { limits: false }],
+  ['7.3.1', { session: 'host' }],
+])('the row %s follows its setting (issue 33.4)', (number, options) => {
+  const stateOf = (rows: ReturnType<typeof rowsOf>) => rows.find((row) => row.number === number)?.state
+  expect(stateOf(rowsOf(options))).not.toBe(stateOf(rowsOf()))
+})
+
+test('the command prints a table, JSON or Markdown (issue 33.4)', async () => {
+  const cli = openCommandLine()
+  try {
+    const folder = cli.folder()
+    await cli.succeed(folder, ['migrate'])
+    expect((await cli.succeed(folder, ['report'])).stdout).toContain('RFC 9700')
+    expect(JSON.parse((await cli.succeed(folder, ['report', '--json'])).stdout)[0].number).toBe('2.1')
+    expect((await cli.succeed(folder, ['report', '--markdown'])).stdout).toContain('| --- |')
+  } finally {
+    await cli.close()
+  }
+}, 30_000)
