@@ -37,6 +37,18 @@ export const consentSamples: readonly Sample[] = [
         scope('openid', 'See who you are', 'identity', { data: ['Alice Liddell', 'alice@example.com'] }),
       ],
     },
+    'consent-preview': {
+      ...consent,
+      scopes: [
+        scope('notes:read', 'Read your notes', 'read', {
+          preview: { items: ['Sourdough, third try', 'Books to give back', 'Allotment'], more: 41 },
+        }),
+        scope('notes:write', 'Write new notes for you', 'change', {
+          optional: true,
+          preview: { items: ['دفتر السفر', long], more: 0 },
+        }),
+      ],
+    },
     'consent-first': { ...consent, scopes: consent.scopes.map((each) => ({ ...each, isNew: false })) },
     'consent-app': { ...consent, client: { ...client, host: '' }, redirectTo: undefined },
     'consent-small': {

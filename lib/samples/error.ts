@@ -53,5 +53,6 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     mayRetry: true,
   },
   'error-forbidden': { ...error, kind: 'forbidden', code: 'access_denied', homeUrl: '/' },
+  'error-unknown-client': { ...error, kind: 'unknown-client', code: 'unauthorized_client' },
   'error-not-found': { ...error, kind: 'not-found', code: 'invalid_request', homeUrl: '/' },
 })

@@ -1,5 +1,6 @@
 import { accountSamples } from './account.ts'
 import { consentSamples } from './consent.ts'
+import { deviceSamples } from './devices.ts'
 import { errorSamples } from './error.ts'
 import { loginSamples } from './login.ts'
 import { frames, type Sample, statesOf } from './sample.ts'
@@ -10,6 +11,7 @@ export const samples: readonly Sample[] = [
   ...loginSamples,
   ...consentSamples,
   ...accountSamples,
+  ...deviceSamples,
   ...errorSamples,
   ...signOutSamples,
   ...statesOf('form-post', {

@@ -31,9 +31,11 @@ export const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauun
 export const accountPages = (current: string): readonly AccountPage[] =>
   [
     { page: 'account', url: '/account' },
+    { page: 'devices', url: '/account/devices' },
     { page: 'passkeys', url: '/account/passkeys' },
     { page: 'second-factor-settings', url: '/account/second-factor' },
     { page: 'personal-tokens', url: '/account/tokens' },
+    { page: 'developer', url: '/developer' },
   ].map(({ page, url }) => ({ page, url, isCurrent: page === current }))
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */
 export const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']

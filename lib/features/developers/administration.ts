@@ -146,7 +146,8 @@ const changesOf = (before: DeveloperFields, after: DeveloperFields): ClientChang
   return Object.fromEntries(changed)
 }
 
-const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
+/** A client of a user as hosts see it. */
+export const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
   const { clientId: _, approvedAt, proposed, decidedAt, decidedBy, reason, ...state } = owner
   return {
     ...state,

@@ -1,14 +1,20 @@
+import { scopeWords } from '../../authorization/consent-scopes.ts'
 import { clientAdministration } from '../../clients/administration.ts'
-import { aboutClient } from '../../endpoints/page-values.ts'
+import { aboutClient, iso } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { allowedScopes, type Client, clientName, usesSecret } from '../../protocol/clients/client.ts'
+import { splitAtDifference } from '../../protocol/explanation.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { countUsageOfClient, maxCounted } from '../../repositories/client-usage.ts'
+import type { ClientRecord } from '../../repositories/clients.ts'
+import { listNewestEvents } from '../../repositories/events.ts'
 import { noticeOf } from '../../sessions/notice.ts'
+import { codePath } from './code-page.ts'
 import { stateOf } from './list-page.ts'
-import type { DeveloperNotice } from './models.ts'
+import type { DeveloperNotice, DeveloperProgress } from './models.ts'
 import type { DeveloperOption } from './option.ts'
 import {
   clientPath,
@@ -18,6 +24,7 @@ import {
   listPath,
   recent,
 } from './page.ts'
+import { progressOf, type RefusedStep } from './progress.ts'
 
 const notices: readonly DeveloperNotice[] = ['created', 'saved', 'sent', 'rotated']
 
@@ -31,6 +38,34 @@ export const toClient = (clientId: string, kind: DeveloperNotice, secret?: strin
 /** A secret that has expired is the host's to replace. */
 const mayRotate = ({ metadata }: Client, now: number): boolean =>
   usesSecret(metadata) && (metadata.client_secret_expires_at ?? Number.POSITIVE_INFINITY) > now
+
+/** With the difference marked. */
+const shownRefusal = ({
+  time,
+  path,
+  reason,
+  expected,
+  received,
+}: RefusedStep): DeveloperProgress['refused'] => ({
+  time: iso(time),
+  path,
+  reason,
+  ...(expected !== undefined &&
+    received !== undefined && { expected, received: splitAtDifference({ expected, received }) }),
+})
+
+/** How far a client has come; undefined if events are not stored. */
+const progressFor = async (
+  { server }: PageContext,
+  { clientId, createdAt }: ClientRecord,
+): Promise<DeveloperProgress | undefined> => {
+  if (server.eventLog === undefined) return undefined
+  const { steps, refused } = progressOf(createdAt, await listNewestEvents(server.database, { clientId }))
+  return {
+    steps: steps.map(({ step, time }) => ({ step, ...(time !== undefined && { time: iso(time) }) })),
+    ...(refused && { refused: shownRefusal(refused) }),
+  }
+}
 
 /** One client of a developer. */
 export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
@@ -46,7 +81,14 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
         client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
         isPublic: metadata.token_endpoint_auth_method === 'none',
         redirectUris: metadata.redirect_uris,
-        scopes: allowedScopes(client),
+        scopes: allowedScopes(client).map((name) => ({ ...scopeWords(server, name, language), name })),
+        issuer: server.issuer,
+        discoveryUrl: `${server.issuer}/.well-known/openid-configuration`,
+        progress: await progressFor(context, client),
+        users: (await countUsageOfClient(server.database, { clientId })).users,
+        maxCounted,
+        codeUrl: url(codePath),
+        againUrl: url(clientPath),
         reason: owner.reason ?? undefined,
         notice: noticeOf(notice, notices),
         secret: notice?.secret,

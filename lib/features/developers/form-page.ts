@@ -1,3 +1,4 @@
+import { scopeWords } from '../../authorization/consent-scopes.ts'
 import {
   type ClientFieldNames,
   clientForm,
@@ -12,6 +13,7 @@ import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
+import type { ClientForm } from '../../pages/client-form-models.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -26,20 +28,25 @@ import {
   type OwnClient,
   recent,
 } from './page.ts'
+import { problemOf } from './problem.ts'
 import { changeDeveloperClient, registerDeveloperClient } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 
 const fieldNames: ClientFieldNames = [
   'client_name',
+  'client_uri',
   'redirect_uris',
   'scopes',
-  'client_uri',
   'logo_uri',
   'policy_uri',
   'tos_uri',
 ]
 /** Whether a client can keep a secret is asked only when it is new. */
-const newFieldNames: ClientFieldNames = ['client_name', 'token_endpoint_auth_method', ...fieldNames.slice(1)]
+const newFieldNames: ClientFieldNames = [
+  ...fieldNames.slice(0, 3),
+  'token_endpoint_auth_method',
+  ...fieldNames.slice(3),
+]
 
 /** The hidden field with the revision that the form shows. */
 const revisionField = 'revision'
@@ -59,11 +66,26 @@ interface Refusal {
   readonly notice?: 'stale'
 }
 
+/** What the form shows beside its fields. */
+const shownBeside = (
+  { server, language }: DeveloperPageContext,
+  { scopes }: DeveloperOption,
+  form: ClientForm,
+) => {
+  const problem = form.error === undefined ? undefined : problemOf(form.error)
+  return {
+    scopes: scopes.map((name) => ({ ...scopeWords(server, name, language), name })),
+    ...(problem && { problem }),
+  }
+}
+
 const showNew = (context: DeveloperPageContext, option: DeveloperOption, refused?: Refusal): void => {
   const typed = refused?.typed ?? { scopes: 'openid' }
+  const form = clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(option) })
   const model = {
     ...context.form({}, 'create'),
-    form: clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(option) }),
+    form,
+    ...shownBeside(context, option, form),
     needsApproval: context.person.needsApproval,
     cancelUrl: ownPath(context.server, listPath),
   }
@@ -111,10 +133,12 @@ const showEdit = async (
   const about = aboutClient(client.clientId)
   const { action, hidden } = context.form(about, 'save')
   const typed = refused?.typed ?? typedFrom(own, option.scopes)
+  const form = clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(option) })
   const model = {
     action,
     hidden: { ...hidden, [revisionField]: String(owner.revision) },
-    form: clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(option) }),
+    form,
+    ...shownBeside(context, option, form),
     client: { name: clientName(client, context.language) },
     needsApproval: context.person.needsApproval,
     isApproved: owner.approvedAt !== null,

@@ -1,32 +1,46 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
 import { developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
+import { codePage, codePath } from './code-page.ts'
+import { eventDescriptions } from './event-descriptions.ts'
 import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
 import { clientOwners } from './migration.ts'
 import { type DeveloperOption, option } from './option.ts'
-import { clientPath, listPath } from './page.ts'
+import { clientPath, listPath, permission } from './page.ts'
 import { exportClientsOf, releaseClientsOf } from './register.ts'
+import { requestPage } from './request-page.ts'
 import { requestsPage } from './requests-page.ts'
-import { approveEnabledClient, deleteClientOwner, listOwnedClientIds } from './table.ts'
+import {
+  approveEnabledClient,
+  deleteClientOwner,
+  listClientIdsOfOwner,
+  listOwnedClientIds,
+  listWaiting,
+} from './table.ts'
 import { texts } from './texts/index.ts'
 import { operatorTexts } from './texts/operator.ts'
 
 export type { DeveloperAdministration, DeveloperClient, DeveloperDecision } from './administration.ts'
 export type { OwnerStatus } from './table.ts'
 
-const pages = [listPage, newPage, clientPage, editPage, rotatePage, deletePage]
+const pages = [listPage, newPage, clientPage, codePage, editPage, rotatePage, deletePage]
 
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
 const activate = (option: DeveloperOption): ActiveFeature => ({
   pages: pages.map((page) => page(option)),
-  operatorPages: [requestsPage(option)],
+  operatorPages: [requestsPage(option), requestPage(option)],
   accountPages: [
-    { page: 'developer', path: listPath, isLinked: false },
+    {
+      page: 'developer',
+      path: listPath,
+      isOffered: async (context, user) => (await permission(context, option, user)) !== undefined,
+    },
     { page: 'developer-form', path: '/developer/new', isLinked: false },
     { page: 'developer-client', path: clientPath, ...ofClient },
+    { page: 'developer-code', path: codePath, ...ofClient },
     { page: 'developer-form', path: '/developer/edit', ...ofClient },
     { page: 'developer-confirm', path: '/developer/rotate', ...ofClient },
     { page: 'developer-confirm', path: '/developer/delete', ...ofClient },
@@ -40,6 +54,7 @@ export const developers: Feature = {
   option,
   migrations: new Map([['105_client_owners', clientOwners]]),
   texts,
+  events: eventDescriptions,
   operatorTexts,
   userData: {
     export: exportClientsOf,
@@ -50,6 +65,8 @@ export const developers: Feature = {
     erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
     enable: approveEnabledClient,
     listOwned: listOwnedClientIds,
+    listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),
+    listWaiting,
   },
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),

@@ -52,7 +52,7 @@ const showList = async (
     return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
   })
   context.send('developer', {
-    ...accountModel(server, person.user, 'developer'),
+    ...(await accountModel(context, person.user, 'developer')),
     clients: cards,
     ...(ids.length < max ? { newUrl: ownPath(server, '/developer/new') } : { max }),
     ...(notice?.kind === 'deleted' && { notice: 'deleted' as const }),

@@ -2,6 +2,8 @@ import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
 import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
+import type { DeveloperProblem } from './problem.ts'
+import type { ProgressStep } from './progress.ts'
 
 /**
  * What an owner reads about a client. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and a
@@ -11,6 +13,36 @@ export type DeveloperClientState = 'active' | 'waiting' | 'changed' | 'refused' 
 
 /** What has just happened to a client. `sent`: it, or a change of it, waits for approval. */
 export type DeveloperNotice = 'created' | 'saved' | 'sent' | 'rotated'
+
+/** A line of a value; `differs` if the other side lacks it. */
+interface FactLine {
+  readonly text: string
+  readonly differs: boolean
+}
+
+/** How far a client has come. Times are ISO 8601. */
+export interface DeveloperProgress {
+  readonly steps: readonly { readonly step: ProgressStep; readonly time?: string }[]
+  /** The newest request that was refused, unless a later one succeeded. */
+  readonly refused?: {
+    readonly time: string
+    /** The endpoint, below the mount. */
+    readonly path: string
+    /** In English. */
+    readonly reason: string
+    readonly expected?: string
+    /** The first part is also expected. */
+    readonly received?: readonly [same: string, other: string]
+  }
+}
+
+/** A scope in words, as on the consent page. */
+export interface DeveloperScope {
+  readonly name: string
+  readonly description: string
+  /** Its language (BCP 47), if it differs from the page. */
+  readonly language?: string
+}
 
 declare module '../../pages/page-models.ts' {
   interface PageModels {
@@ -37,6 +69,10 @@ declare module '../../pages/page-models.ts' {
     /** The form of one client. */
     'developer-form': PageForm & {
       form: ClientForm
+      /** The scopes of the form in words. */
+      scopes: readonly DeveloperScope[]
+      /** What is wrong with the field that the form names, if the page has words of its own for it. */
+      problem?: DeveloperProblem
       /** The client that is changed; absent for a new one. */
       client?: { readonly name: string }
       /** What the user sends waits for approval. */
@@ -53,7 +89,18 @@ declare module '../../pages/page-models.ts' {
       /** It has no secret. */
       isPublic: boolean
       redirectUris: readonly string[]
-      scopes: readonly string[]
+      scopes: readonly DeveloperScope[]
+      issuer: string
+      discoveryUrl: string
+      /** How far it has come; absent if events are not stored. */
+      progress?: DeveloperProgress
+      /** The people who allow it something, at most `maxCounted`. */
+      users: number
+      maxCounted: number
+      /** The page with code for this client. */
+      codeUrl?: string
+      /** This page. */
+      againUrl: string
       /** Why it, or a change of it, was refused. */
       reason?: string
       notice?: DeveloperNotice
@@ -65,6 +112,19 @@ declare module '../../pages/page-models.ts' {
       deleteUrl: string
       /** The list of clients. */
       listUrl: string
+    }
+    /** Code that signs people in with a client. */
+    'developer-code': {
+      client: { readonly name: string }
+      /** The libraries to choose from; the code is for the current one. */
+      libraries: readonly { readonly library: string; readonly url: string; readonly isCurrent: boolean }[]
+      /** The command that installs what the code needs. */
+      install: string
+      code?: string
+      /** It has no secret. */
+      isPublic: boolean
+      /** The page of the client. */
+      clientUrl: string
     }
     /** Asks whether to give a client a new secret, or to delete it. */
     'developer-confirm': {
@@ -80,24 +140,45 @@ declare module '../../pages/page-models.ts' {
       requests: readonly {
         name: string
         id: string
-        /** The page about the client. */
+        /** The page that decides about it. */
         url: string
-        /** The user who owns it. */
+        /** The login name of the user who owns it, or their id. */
         owner: string
-        ownerUrl: string
         since: string
         /** A change of an approved client, rather than a new one. */
         isChange: boolean
-        /** What is asked for: member and value, in display order. */
-        facts: readonly (readonly [string, string])[]
-        approve: PageForm
-        refuse: PageForm
       }[]
       /** The first page, if this is a later one. */
       previousUrl?: string
       nextUrl?: string
       /** What was just done. `stale`: its owner changed it meanwhile, or it was decided, so nothing happened. */
       notice?: 'approved' | 'refused' | 'stale'
+    }
+    /** Asks whether to approve a client of a user, or a change of it. */
+    'operator-request': OperatorPageModel & {
+      /** Its present name. */
+      name: string
+      id: string
+      /** The page about the client. */
+      url: string
+      /** The login name of the user who owns it, or their id. */
+      owner: string
+      ownerUrl: string
+      since: string
+      /** A change of an approved client, rather than a new one. */
+      isChange: boolean
+      /** What is asked for, in display order; of a change, what differs. `now` is empty for a new client. */
+      facts: readonly { name: string; now: readonly FactLine[]; asked: readonly FactLine[] }[]
+      /** The name that it would have. */
+      askedName: string
+      /** How many other clients have that name, up to 100. */
+      namesakes: number
+      /** The consent page as users would see it: an HTML document. */
+      picture: string
+      approve: PageForm
+      refuse: PageForm
+      /** All requests. */
+      listUrl: string
     }
   }
 }

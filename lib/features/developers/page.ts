@@ -12,6 +12,7 @@ import { readableIdentifier } from '../../protocol/explanation.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { type ClientRecord, findClientRecord } from '../../repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
+import type { User } from '../../users/users.ts'
 import type { DeveloperOption } from './option.ts'
 import type { Developer } from './register.ts'
 import { type ClientOwner, findClientOwner } from './table.ts'
@@ -33,10 +34,23 @@ interface SignedInDeveloper extends SignedInUser, Developer {}
 /** What the handlers of a developer page get. */
 export type DeveloperPageContext = SignedContext<SignedInDeveloper>
 
-const showForbidden = (context: PageContext, { user }: SignedInUser): void => {
-  const { server } = context
-  const model = { ...accountModel(server, user, 'developer'), clients: [], isForbidden: true }
+const showForbidden = async (context: PageContext, { user }: SignedInUser): Promise<void> => {
+  const model = { ...(await accountModel(context, user, 'developer')), clients: [], isForbidden: true }
   context.send('developer', model, { status: 403 })
+}
+
+/**
+ * Asks the host whether a user may register clients, and whether these wait for it.
+ *
+ * @returns undefined if the user may not
+ */
+export const permission = async (
+  { req }: PageContext,
+  { allow }: Pick<DeveloperOption, 'allow'>,
+  { record }: User,
+): Promise<true | 'approval' | undefined> => {
+  const said: unknown = await callHost('features.developers.allow', () => allow(record, { req }))
+  return said === true || said === 'approval' ? said : undefined
 }
 
 /** A page of the developer area. Other users see the form to sign in, or that they must not register clients. */
@@ -45,11 +59,10 @@ export const developerPage = (
   page: AccountPage<SignedInDeveloper>,
 ): Endpoint<PageContext> =>
   accountPageFor(page, async (context, user) => {
-    const { req, info } = context
-    const said: unknown = await callHost('features.developers.allow', () => allow(user.user.record, { req }))
-    if (said === true || said === 'approval')
-      return { ...user, subject: user.id, needsApproval: said === 'approval', info }
-    showForbidden(context, user)
+    const said = await permission(context, { allow }, user.user)
+    if (said !== undefined)
+      return { ...user, subject: user.id, needsApproval: said === 'approval', info: context.info }
+    await showForbidden(context, user)
     return undefined
   })
 

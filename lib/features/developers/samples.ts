@@ -1,6 +1,7 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { PageModels } from '../../pages/page-models.ts'
 import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { snippetsFor } from './snippets.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'save', csrf_token: 'sample' }
@@ -18,6 +19,12 @@ const list: PageModels['developer'] = {
   signOutUrl: '/logout',
   pages: accountPages('developer'),
 }
+
+const scopeWords = [
+  { name: 'openid', description: 'Know who you are' },
+  { name: 'profile', description: 'See your name' },
+  { name: 'orders:read', description: 'See your orders' },
+]
 
 const form: ClientForm = {
   inputs: [
@@ -56,6 +63,7 @@ const newForm: PageModels['developer-form'] = {
   action: '/developer/new',
   hidden,
   form,
+  scopes: scopeWords,
   needsApproval: false,
   cancelUrl: '/developer',
 }
@@ -63,11 +71,51 @@ const shown: PageModels['developer-client'] = {
   client: { name: 'Order Desk', clientId, state: 'active' },
   isPublic: false,
   redirectUris: ['https://desk.example.com/callback', 'http://127.0.0.1/callback'],
-  scopes: ['openid', 'profile', 'orders:read'],
+  scopes: scopeWords,
+  issuer: 'https://acme.example.com/oauth',
+  discoveryUrl: 'https://acme.example.com/oauth/.well-known/openid-configuration',
+  users: 1204,
+  maxCounted: 10_000,
+  codeUrl: '/developer/code',
+  againUrl: '/developer/client',
+  progress: {
+    steps: [
+      { step: 'registered', time: '2026-11-21T09:41:00.000Z' },
+      { step: 'requested', time: '2026-11-21T09:52:00.000Z' },
+      { step: 'allowed' },
+      { step: 'exchanged' },
+    ],
+    refused: {
+      time: '2026-11-21T09:52:00.000Z',
+      path: '/authorize',
+      reason: 'redirect_uri is not registered for this client',
+      expected: 'one of https://desk.example.com/callback',
+      received: ['https://desk.example.com/callback', '/'],
+    },
+  },
   editUrl: '/developer/edit',
   rotateUrl: '/developer/rotate',
   deleteUrl: '/developer/delete',
   listUrl: '/developer',
+}
+const libraries = snippetsFor({ isPublic: false })
+const code: PageModels['developer-code'] = {
+  client: { name: 'Order Desk' },
+  libraries: libraries.map(({ library }, number) => ({
+    library,
+    url: `/developer/code?library=${library}`,
+    isCurrent: number === 0,
+  })),
+  install: 'npm install openid-client express express-session',
+  code: libraries[0]?.code({
+    issuer: 'https://acme.example.com/oauth',
+    clientId,
+    redirectUri: 'https://desk.example.com/callback',
+    scopes: ['openid', 'profile', 'orders:read'],
+    isPublic: false,
+  }),
+  isPublic: false,
+  clientUrl: '/developer/client',
 }
 const confirm: PageModels['developer-confirm'] = {
   kind: 'rotate',
@@ -77,22 +125,52 @@ const confirm: PageModels['developer-confirm'] = {
   cancelUrl: '/developer/client',
 }
 
-const sections = [{ kind: 'requests', url: '/admin/requests', isCurrent: true }]
-const request: PageModels['operator-requests']['requests'][number] = {
+const above = { sections: [{ kind: 'requests', url: '/admin/requests', isCurrent: true }] }
+const waiting: PageModels['operator-requests']['requests'][number] = {
   name: 'Order Desk',
-  id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
+  id: clientId,
+  url: '/admin/request?client_id=desk',
+  owner: 'alice@example.com',
+  since: '2026-11-21T09:41:00.000Z',
+  isChange: false,
+}
+const line = (text: string, differs = true) => ({ text, differs })
+const request: PageModels['operator-request'] = {
+  ...above,
+  name: 'Order Desk',
+  id: clientId,
   url: '/admin/client?client_id=desk',
-  owner: '10032',
+  owner: 'alice@example.com',
   ownerUrl: '/admin/users?q=10032',
   since: '2026-11-21T09:41:00.000Z',
   isChange: false,
   facts: [
-    ['client_name', 'Order Desk'],
-    ['redirect_uris', 'https://desk.example.com/callback'],
-    ['scope', 'openid orders:read'],
+    { name: 'client_name', now: [], asked: [line('Order Desk')] },
+    { name: 'redirect_uris', now: [], asked: [line('https://desk.example.com/callback')] },
+    { name: 'scope', now: [], asked: [line('openid'), line('orders:read')] },
   ],
-  approve: { action: '/admin/requests', hidden: { decision: 'approve', csrf_token: 'sample' } },
-  refuse: { action: '/admin/requests', hidden: { decision: 'refuse', csrf_token: 'sample' } },
+  askedName: 'Order Desk',
+  namesakes: 0,
+  picture:
+    '<!doctype html><html lang="en"><title>Allow Order Desk?</title><body inert><h1>Order Desk wants to access your account</h1></body></html>',
+  approve: { action: '/admin/request', hidden: { decision: 'approve', csrf_token: 'sample' } },
+  refuse: { action: '/admin/request', hidden: { decision: 'refuse', csrf_token: 'sample' } },
+  listUrl: '/admin/requests',
+}
+const changeRequest: PageModels['operator-request'] = {
+  ...request,
+  isChange: true,
+  facts: [
+    { name: 'client_name', now: [line('Order Desk')], asked: [line('Journal')] },
+    {
+      name: 'redirect_uris',
+      now: [line('https://desk.example.com/callback', false), line('https://old.example.com/callback')],
+      asked: [line('https://desk.example.com/callback', false), line('https://journal.example.net/callback')],
+    },
+    { name: 'logo_uri', now: [], asked: [line('https://journal.example.net/logo.png')] },
+  ],
+  askedName: 'Journal',
+  namesakes: 1,
 }
 
 /** The states of the developer pages. */
@@ -113,7 +191,7 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('developer-form', {
     'developer-new': newForm,
-    'developer-new-refused': { ...newForm, form: refused, needsApproval: true },
+    'developer-new-refused': { ...newForm, form: refused, problem: 'wildcard', needsApproval: true },
     'developer-edit-stale': {
       ...newForm,
       client: { name: long },
@@ -137,9 +215,15 @@ export const samples: readonly Sample[] = [
       isPublic: true,
       rotateUrl: undefined,
       reason: long,
-      scopes: [long, long],
+      scopes: [{ name: long, description: long, language: 'de' }],
+      users: 10_000,
+      progress: undefined,
       redirectUris: [`https://${long}.example/${long}`],
     },
+  }),
+  ...statesOf('developer-code', {
+    'developer-code': code,
+    'developer-code-public': { ...code, client: { name: long }, isPublic: true },
   }),
   ...statesOf('developer-confirm', {
     'developer-rotate': confirm,
@@ -147,16 +231,29 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('operator-requests', {
     'operator-requests': {
-      sections,
-      requests: [request, { ...request, isChange: true }],
+      ...above,
+      requests: [waiting, { ...waiting, name: 'Trail Maps', isChange: true }],
       notice: 'stale',
     },
     'operator-requests-long': {
-      sections,
-      requests: [{ ...request, name: long, id: long, owner: long, facts: [['redirect_uris', long]] }],
+      ...above,
+      requests: [{ ...waiting, name: long, id: long, owner: long }],
       previousUrl: '/admin/requests',
       nextUrl: '/admin/requests?after=sample',
     },
-    'operator-requests-none': { sections, requests: [] },
+    'operator-requests-none': { ...above, requests: [] },
+  }),
+  ...statesOf('operator-request', {
+    'operator-request': request,
+    'operator-request-change': changeRequest,
+    'operator-request-long': {
+      ...changeRequest,
+      name: long,
+      id: long,
+      owner: long,
+      askedName: long,
+      namesakes: 100,
+      facts: [{ name: 'redirect_uris', now: [line(long)], asked: [line(long)] }],
+    },
   }),
 ]

@@ -133,6 +133,35 @@ export const listClientOwners = async (
 
 const everyId = query<Record<never, never>>((table) => table('client_owners').select('client_id'))
 
+const waiting = query<Record<never, never>>((table, _v, _name, raw) =>
+  raw('select count(*) as waiting from (?) as counted', [
+    table('client_owners')
+      .select('client_id')
+      .where({ status: 'waiting' })
+      .limit(ownersPerPage, { skipBinding: true }),
+  ]),
+)
+
+/** How many requests wait, up to {@link ownersPerPage}. */
+export const countWaiting = async (db: Database): Promise<number> => {
+  const [row] = await waiting(db, {})
+  return row ? number(row, 'waiting') : 0
+}
+
+/** Those of these clients that wait, or the first {@link ownersPerPage} of all that wait. */
+export const listWaiting = async (
+  db: Database,
+  among?: readonly string[],
+): Promise<{ readonly clientId: string; readonly isNew: boolean }[]> => {
+  const owners =
+    among === undefined
+      ? await listClientOwners(db, { status: 'waiting', after: '' })
+      : await findClientOwners(db, { clientIds: among })
+  return owners
+    .filter(({ status }) => status === 'waiting')
+    .map(({ clientId, approvedAt }) => ({ clientId, isNew: approvedAt === null }))
+}
+
 /** The ids of all clients that users registered. */
 export const listOwnedClientIds = async (db: Database): Promise<string[]> =>
   (await everyId(db, {})).map((row) => text(row, 'client_id'))

@@ -2,7 +2,8 @@
 export const operatorTexts = {
   'operator.requests': 'Requests',
   'operator-requests.id': 'Client ID',
-  'operator-requests.text': 'Users registered or changed these clients. They wait for your approval.',
+  'operator-requests.text':
+    'Users registered or changed these clients. Open one to see what it asks for, and to decide.',
   'operator-requests.empty': 'No client waits for approval.',
   'operator-requests.new': 'New',
   'operator-requests.change': 'Change',
@@ -11,7 +12,22 @@ export const operatorTexts = {
   'operator-requests.reason': 'Reason, for the owner',
   'operator-requests.approve': 'Approve',
   'operator-requests.refuse': 'Refuse',
-  'operator-requests.of': '{client}',
+  'operator-request.title.new': 'Approve {client}?',
+  'operator-request.title.change': 'Approve the change of {client}?',
+  'operator-request.effect.new': 'People can use the client at once, and no page warns about it any more.',
+  'operator-request.effect.change':
+    'The change applies at once. Until you decide, the client stays as it is.',
+  'operator-request.asks': 'What it asks for',
+  'operator-request.changes': 'What changes',
+  'operator-request.now': 'Now',
+  'operator-request.asked': 'Asked',
+  'operator-request.nothing': 'none',
+  'operator-request.namesakes': '{count} clients are called {client}',
+  'operator-request.namesakes.text': 'Make sure that this one does not pose as another.',
+  'operator-request.picture': 'What users will see',
+  'operator-request.picture.text': 'The consent page once you approve. Nothing in it can be pressed.',
+  'operator-request.decide': 'Your decision',
+  'operator-request.back': 'All requests',
   'operator-requests.notice.approved': 'The request is approved.',
   'operator-requests.notice.refused': 'The request is refused.',
   'operator-requests.notice.stale':

@@ -1,0 +1,31 @@
+import type { EventDescriptions } from '../../events/description.ts'
+
+/** What operators read about the events of developers. */
+export const eventDescriptions: EventDescriptions<
+  'client.approval_requested' | 'client.approved' | 'client.approval_refused' | 'client.transferred'
+> = {
+  'client.approval_requested': {
+    group: 'admin',
+    tone: 'admin',
+    title: 'Approval asked for',
+    sentence: '{user} asked for the approval of {client}',
+  },
+  'client.approved': {
+    group: 'admin',
+    tone: 'admin',
+    title: 'Client approved',
+    sentence: '{client} was approved[ by {by}]',
+  },
+  'client.approval_refused': {
+    group: 'admin',
+    tone: 'admin',
+    title: 'Approval refused',
+    sentence: '{client} was not approved[ by {by}]',
+  },
+  'client.transferred': {
+    group: 'admin',
+    tone: 'admin',
+    title: 'Client transferred',
+    sentence: '{client} has another owner[: {user}]',
+  },
+}

@@ -1,0 +1,155 @@
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { iso } from '../../endpoints/page-values.ts'
+import type { ActResult } from '../../endpoints/signed-page.ts'
+import { ownPath } from '../../http/urls.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type ClientRecord, countOthersNamed, findClientRecord } from '../../repositories/index.ts'
+import {
+  type DeveloperAdministration,
+  type DeveloperDecision,
+  described,
+  developerAdministration,
+} from './administration.ts'
+import { consentPicture } from './consent-picture.ts'
+import type { DeveloperOption } from './option.ts'
+import { type DeveloperFields, developerFields } from './rules.ts'
+import { findClientOwner } from './table.ts'
+
+/** The list of requests. */
+export const requestsPath = '/admin/requests'
+/** One request, by the id of its client. */
+export const requestPath = '/admin/request'
+
+/** The clients of users, whose events have the address of this operator. */
+export const developersFor = (
+  { server, info }: OperatorContext,
+  option: DeveloperOption,
+): DeveloperAdministration =>
+  developerAdministration({
+    ...server,
+    option,
+    logos: server,
+    events: { announce: (type, _, details) => server.events.announce(type, info, details) },
+  })
+
+/** The login names of users, by their ids; users who are gone have none. */
+export const ownersOf = async (
+  { users }: Pick<AuthorizationServer, 'users'>,
+  subjects: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const found = await Promise.all(
+    [...new Set(subjects)].map(async (subject) => {
+      const user = await users.find(subject)
+      return user ? ([[subject, user.username]] as const) : []
+    }),
+  )
+  return new Map(found.flat())
+}
+
+/** The lines of a value: each redirect URI and each scope has its own. */
+const linesOf = (name: string, value: unknown): string[] => {
+  if (value === null || value === undefined) return []
+  return Array.isArray(value)
+    ? value.map(String)
+    : name === 'scope'
+      ? String(value).split(' ')
+      : [String(value)]
+}
+
+/** A member that differs: its lines as they are and as they would be, each with whether the other side lacks it. */
+const factOf = (name: string, now: unknown, asked: unknown) => {
+  const [before, after] = [linesOf(name, now), linesOf(name, asked)]
+  return {
+    name,
+    now: before.map((text) => ({ text, differs: !after.includes(text) })),
+    asked: after.map((text) => ({ text, differs: !before.includes(text) })),
+  }
+}
+
+/** What a request asks for: of a change only the members that differ, of a new client all that its owner said. */
+const factsOf = (before: DeveloperFields, changes: object | undefined) =>
+  Object.entries(changes ?? before)
+    .filter(([, value]) => value !== null || changes !== undefined)
+    .map(([name, value]) => factOf(name, changes && before[name as keyof DeveloperFields], value))
+
+/** The client as it is once the request is approved. */
+const asApproved = (record: ClientRecord, changes: object | undefined): ClientRecord => {
+  const { self_described: _, ...metadata } = record.metadata
+  const changed = Object.entries(changes ?? {}).map(([name, value]) => [name, value ?? undefined])
+  return { ...record, metadata: { ...metadata, ...Object.fromEntries(changed) } }
+}
+
+const show = async (context: OperatorContext, query: Parameters): Promise<void> => {
+  const { server, person } = context
+  const { database } = server
+  const clientId = query.optional('client_id', 255) ?? ''
+  const owner = await findClientOwner(database, { clientId })
+  const record = await findClientRecord(database, { clientId, now: server.now() })
+  if (owner?.status !== 'waiting' || record === undefined)
+    throw new OAuthError('invalid_request', 'no request of this client waits', { status: 404 })
+  const { subject, requestedAt, revision, changes } = described(record, owner)
+  const about = { client_id: clientId, revision: String(revision) }
+  const approved = asApproved(record, changes)
+  const name = approved.metadata.client_name ?? clientId
+  const username = (await ownersOf(server, [subject])).get(subject) ?? subject
+  context.send('operator-request', {
+    ...person.header,
+    name: record.metadata.client_name ?? clientId,
+    id: clientId,
+    url: person.clientUrl(clientId),
+    owner: username,
+    ownerUrl: person.userUrl(subject),
+    since: iso(requestedAt),
+    isChange: changes !== undefined,
+    facts: factsOf(developerFields(record.metadata, clientId), changes),
+    askedName: name,
+    namesakes: await countOthersNamed(database, { name, clientId }),
+    picture: consentPicture(context, approved, username),
+    approve: context.form(about, 'approve'),
+    refuse: context.form(about, 'refuse'),
+    listUrl: ownPath(server, requestsPath),
+  })
+}
+
+/** Decides about the request as it was shown; its owner may have changed it since. */
+const decide =
+  (
+    option: DeveloperOption,
+    kind: 'approved' | 'refused',
+    run: (
+      developers: DeveloperAdministration,
+      clientId: string,
+      decision: DeveloperDecision,
+      form: Parameters,
+    ) => Promise<void>,
+  ) =>
+  async (context: OperatorContext, form: Parameters): Promise<ActResult> => {
+    const decision = { revision: Number(form.required('revision')), by: context.person.actor }
+    try {
+      await run(developersFor(context, option), form.required('client_id'), decision, form)
+      return { path: requestsPath, notice: { kind } }
+    } catch (error) {
+      if (error instanceof OAuthError && error.code === 'invalid_client')
+        return { path: requestsPath, notice: { kind: 'stale' } }
+      throw error
+    }
+  }
+
+/** One client of a user that waits for approval, or a change of it: shows what would change, and decides about it. */
+export const requestPage = (option: DeveloperOption): OperatorPage => ({
+  path: requestPath,
+  section: 'requests',
+  fields: ['client_id', 'revision'],
+  show,
+  acts: {
+    approve: decide(option, 'approved', (developers, clientId, decision) =>
+      developers.approve(clientId, decision),
+    ),
+    refuse: decide(option, 'refused', (developers, clientId, decision, form) => {
+      const reason = form.optional('reason', 1000)?.trim() || undefined
+      return developers.refuse(clientId, { ...decision, reason })
+    }),
+  },
+})
