@@ -80,7 +80,7 @@ export interface ClientListOptions {
   readonly after?: string | undefined
   /** The most clients to return, from 1 to 1000. @default 100 */
   readonly limit?: number | undefined
-  /** Only clients whose id or `client_name` contains this text, in upper or lower case. @default all */
+  /** Only clients with this text in their id, `client_name`, hosts of redirect URIs or contacts, in upper or lower case. @default all */
   readonly search?: string | undefined
 }
 

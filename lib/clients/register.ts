@@ -82,6 +82,17 @@ export interface ClientData {
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
   listOwned?(database: Database): Promise<readonly string[]>
+  /** The ids of the clients of a user. */
+  listOwnedBy?(database: Database, subject: string): Promise<readonly string[]>
+  /** Those of at most 100 clients that wait for a decision of the host; without a list, the first 100 of all that wait. */
+  listWaiting?(database: Database, among?: readonly string[]): Promise<readonly WaitingClient[]>
+}
+
+/** A client that waits for a decision of the host. */
+export interface WaitingClient {
+  readonly clientId: string
+  /** Whether it was never approved, and is disabled until then; otherwise a change of it waits. */
+  readonly isNew: boolean
 }
 
 /** What registration needs to know. */

@@ -54,6 +54,8 @@ export interface EventDetails {
   'login.locked': LoginAttempt & { readonly seconds: number }
   /** The attempt was not checked, because a limit had been reached before. */
   'login.refused': LoginAttempt & { readonly seconds: number }
+  /** The host, a command or an administrator let sign-ins under a login name go on. */
+  'login.unlocked': ActorFields & { readonly account: string; readonly subject?: string }
   /**
    * A login ended: the user signed out, another user signed in, the host called `users.revokeAll()` or `erase()`, or an
    * administrator ended it.

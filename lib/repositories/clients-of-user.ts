@@ -1,5 +1,7 @@
 import { number, query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
+import { maxCounted } from './client-usage.ts'
+import { listLogins } from './logins.ts'
 
 /** The most clients of one user that are listed, the last used first. */
 const maxClients = 1000
@@ -41,4 +43,27 @@ export const listClientsOfUser = async (db: Database, values: { subject: string 
     .sort(([one, before], [other, after]) => after - before || (one < other ? -1 : 1))
     .map(([clientId]) => clientId)
     .slice(0, maxClients)
+}
+
+const authorizations = query<{ subject: string }>((table, v, _name, raw) =>
+  raw('select count(*) as count from (?) as counted', [
+    table('authorizations')
+      .select('id')
+      .where({ subject: v.subject })
+      .whereNull('revoked_at')
+      .limit(maxCounted, { skipBinding: true }),
+  ]),
+)
+
+/**
+ * Counts what a user has: active logins, clients with access, at most 1,000, and authorizations that were not ended, at most
+ * {@link maxCounted}. Some of these may have expired.
+ */
+export const countUsageOfUser = async (db: Database, values: { subject: string; now: number }) => {
+  const [row] = await authorizations(db, values)
+  return {
+    logins: (await listLogins(db, values)).length,
+    clients: (await listClientsOfUser(db, values)).length,
+    authorizations: row ? number(row, 'count') : 0,
+  }
 }

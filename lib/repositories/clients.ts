@@ -13,7 +13,7 @@ import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
-import { insertInto, touches } from './statements.ts'
+import { insertInto, type Places, touches } from './statements.ts'
 
 /** A client as its administrators see it. */
 export interface ClientRecord extends Client {
@@ -102,9 +102,45 @@ export const findClientRecords = async (
   { clientIds, now }: { clientIds: readonly string[]; now: number },
 ): Promise<ClientRecord[]> => (await byIds(db, batchParams(clientIds))).map((row) => recordOf(row, now))
 
-/** What a search looks at. */
-const searchText = (clientId: string, { client_name: name = '' }: ClientMetadata): string =>
-  `${clientId}\n${name}`.toLowerCase()
+/** UTF-16 code units: with more, a search would take longer for all. */
+const maxSearchText = 2000
+/** Characters of the column. */
+const maxSortName = 64
+
+/** The host of an address; the scheme of one for an app, such as `com.example.app:/callback`. */
+const hostOf = (uri: string): string =>
+  (URL.canParse(uri) && new URL(uri).host) || (uri.split(':', 1)[0] ?? '')
+
+/** The beginning of a string in lower case. No database stores a surrogate without the other one. */
+const beginning = (text: string, length: number): string =>
+  Buffer.from(text.toLowerCase().slice(0, length)).toString()
+
+/** What a search finds a client by, beside its id and its name: hosts and contacts. */
+export const searchedWords = ({
+  redirect_uris: uris = [],
+  client_uri: home,
+  contacts = [],
+}: Pick<ClientMetadata, 'client_uri' | 'contacts'> &
+  Partial<Pick<ClientMetadata, 'redirect_uris'>>): string[] => [
+  ...new Set([...uris, ...(home === undefined ? [] : [home])].map(hostOf)),
+  ...contacts,
+]
+
+const searchText = (clientId: string, metadata: ClientMetadata): string =>
+  beginning([clientId, metadata.client_name ?? '', ...searchedWords(metadata)].join('\n'), maxSearchText)
+
+/** The beginning of a name, as lists are sorted by it. */
+export const sortNameOf = (name: string): string => beginning(name.replace(/\p{Cc}/gu, ''), maxSortName)
+
+/** What lists read of a client, so that they need not read its metadata. */
+const listed = (clientId: string, metadata: ClientMetadata) => ({
+  search_text: searchText(clientId, metadata),
+  sort_name: sortNameOf(metadata.client_name ?? clientId),
+  first_party: metadata.first_party ? 1 : 0,
+  self_described: metadata.self_described === undefined ? 0 : 1,
+})
+
+type Listed = ReturnType<typeof listed>
 
 interface PageStart {
   /** Only clients with a greater id. */
@@ -128,19 +164,22 @@ const foundPage = query<PageStart & { pattern: string }>((table, v, _name, raw) 
     .limit(batchSize, { skipBinding: true }),
 )
 
+/** Finds rows whose `search_text` contains this; `!` escapes. */
+export const patternOf = (search: string): string => `%${search.toLowerCase().replace(/[!%_]/g, '!$&')}%`
+
 /**
  * Clients in the order of their ids, a hundred with each statement.
  *
  * @param values.after the id before the first one. @default the first client
  * @param values.limit how many at most. @default all
- * @param values.search only clients whose id or `client_name` contains this, in any case. @default all
+ * @param values.search only clients with this in their id, name, hosts or contacts, in any case. @default all
  */
 export const listClients = async (
   db: Database,
   values: { after?: string; limit?: number; search?: string; now: number },
 ): Promise<ClientRecord[]> => {
   const { limit = Number.POSITIVE_INFINITY, search = '', now } = values
-  const pattern = `%${search.toLowerCase().replace(/[!%_]/g, '!$&')}%`
+  const pattern = patternOf(search)
   const found: Row[] = []
   let { after = '' } = values
   while (found.length < limit) {
@@ -194,11 +233,10 @@ export interface ClientRow {
   now: number
 }
 
-interface ClientValues {
+interface ClientValues extends Listed {
   clientId: string
   secretHash: string | null
   metadata: string
-  searchText: string
   now: number
 }
 
@@ -207,17 +245,28 @@ const insert = insertInto('clients', [
   'secret_hash',
   'metadata',
   'search_text',
+  'sort_name',
+  'first_party',
+  'self_described',
   'created_at',
   'updated_at',
 ])
 
+/** The columns of metadata. */
+const described = (v: Places<'metadata' | 'now' | keyof Listed>) => ({
+  metadata: v.metadata,
+  search_text: v.search_text,
+  sort_name: v.sort_name,
+  first_party: v.first_party,
+  self_described: v.self_described,
+  updated_at: v.now,
+})
+
 const update = command<Omit<ClientValues, 'secretHash'>>((table, v) =>
-  table('clients')
-    .where({ client_id: v.clientId })
-    .update({ metadata: v.metadata, search_text: v.searchText, updated_at: v.now }),
+  table('clients').where({ client_id: v.clientId }).update(described(v)),
 )
 
-const updateUnchanged = command<Omit<ClientValues, 'secretHash' | 'searchText'> & { expected: string }>(
+const updateUnchanged = command<Omit<ClientValues, 'secretHash' | keyof Listed> & { expected: string }>(
   (table, v) =>
     table('clients')
       .where({ client_id: v.clientId, metadata: v.expected })
@@ -225,14 +274,14 @@ const updateUnchanged = command<Omit<ClientValues, 'secretHash' | 'searchText'> 
 )
 
 const updateWithSecret = command<ClientValues>((table, v) =>
-  table('clients').where({ client_id: v.clientId }).update({
-    secret_hash: v.secretHash,
-    previous_secret_hash: null,
-    previous_secret_expires_at: null,
-    metadata: v.metadata,
-    search_text: v.searchText,
-    updated_at: v.now,
-  }),
+  table('clients')
+    .where({ client_id: v.clientId })
+    .update({
+      secret_hash: v.secretHash,
+      previous_secret_hash: null,
+      previous_secret_expires_at: null,
+      ...described(v),
+    }),
 )
 
 /** @throws OAuthError whose cause is a unique violation when the id is taken */
@@ -241,7 +290,7 @@ export const createClient = (db: Database, client: ClientRow): Promise<number> =
     client_id: client.clientId,
     secret_hash: client.secretHash,
     metadata: JSON.stringify(client.metadata),
-    search_text: searchText(client.clientId, client.metadata),
+    ...listed(client.clientId, client.metadata),
     created_at: client.now,
     updated_at: client.now,
   })
@@ -259,7 +308,7 @@ export const updateClient = async (
   const values = {
     clientId,
     metadata: JSON.stringify(client.metadata),
-    searchText: searchText(clientId, client.metadata),
+    ...listed(clientId, client.metadata),
     now,
   }
   if (secretHash === undefined) await update(db, values)

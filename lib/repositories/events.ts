@@ -27,7 +27,23 @@ const recordOf = (row: Row): EventRecord => {
   }
 }
 
-const insert = insertInto('events', ['id', 'type', 'request_id', 'subject', 'time', 'details', 'expires_at'])
+const insert = insertInto('events', [
+  'id',
+  'type',
+  'request_id',
+  'subject',
+  'client_id',
+  'account',
+  'time',
+  'details',
+  'expires_at',
+])
+
+/** A field of the details that has a column of its own, because operators search by it. */
+const searched = ({ details }: EventRecord, name: 'clientId' | 'account'): string | null => {
+  const value = details[name]
+  return typeof value === 'string' ? value : null
+}
 
 /** Stores an event. */
 export const createEvent = (
@@ -39,6 +55,8 @@ export const createEvent = (
     type: event.type,
     request_id: event.requestId,
     subject: event.subject ?? null,
+    client_id: searched(event, 'clientId'),
+    account: searched(event, 'account'),
     time: event.time,
     details: JSON.stringify(event.details),
     expires_at: event.expiresAt,
@@ -75,6 +93,15 @@ export interface EventPlace {
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
+/** Which events are listed: at most one of the fields. */
+export interface EventsAbout {
+  readonly subject?: string | undefined
+  readonly clientId?: string | undefined
+  /** The keyed hash of a login name, which events of failed logins have. */
+  readonly account?: string | undefined
+  readonly type?: string | undefined
+}
+
 const beforePlace = (rows: Knex.QueryBuilder, v: Places<'time' | 'id'>): Knex.QueryBuilder =>
   rows
     .select([...columns, 'id'])
@@ -88,25 +115,42 @@ const beforePlace = (rows: Knex.QueryBuilder, v: Places<'time' | 'id'>): Knex.Qu
     ])
     .limit(eventWindow, { skipBinding: true })
 
-const newest = query<{ time: number; id: string }>((table, v) => beforePlace(table('events'), v))
-const newestOfSubject = query<{ subject: string; time: number; id: string }>((table, v) =>
-  beforePlace(table('events').where({ subject: v.subject }), v),
+const newest = query<EventPlace>((table, v) => beforePlace(table('events'), v))
+const newestAbout = (column: string) =>
+  query<EventPlace & { value: string }>((table, v) =>
+    beforePlace(table('events').where({ [column]: v.value }), v),
+  )
+const newestOfSubject = newestAbout('subject')
+const newestOfClient = newestAbout('client_id')
+const newestOfAccount = newestAbout('account')
+/** There are few types, so a range in the order of their index keeps planners from reading every event of a rare type's time. */
+const newestOfType = query<EventPlace & { value: string }>((table, v) =>
+  beforePlace(table('events').whereBetween('type', [v.value, v.value]).orderBy('type', 'desc'), v),
 )
+
+const readNewest = (
+  db: Database,
+  place: EventPlace,
+  { subject, clientId, account, type }: EventsAbout,
+): Promise<readonly Row[]> => {
+  if (subject !== undefined) return newestOfSubject(db, { ...place, value: subject })
+  if (account !== undefined) return newestOfAccount(db, { ...place, value: account })
+  if (clientId !== undefined) return newestOfClient(db, { ...place, value: clientId })
+  if (type !== undefined) return newestOfType(db, { ...place, value: type })
+  return newest(db, place)
+}
 
 /**
  * The next 1,000 events, newest first.
  *
  * @param values.before the last event that was read; undefined begins with the newest
- * @param values.subject only events about this user
  */
 export const listNewestEvents = async (
   db: Database,
-  { before, subject }: { before: EventPlace | undefined; subject: string | undefined },
+  { before, ...about }: EventsAbout & { before?: EventPlace | undefined },
 ): Promise<PlacedEvent[]> => {
   const { time, id } = before ?? { time: Number.MAX_SAFE_INTEGER, id: '' }
-  const rows = await (subject === undefined
-    ? newest(db, { time, id })
-    : newestOfSubject(db, { subject, time, id }))
+  const rows = await readNewest(db, { time, id }, about)
   return rows.map((row) => ({
     ...recordOf(row),
     place: { time: number(row, 'time'), id: text(row, 'id') },

@@ -22,6 +22,15 @@ export interface LoginRecord extends Login {
   readonly browserHash?: string
   /** When its session ends without a further visit; undefined if it has never had one. */
   readonly idleEndsAt?: number
+  /** When its session was last used, in epoch seconds, to within a minute. */
+  readonly lastSeenAt?: number
+}
+
+/** What people recognize a login by. */
+export interface LoginPlace {
+  /** The header `User-Agent`, as long as it is stored. */
+  readonly userAgent?: string
+  readonly address?: string
 }
 
 /** Named, because a column that a newer version adds would break prepared `SELECT *` statements. */
@@ -35,6 +44,7 @@ export const loginColumns = [
   'browser_hash',
   'host_login_hash',
   'idle_ends_at',
+  'last_seen_at',
 ]
 
 export const loginOf = (row: Row): LoginRecord => ({
@@ -47,6 +57,7 @@ export const loginOf = (row: Row): LoginRecord => ({
   expiresAt: number(row, 'expires_at'),
   browserHash: textOrNull(row, 'browser_hash') ?? undefined,
   idleEndsAt: numberOrNull(row, 'idle_ends_at') ?? undefined,
+  lastSeenAt: numberOrNull(row, 'last_seen_at') ?? undefined,
 })
 
 /** The login with this sid, unless it has ended or expired. */
@@ -74,9 +85,12 @@ export const findSessionLogin = findOne(
   loginOf,
 )
 
-/** Postpones the idle end of the session of a login. */
-export const postponeIdleEnd = command<{ sid: string; idleEndsAt: number }>((table, v) =>
-  table('logins').where({ sid: v.sid }).whereNull('ended_at').update({ idle_ends_at: v.idleEndsAt }),
+/** Notes a visit of a login, and postpones the idle end of its session. */
+export const postponeIdleEnd = command<{ sid: string; idleEndsAt: number; now: number }>((table, v) =>
+  table('logins')
+    .where({ sid: v.sid })
+    .whereNull('ended_at')
+    .update({ idle_ends_at: v.idleEndsAt, last_seen_at: v.now }),
 )
 
 /** Takes a login out of its session, which a newer login takes over. The old secret is worthless from then on. */
@@ -95,13 +109,20 @@ const insert = insertInto('logins', [
   'host_login_hash',
   'session_hash',
   'idle_ends_at',
+  'user_agent',
+  'address',
+  'last_seen_at',
 ])
 
 /** A login that is about to be stored. */
-export interface NewLogin extends LoginRecord {
+export interface NewLogin extends LoginRecord, LoginPlace {
   /** Hash of what the session of its browser will hold. */
   readonly sessionHash?: string
 }
+
+/** Characters that the columns hold. */
+const maxUserAgent = 255
+const maxAddress = 45
 
 const storing = (login: NewLogin & { readonly hostLoginHash?: string }): Write =>
   insert.with({
@@ -115,6 +136,9 @@ const storing = (login: NewLogin & { readonly hostLoginHash?: string }): Write =
     host_login_hash: login.hostLoginHash ?? null,
     session_hash: login.sessionHash ?? null,
     idle_ends_at: login.idleEndsAt ?? null,
+    user_agent: login.userAgent?.slice(0, maxUserAgent) ?? null,
+    address: login.address?.slice(0, maxAddress) ?? null,
+    last_seen_at: login.lastSeenAt ?? null,
   })
 
 /** Stores a login that no attempt of its user led to. */
@@ -225,20 +249,41 @@ export const moveLogins = command<{ from: string; to: string; subject: string }>
     .update({ browser_hash: v.to }),
 )
 
+/** The most active logins that are listed at once. */
+const maxActive = 200
+
 /** A login, active or not. */
-export interface LoginHistory extends LoginRecord {
+export interface LoginHistory extends LoginRecord, LoginPlace {
   readonly endedAt: number | null
 }
 
-const historyOf = (row: Row): LoginHistory => ({ ...loginOf(row), endedAt: numberOrNull(row, 'ended_at') })
+const historyColumns = [...loginColumns, 'user_agent', 'address', 'ended_at']
+
+const historyOf = (row: Row): LoginHistory => ({
+  ...loginOf(row),
+  userAgent: textOrNull(row, 'user_agent') ?? undefined,
+  address: textOrNull(row, 'address') ?? undefined,
+  endedAt: numberOrNull(row, 'ended_at'),
+})
+
+/** The newest 200 active logins of a user, the last one first. */
+export const listActiveLogins = findAll(
+  query<{ subject: string; now: number }>((table, v) =>
+    table('logins')
+      .select(historyColumns)
+      .where({ subject: v.subject })
+      .whereNull('ended_at')
+      .where('expires_at', '>', v.now)
+      .orderBy('auth_time', 'desc')
+      .limit(maxActive, { skipBinding: true }),
+  ),
+  historyOf,
+)
 
 /** Every login of a user that is not pruned yet, oldest first. */
 export const listLoginHistory = findAll(
   query<{ subject: string }>((table, v) =>
-    table('logins')
-      .select([...loginColumns, 'ended_at'])
-      .where({ subject: v.subject })
-      .orderBy('auth_time'),
+    table('logins').select(historyColumns).where({ subject: v.subject }).orderBy('auth_time'),
   ),
   historyOf,
 )
@@ -247,7 +292,7 @@ export const listLoginHistory = findAll(
 export const listNewestLogins = findAll(
   query<{ subject: string }>((table, v) =>
     table('logins')
-      .select([...loginColumns, 'ended_at'])
+      .select(historyColumns)
       .where({ subject: v.subject })
       .orderBy('auth_time', 'desc')
       .limit(maxNewest, { skipBinding: true }),

@@ -18,6 +18,9 @@ export interface Throttle {
 /** A key to count under, and when a count that begins now expires, in epoch seconds. */
 export type NewThrottle = Omit<Throttle, 'points'>
 
+/** The most counts that are listed at once. */
+const maxListed = 1000
+
 /** The most keys of one statement. */
 const maxKeys = 6
 const { keysIn, keyParams } = keyPlaces(maxKeys)
@@ -164,6 +167,36 @@ export const decrementThrottles = async (
   const run = db.driver.dialect === 'postgresql' ? decrementLockedKeys : decrementKeys
   await run(db, { ...keyParams(keys), reset0, reset1 })
 }
+
+/** Keys begin with names and hashes, which compare byte for byte only so: databases sort text in many ways. */
+const beginning = query<{ prefix: string; length: number; now: number }>((table, v, _name, raw) =>
+  table('throttles')
+    .select(columns)
+    .whereRaw(raw('substr(??, 1, ?) = ?', ['key', v.length, v.prefix]))
+    .where('expires_at', '>', v.now)
+    .orderBy('expires_at', 'desc')
+    .limit(maxListed, { skipBinding: true }),
+)
+
+/**
+ * The counts whose keys begin with a prefix, at most 1,000, those that expire last first. It reads the whole table.
+ *
+ * @param now epoch seconds
+ */
+export const listThrottles = async (
+  db: Database,
+  { prefix, now }: { prefix: string; now: number },
+): Promise<Throttle[]> =>
+  (await beginning(db, { prefix, length: prefix.length, now })).map((row) => ({
+    key: text(row, 'key'),
+    points: number(row, 'points'),
+    expiresAt: number(row, 'expires_at'),
+  }))
+
+/** Forgets the count under a key. */
+export const removeThrottle = command<{ key: string }>((table, v) =>
+  table('throttles').where({ key: v.key }).delete(),
+)
 
 /** Sets the count under a key. */
 export const setThrottle = command<{ key: string; points: number; expiresAt: number }>((table, v) =>

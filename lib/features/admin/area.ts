@@ -24,11 +24,12 @@ const maxActor = 255
  * @throws OAuthError `access_denied` with status 403 unless the host allows it · TypeError if it returns something else
  */
 const admitted = async (
-  { server, req }: PageContext,
+  context: PageContext,
   { allow }: AdminOption,
   sections: readonly OperatorPage[],
   section: string,
 ): Promise<Operator> => {
+  const { server, req } = context
   const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
   const isId = typeof answer === 'string' && answer !== ''
   if (!isId && answer !== true) {
@@ -44,11 +45,17 @@ const admitted = async (
   return {
     id: actor ?? '',
     actor,
-    sections: sections.map((page) => ({
-      kind: page.section,
-      url: ownPath(server, page.path),
-      isCurrent: page.section === section,
-    })),
+    header: {
+      sections: await Promise.all(
+        sections.map(async (page) => ({
+          kind: page.section,
+          url: ownPath(server, page.path),
+          isCurrent: page.section === section,
+          count: await page.waiting?.(context),
+        })),
+      ),
+      operator: { actor, issuer: server.issuer, isDevelopment: !server.options.production },
+    },
     clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
   }

@@ -1,29 +1,70 @@
 import { clientAuthMethodsOf } from '../../client-auth/index.ts'
-import type { ClientFieldChoices, ClientFieldNames } from '../../clients/client-form.ts'
+import {
+  type ClientFieldChoices,
+  type ClientFieldNames,
+  type TypedClient,
+  typedAs,
+} from '../../clients/client-form.ts'
 import type { OperatorContext } from '../../endpoints/operator-page.ts'
 import { grantsOf } from '../../grants/index.ts'
+import type { ClientForm, ClientFormField } from '../../pages/client-form-models.ts'
+import { seedDefaults } from '../../protocol/clients/client-metadata.ts'
+import type { ClientFormParts } from './models.ts'
 
-/** The fields of a registered client. */
-export const editFields: ClientFieldNames = [
-  'client_name',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'scope',
-  'token_endpoint_auth_method',
-  'jwks_uri',
-  'grant_types',
-  'first_party',
-  'require_pkce',
-  'client_uri',
-  'logo_uri',
-  'policy_uri',
-  'tos_uri',
-  'contacts',
-  'other',
-]
+/** The parts of the form, with their fields. */
+const parts = [
+  { kind: 'basics', names: ['client_id', 'client_name', 'redirect_uris', 'first_party'] },
+  {
+    kind: 'sign-in',
+    names: [
+      'grant_types',
+      'token_endpoint_auth_method',
+      'jwks_uri',
+      'require_pkce',
+      'post_logout_redirect_uris',
+    ],
+  },
+  { kind: 'permissions', names: ['scope'] },
+  { kind: 'links', names: ['client_uri', 'logo_uri', 'policy_uri', 'tos_uri', 'contacts'] },
+  { kind: 'advanced', names: ['other'] },
+] as const satisfies readonly { readonly kind: string; readonly names: ClientFieldNames }[]
 
 /** The fields of a new client. */
-export const newFields: ClientFieldNames = ['client_id', ...editFields]
+export const newFields: ClientFieldNames = parts.flatMap(({ names }): ClientFieldNames => names)
+
+/** The fields of a registered client. */
+export const editFields: ClientFieldNames = newFields.filter((name) => name !== 'client_id')
+
+/** What the fields of a new client contain. */
+export const usualClient: TypedClient = {
+  ...typedAs({ grant_types: seedDefaults.grant_types }, newFields),
+  other: '',
+}
+
+/** Whether JSON has no member that registration does not set by itself. */
+const hasOnlyDefaults = (json: string): boolean => {
+  try {
+    const defaults: Readonly<Record<string, unknown>> = seedDefaults
+    const members = Object.entries(JSON.parse(json.trim() || '{}'))
+    return members.every(([name, value]) => JSON.stringify(value) === JSON.stringify(defaults[name]))
+  } catch {
+    return false
+  }
+}
+
+/** Whether a field says no more than that of a new client. */
+const isUsual = ({ name, value }: ClientFormField): boolean =>
+  name === 'other' ? hasOnlyDefaults(value) : value === usualClient[name as keyof TypedClient]
+
+/** The form in parts. A part is open if a field of it is wrong, or says something of its own; the basics always are. */
+export const inParts = ({ inputs, ...form }: ClientForm): ClientFormParts => ({
+  ...form,
+  parts: parts.map(({ kind, names }) => {
+    const own = inputs.filter(({ name }) => names.some((each) => each === name))
+    const isOpen = kind === 'basics' || own.some((field) => field.error !== undefined || !isUsual(field))
+    return { kind, inputs: own, isOpen }
+  }),
+})
 
 /** What a client may be registered for: what is turned on, and what it has already. */
 export const choicesFor = (

@@ -8,6 +8,7 @@ import {
   type TypedClient,
   typedAs,
 } from '../../clients/client-form.ts'
+import { waitingClients } from '../../clients/listing.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient, iso } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
@@ -18,8 +19,9 @@ import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { type Notice, noticeOf } from '../../sessions/notice.ts'
 import { clientsFor, findNamedClient } from './area.ts'
-import { choicesFor, editFields as names } from './client-fields.ts'
+import { choicesFor, inParts, editFields as names } from './client-fields.ts'
 import { marksOf } from './clients-page.ts'
+import { disableClientPage } from './disable-client-page.ts'
 
 const notices = ['created', 'saved', 'rotated', 'disabled', 'enabled', 'stale'] as const
 
@@ -29,29 +31,36 @@ const versionOf = (client: RegisteredClient): string =>
     .update(JSON.stringify(metadataOf(client)))
     .digest('base64url')
 
-const showClient = (context: OperatorContext, client: RegisteredClient, refused?: RefusedClient): void => {
+const showClient = async (
+  context: OperatorContext,
+  client: RegisteredClient,
+  refused?: RefusedClient,
+): Promise<void> => {
   const { server, person, notice } = context
   const { client_id, client_name, client_id_issued_at, client_secret_expires_at: expires } = client
   const about = aboutClient(client_id)
   const version = { ...about, version: versionOf(client) }
   const metadata = withoutInternals(metadataOf(client))
   const model = {
-    ...marksOf(client),
-    sections: person.sections,
+    ...marksOf(client, (await waitingClients(server, [client_id])).get(client_id)),
+    ...person.header,
     name: client_name ?? client_id,
     id: client_id,
     since: iso(client_id_issued_at),
     usesSecret: usesSecret(client),
     secretExpires: expires === undefined ? undefined : iso(expires),
-    form: clientForm({
-      names,
-      error: refused?.error,
-      choices: choicesFor(context, client.grant_types),
-      typed: refused?.typed ?? typedAs({ ...metadata }, names),
-    }),
+    form: inParts(
+      clientForm({
+        names,
+        error: refused?.error,
+        choices: choicesFor(context, client.grant_types),
+        typed: refused?.typed ?? typedAs({ ...metadata }, names),
+      }),
+    ),
     save: context.form(version, 'save'),
     rotate: usesSecret(client) ? context.form(about, 'rotate') : undefined,
-    toggle: client.disabled ? context.form(version, 'enable') : context.form(about, 'disable'),
+    disableUrl: client.disabled ? undefined : ownPath(server, disableClientPage.path, about),
+    enable: client.disabled ? context.form(version, 'enable') : undefined,
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
     notice: noticeOf(notice, notices),
@@ -110,10 +119,6 @@ export const clientPage: OperatorPage = {
         secret: rotated.client_secret,
         previousUntil: rotated.previous_secret_expires_at,
       }
-    }),
-    disable: act(async (context, client) => {
-      await clientsFor(context).disable(client.client_id)
-      return { kind: 'disabled' }
     }),
     // It also approves a client of a user.
     enable: act(async (context, client) => {

@@ -1,48 +1,86 @@
 import type { RegisteredClient } from '../../clients/administration.ts'
+import { type ListFilter, listedClients } from '../../clients/listing.ts'
+import type { WaitingClient } from '../../clients/register.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import { type Fields, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { clientsFor } from './area.ts'
+import { clientsPerPage, maxLookedAt } from '../../repositories/index.ts'
 import type { ClientMarks } from './models.ts'
 
-/** Clients on one page. */
-const pageSize = 50
+/** The list of clients. */
+export const clientsPath = '/admin/clients'
+
+const filters: readonly ListFilter[] = [
+  'all',
+  'waiting',
+  'disabled',
+  'self-described',
+  'first-party',
+  'unused',
+]
 
 /** The marks next to the name of a client. */
-export const marksOf = ({ disabled, self_described, first_party }: RegisteredClient): ClientMarks => ({
-  disabled,
+export const marksOf = (
+  { disabled, self_described, first_party }: RegisteredClient,
+  waits?: WaitingClient,
+): ClientMarks => ({
+  // One that was never approved is disabled because it waits.
+  disabled: disabled && !waits?.isNew,
+  waits: waits && (waits.isNew ? 'new' : 'change'),
   selfDescribed: self_described !== undefined,
   firstParty: first_party,
 })
 
+const filterOf = (parameters: Parameters): ListFilter =>
+  filters.find((filter) => filter === parameters.optional('filter')) ?? 'all'
+
+/** What the URL of a list says, without what is usual. */
+const queryOf = (search: string, filter: ListFilter): Fields => ({
+  ...(search && { q: search }),
+  ...(filter !== 'all' && { filter }),
+})
+
 const show = async (context: OperatorContext, parameters: Parameters): Promise<void> => {
   const { server, person, notice } = context
-  const search = parameters.optional('q', 255)?.trim()
-  const after = parameters.optional('after', 255)
-  const found = await clientsFor(context).list({ limit: pageSize + 1, after, search })
-  const clients = found.slice(0, pageSize)
-  const query: Record<string, string> = search ? { q: search } : {}
-  const last = found.length > pageSize ? clients.at(-1)?.client_id : undefined
+  const search = parameters.optional('q', 255)?.trim() ?? ''
+  const filter = filterOf(parameters)
+  const page = pageNumberOf(parameters)
+  const { clients, counts } = await listedClients(server, { search, filter, page })
+  const total = counts[filter]
+  const before = (page - 1) * clientsPerPage
+  const isLast = before + clientsPerPage >= total
   context.send('operator-clients', {
-    sections: person.sections,
-    query: search ?? '',
-    action: ownPath(server, '/admin'),
-    clients: clients.map((client) => ({
+    ...person.header,
+    query: search,
+    filter,
+    action: ownPath(server, clientsPath),
+    filters: filters
+      .filter((kind) => kind === 'all' || kind === filter || counts[kind] > 0)
+      .map((kind) => ({
+        kind,
+        url: ownPath(server, clientsPath, queryOf(search, kind)),
+        isCurrent: kind === filter,
+        count: counts[kind],
+        isMore: kind === 'unused' && counts.all > maxLookedAt,
+      })),
+    clients: clients.map(({ client, waits, foundBy }) => ({
       id: client.client_id,
       name: client.client_name ?? client.client_id,
+      foundBy,
       url: person.clientUrl(client.client_id),
-      ...marksOf(client),
+      ...marksOf(client, waits),
     })),
+    range: total > clientsPerPage ? { first: before + 1, last: before + clients.length, total } : undefined,
     newUrl: ownPath(server, '/admin/new-client'),
-    previousUrl: after === undefined ? undefined : ownPath(server, '/admin', query),
-    nextUrl: last === undefined ? undefined : ownPath(server, '/admin', { ...query, after: last }),
+    ...pageLinks(server, clientsPath, { number: page, isLast }, queryOf(search, filter)),
     deleted: notice?.kind === 'deleted' ? notice.about : undefined,
   })
 }
 
 /** The registered clients. */
 export const clientsPage: OperatorPage = {
-  path: '/admin',
+  path: clientsPath,
   section: 'clients',
   show,
 }

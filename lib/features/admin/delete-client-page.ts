@@ -14,7 +14,7 @@ export const deleteClientPage: OperatorPage = {
     context.send('operator-delete-client', {
       ...(await countUsageOfClient(server.database, { clientId: id })),
       maxCounted,
-      sections: person.sections,
+      ...person.header,
       name,
       id,
       disabled,
@@ -27,7 +27,7 @@ export const deleteClientPage: OperatorPage = {
       const { client_id: id, client_name: name = id } = await findNamedClient(context, form)
       await clientsFor(context).delete(id)
       // A longer name would not fit into the cookie.
-      return { path: '/admin', notice: { kind: 'deleted', about: name.slice(0, 255) } }
+      return { path: '/admin/clients', notice: { kind: 'deleted', about: name.slice(0, 255) } }
     },
   },
 }

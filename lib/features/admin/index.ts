@@ -3,11 +3,17 @@ import { adminArea } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
 import { deleteClientPage } from './delete-client-page.ts'
-import { eventsPage } from './events-page.ts'
-import { keysPage } from './keys-page.ts'
+import { disableClientPage } from './disable-client-page.ts'
+import { eventsPage } from './events/page.ts'
+import { eventsTexts } from './events/texts.ts'
+import { keysPage, publishKeysPage } from './keys-page.ts'
 import { newClientPage } from './new-client-page.ts'
 import { option } from './option.ts'
+import { overviewPage } from './overview/page.ts'
+import { overviewTexts } from './overview/texts.ts'
 import { operatorTexts } from './texts.ts'
+import { userActPage } from './users/act-page.ts'
+import { userTexts } from './users/texts.ts'
 import { usersPage } from './users-page.ts'
 
 /** Pages on which administrators look after clients, users, keys and events, at `/admin`. */
@@ -16,7 +22,7 @@ export const admin: Feature = {
   option,
   migrations: new Map(),
   texts: {},
-  operatorTexts,
+  operatorTexts: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...userTexts },
   userData: undefined,
   clientData: undefined,
   expired: [],
@@ -25,13 +31,17 @@ export const admin: Feature = {
     given && {
       operatorArea: (others) =>
         adminArea(given, [
+          overviewPage,
           clientsPage,
           newClientPage,
           clientPage,
+          disableClientPage,
           deleteClientPage,
           ...others,
           usersPage,
+          userActPage,
           keysPage,
+          publishKeysPage,
           eventsPage,
         ]),
     },

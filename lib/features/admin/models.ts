@@ -1,13 +1,36 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
+import type { ShownDevice } from '../../pages/device-models.ts'
 import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
 import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
+import type { SectionModel, TroubleModel } from './users/models.ts'
 
 /** The marks next to the name of a client. */
 export interface ClientMarks {
   disabled: boolean
+  /** It waits for approval, and was not used yet; or a change of it waits. */
+  waits?: 'new' | 'change' | undefined
   /** It registered itself, or its id is the URL of a metadata document. */
   selfDescribed: boolean
   firstParty: boolean
+}
+
+/** The form of a client, in parts that open and close. */
+export interface ClientFormParts extends Omit<ClientForm, 'inputs'> {
+  parts: readonly {
+    kind: 'basics' | 'sign-in' | 'permissions' | 'links' | 'advanced'
+    isOpen: boolean
+    inputs: ClientForm['inputs']
+  }[]
+}
+
+/** Whom an act on a client concerns. */
+interface ClientUsage {
+  /** The most that is counted; there may be more. */
+  maxCounted: number
+  /** Users who allowed it something. */
+  users: number
+  /** What users granted it and did not end; some may have expired. */
+  authorizations: number
 }
 
 /** A login, or what a client was granted, with the form that ends it. */
@@ -19,20 +42,38 @@ interface Ending {
 declare module '../../pages/page-models.ts' {
   // Names, ids and details may come from strangers. Times are ISO 8601.
   interface PageModels {
-    'operator-clients': OperatorPageModel & {
-      /** What is searched for; empty for all clients. */
-      query: string
-      action: string
-      clients: readonly (ClientMarks & { name: string; id: string; url: string })[]
-      newUrl: string
-      /** The first page, if this is a later one. */
-      previousUrl?: string
-      nextUrl?: string
-      /** The client that was just deleted. */
-      deleted?: string
-    }
+    'operator-clients': OperatorPageModel &
+      PageLinks & {
+        /** What is searched for; empty for all clients. */
+        query: string
+        action: string
+        /** The kind of the present filter, which a search keeps. */
+        filter: string
+        /** Those that have clients, with the number of them. */
+        filters: readonly {
+          kind: 'all' | 'waiting' | 'disabled' | 'self-described' | 'first-party' | 'unused'
+          url: string
+          isCurrent: boolean
+          count: number
+          /** Not all clients were looked at, so there may be more. */
+          isMore: boolean
+        }[]
+        /** By name. */
+        clients: readonly (ClientMarks & {
+          name: string
+          id: string
+          url: string
+          /** The host or contact that the search found it by, unless that was its id or name. */
+          foundBy?: string
+        })[]
+        /** Which clients the page has, and of how many; absent if it has all of them. */
+        range?: { first: number; last: number; total: number }
+        newUrl: string
+        /** The client that was just deleted. */
+        deleted?: string
+      }
     'operator-new-client': OperatorPageModel & {
-      form: ClientForm
+      form: ClientFormParts
       save: PageForm
       cancelUrl: string
     }
@@ -45,12 +86,14 @@ declare module '../../pages/page-models.ts' {
         usesSecret: boolean
         /** When its secret expires. */
         secretExpires?: string
-        form: ClientForm
+        form: ClientFormParts
         save: PageForm
         /** Absent if it has no secret. */
         rotate?: PageForm
-        /** Disables an enabled client, and enables a disabled one. */
-        toggle: PageForm
+        /** The page that asks whether to disable the client; absent if it is disabled. */
+        disableUrl?: string
+        /** Enables a disabled client. */
+        enable?: PageForm
         removeUrl: string
         /** Events about the client; absent if they are not stored. */
         eventsUrl?: string
@@ -61,25 +104,32 @@ declare module '../../pages/page-models.ts' {
         /** Until when the previous secret stays valid. */
         previousUntil?: string
       }
+    /** Asks whether to disable a client. */
+    'operator-disable-client': OperatorPageModel &
+      ClientUsage & {
+        name: string
+        id: string
+        disable: PageForm
+        cancelUrl: string
+      }
     /** Asks whether to delete a client. */
-    'operator-delete-client': OperatorPageModel & {
-      name: string
-      id: string
-      disabled: boolean
-      /** The most that is counted; there may be more. */
-      maxCounted: number
-      /** Users who allowed it something. */
-      users: number
-      /** What users granted it and did not end; some may have expired. */
-      authorizations: number
-      remove: PageForm
-      cancelUrl: string
-    }
+    'operator-delete-client': OperatorPageModel &
+      ClientUsage & {
+        name: string
+        id: string
+        disabled: boolean
+        remove: PageForm
+        cancelUrl: string
+      }
     'operator-users': OperatorPageModel & {
       query: string
       action: string
       /** Whether users can be found by their login name. */
       findsNames: boolean
+      /** No user has this name or id, and nothing is stored under it. */
+      unknown?: boolean
+      /** Why sign-ins under the name that was searched for, or that the user has, do not succeed. */
+      trouble?: readonly TroubleModel[]
       /** Absent if nothing is searched for. */
       user?: PageLinks & {
         id: string
@@ -106,17 +156,25 @@ declare module '../../pages/page-models.ts' {
         })[]
         /** The newest ones. */
         logins: readonly (Ending & {
+          device: ShownDevice
+          /** Where the user signed in; absent if it is not known. */
+          address?: string
           since: string
+          /** Absent if it is not known. */
+          lastUsed?: string
           methods: readonly string[]
           expires: string
           /** When it ended before that. */
           ended?: string
         })[]
-        endAll: PageForm
+        /** What the features say about the user. */
+        more: readonly SectionModel[]
+        /** The page that asks whether to end everything. */
+        deleteUrl: string
         eventsUrl?: string
       }
       /** What was just done. */
-      notice?: 'removed' | 'revoked' | 'signed-out' | 'ended'
+      notice?: 'removed' | 'revoked' | 'signed-out' | 'ended' | 'unlocked' | 'done'
     }
     'operator-keys': OperatorPageModel & {
       keys: readonly {
@@ -127,28 +185,18 @@ declare module '../../pages/page-models.ts' {
         signsFrom: string
         publishedUntil?: string
       }[]
-      rotate: PageForm
+      /** The page that asks whether to publish the next keys. */
+      publishUrl: string
       notice?: 'rotated'
     }
-    'operator-events': OperatorPageModel & {
-      /** Whether events are stored. */
-      isOn: boolean
-      action: string
-      filter: { user: string; client: string; type: string; errorId: string }
-      /** Newest first. */
-      events: readonly {
-        type: string
-        time: string
-        errorId: string
-        /** All events of that request. */
-        url: string
-        /** Name and value, in display order. */
-        facts: readonly (readonly [string, string])[]
-      }[]
-      /** Older events. */
-      nextUrl?: string
-      /** The newest events. */
-      previousUrl?: string
+    /** Asks whether to publish the next keys. */
+    'operator-publish-keys': OperatorPageModel & {
+      /** Those that get a new key; none if the next key of each is published. */
+      algorithms: readonly string[]
+      /** When the new keys begin to sign. */
+      signsFrom: string
+      publish: PageForm
+      cancelUrl: string
     }
   }
 }

@@ -4,24 +4,20 @@ import {
   type RefusedClient,
   submitClientForm,
   type TypedClient,
-  typedAs,
 } from '../../clients/client-form.ts'
 import type { ClientRegistration } from '../../clients/register.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
 import { ownPath } from '../../http/urls.ts'
 import { clientsFor } from './area.ts'
-import { choicesFor, newFields as names } from './client-fields.ts'
-
-const usual = { grant_types: ['authorization_code', 'refresh_token'] }
-const initial: TypedClient = { ...typedAs(usual, names), other: '' }
+import { choicesFor, inParts, newFields as names, usualClient } from './client-fields.ts'
 
 const showForm = (context: OperatorContext, { typed, error }: Partial<RefusedClient> = {}): void => {
   const model = {
-    sections: context.person.sections,
-    form: clientForm({ names, typed: typed ?? initial, choices: choicesFor(context), error }),
+    ...context.person.header,
+    form: inParts(clientForm({ names, typed: typed ?? usualClient, choices: choicesFor(context), error })),
     save: context.form({}, 'create'),
-    cancelUrl: ownPath(context.server, '/admin'),
+    cancelUrl: ownPath(context.server, '/admin/clients'),
   }
   context.send('operator-new-client', model, { status: error?.status ?? 200 })
 }

@@ -1,24 +1,39 @@
 import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorSection } from '../../pages/operator-page-model.ts'
+import type { OperatorPageModel, OperatorSection } from '../../pages/operator-page-model.ts'
 import type { PageModels } from '../../pages/page-models.ts'
 import type { PageForm } from '../../pages/page-parts.ts'
 import { long, type Sample, statesOf } from '../../samples/sample.ts'
+import { inParts } from './client-fields.ts'
+import { eventsStates } from './events/states.ts'
+import { overviewStates } from './overview/states.ts'
+import { userActStates, userParts, userStates } from './users/states.ts'
 
-const sections = (present: string): OperatorSection[] =>
-  ['clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
+/** What stands above every page. */
+const above = (present: string): OperatorPageModel => ({
+  sections: sectionsFrom(present),
+  operator: {
+    actor: 'mira@notes.example',
+    issuer: 'https://notes.example/oauth',
+    isDevelopment: present === 'keys',
+  },
+})
+const sectionsFrom = (present: string): OperatorSection[] =>
+  ['overview', 'clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
     kind: name,
-    url: name === 'clients' ? '/admin' : `/admin/${name}`,
+    url: name === 'overview' ? '/admin' : `/admin/${name}`,
     isCurrent: name === present,
+    ...(name === 'requests' && { count: 3 }),
   }))
 
 const form = (decision: string): PageForm => ({
-  action: '/admin',
+  action: '/admin/clients',
   hidden: { decision, csrf_token: 'sample' },
 })
 const time = '2026-11-21T09:41:00.000Z'
 const earlier = '2026-03-02T08:00:00.000Z'
 
 const inputs: ClientForm['inputs'] = [
+  { name: 'client_id', kind: 'text', value: 'desk' },
   { name: 'client_name', kind: 'text', value: 'Order Desk' },
   { name: 'redirect_uris', kind: 'lines', value: 'https://desk.example.com/callback' },
   {
@@ -31,22 +46,53 @@ const inputs: ClientForm['inputs'] = [
     name: 'grant_types',
     kind: 'choices',
     value: 'authorization_code',
-    choices: ['authorization_code', 'refresh_token', 'client_credentials'].map((value, index) => ({
+    choices: [
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+      'urn:ietf:params:oauth:grant-type:device_code',
+      'urn:example:grant',
+    ].map((value, index) => ({
       value,
       isChosen: index === 0,
     })),
   },
   { name: 'first_party', kind: 'flag', value: 'on' },
+  { name: 'scope', kind: 'text', value: '' },
   { name: 'client_uri', kind: 'uri', value: 'https://desk.example.com/' },
-  { name: 'other', kind: 'json', value: '{\n  "subject_type": "public"\n}' },
+  { name: 'other', kind: 'json', value: '{\n  "subject_type": "pairwise"\n}' },
 ]
+const editInputs = inputs.filter(({ name }) => name !== 'client_id')
+/** Before anything is typed. */
+const newInputs = inputs.map((field) =>
+  field.name === 'grant_types'
+    ? { ...field, value: 'authorization_code\nrefresh_token' }
+    : { ...field, value: '' },
+)
 const refused = 'redirect_uri must not have a fragment'
 const wrong = 'other must be JSON'
 
 const clients: PageModels['operator-clients'] = {
-  sections: sections('clients'),
+  ...above('clients'),
   query: '',
-  action: '/admin',
+  action: '/admin/clients',
+  filter: 'all',
+  filters: (
+    [
+      ['all', 1004],
+      ['waiting', 3],
+      ['disabled', 21],
+      ['self-described', 612],
+      ['first-party', 4],
+      ['unused', 388],
+    ] as const
+  ).map(([kind, count]) => ({
+    kind,
+    url: `/admin/clients?filter=${kind}`,
+    isCurrent: kind === 'all',
+    count,
+    isMore: false,
+  })),
   clients: [
     {
       name: 'Order Desk',
@@ -64,11 +110,24 @@ const clients: PageModels['operator-clients'] = {
       selfDescribed: true,
       firstParty: false,
     },
+    {
+      name: 'Trail Maps',
+      id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
+      url: '/admin/client?client_id=trail',
+      disabled: false,
+      waits: 'new',
+      selfDescribed: true,
+      firstParty: false,
+    },
   ],
+  range: { first: 51, last: 100, total: 1004 },
+  previousUrl: '/admin/clients?page=1',
+  nextUrl: '/admin/clients?page=3',
   newUrl: '/admin/new-client',
 }
+const noClients = { ...clients, clients: [], range: undefined, previousUrl: undefined, nextUrl: undefined }
 const client: PageModels['operator-client'] = {
-  sections: sections('clients'),
+  ...above('clients'),
   name: 'Order Desk',
   id: 'desk',
   since: earlier,
@@ -76,24 +135,24 @@ const client: PageModels['operator-client'] = {
   disabled: false,
   selfDescribed: false,
   firstParty: true,
-  form: { inputs },
+  form: inParts({ inputs: editInputs }),
   save: form('save'),
   rotate: form('rotate'),
-  toggle: form('disable'),
+  disableUrl: '/admin/disable-client?client_id=desk',
   removeUrl: '/admin/delete-client?client_id=desk',
   eventsUrl: '/admin/events?client=desk',
 }
-const removal: PageModels['operator-delete-client'] = {
-  sections: sections('clients'),
+const ending = {
+  ...above('clients'),
   name: 'Order Desk',
   id: 'desk',
-  disabled: false,
   maxCounted: 10_000,
   users: 1204,
   authorizations: 10_000,
-  remove: form('delete'),
   cancelUrl: '/admin/client?client_id=desk',
 }
+const disabling: PageModels['operator-disable-client'] = { ...ending, disable: form('disable') }
+const removal: PageModels['operator-delete-client'] = { ...ending, disabled: false, remove: form('delete') }
 const user: NonNullable<PageModels['operator-users']['user']> = {
   id: '10032',
   username: 'alice@example.com',
@@ -113,21 +172,17 @@ const user: NonNullable<PageModels['operator-users']['user']> = {
   authorizations: [
     { id: 'lk-sample', client: 'desk', scopes: ['openid'], since: time, lastUsed: time, end: form('revoke') },
   ],
-  logins: [
-    { since: time, methods: ['pwd'], expires: time, end: form('sign-out') },
-    { since: earlier, methods: ['pwd', 'otp'], expires: earlier, ended: earlier },
-  ],
-  endAll: form('end'),
+  ...userParts(form),
   eventsUrl: '/admin/events?user=10032',
 }
 const users: PageModels['operator-users'] = {
-  sections: sections('users'),
+  ...above('users'),
   query: '',
   action: '/admin/users',
   findsNames: true,
 }
 const keys: PageModels['operator-keys'] = {
-  sections: sections('keys'),
+  ...above('keys'),
   keys: (['verifying', 'signing', 'next'] as const).map((kind, index) => ({
     id: `key-${index}`,
     algorithm: 'RS256',
@@ -136,62 +191,61 @@ const keys: PageModels['operator-keys'] = {
     signsFrom: time,
     ...(kind === 'verifying' && { publishedUntil: time }),
   })),
-  rotate: form('rotate'),
+  publishUrl: '/admin/publish-keys',
 }
-const filter = { user: '', client: 'desk', type: '', errorId: '' }
-const events: PageModels['operator-events'] = {
-  sections: sections('events'),
-  isOn: true,
-  action: '/admin/events',
-  filter,
-  events: [
-    {
-      type: 'request.refused',
-      time,
-      errorId: '7F3C-91A2-B4',
-      url: '/admin/events?error_id=7F3C-91A2-B4',
-      facts: [
-        ['code', 'invalid_redirect_uri'],
-        ['expected', 'one of: https://desk.example.com/callback'],
-        ['received', 'https://desk.example.com/callback/'],
-      ],
-    },
-  ],
-  nextUrl: '/admin/events?before=1-a',
+const publishing: PageModels['operator-publish-keys'] = {
+  ...above('keys'),
+  algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+  signsFrom: time,
+  publish: form('publish'),
+  cancelUrl: '/admin/keys',
 }
-
 /** Every state of every admin page. */
 export const samples: readonly Sample[] = [
+  ...statesOf('operator-overview', overviewStates(above('overview'))),
   ...statesOf('operator-clients', {
     'operator-clients': clients,
     'operator-clients-long': {
       ...clients,
       query: long,
       deleted: long,
-      clients: clients.clients.map((each) => ({ ...each, name: long, id: `https://${long}.example/` })),
-      previousUrl: '/admin',
-      nextUrl: '/admin?after=desk',
+      filter: 'waiting',
+      filters: clients.filters.map((each) => ({
+        ...each,
+        isCurrent: each.kind === 'waiting',
+        isMore: each.kind === 'unused',
+        count: 1_234_567,
+      })),
+      clients: clients.clients.map((each) => ({
+        ...each,
+        name: long,
+        id: `https://${long}.example/`,
+        waits: 'change' as const,
+        foundBy: `${long}.example`,
+      })),
+      range: { first: 49_901, last: 49_950, total: 1_234_567 },
     },
-    'operator-clients-empty': { ...clients, clients: [] },
+    'operator-clients-empty': { ...noClients, filters: clients.filters.slice(0, 1) },
+    'operator-clients-not-found': { ...noClients, query: 'zzz' },
   }),
   ...statesOf('operator-new-client', {
     'operator-new-client': {
-      sections: sections('clients'),
-      form: { inputs: [{ name: 'client_id', kind: 'text', value: '' }, ...inputs] },
+      ...above('clients'),
+      form: inParts({ inputs: newInputs }),
       save: form('create'),
-      cancelUrl: '/admin',
+      cancelUrl: '/admin/clients',
     },
     'operator-new-client-refused': {
-      sections: sections('clients'),
-      form: {
+      ...above('clients'),
+      form: inParts({
         inputs: inputs.map((field) =>
           field.name === 'redirect_uris' ? { ...field, error: refused } : field,
         ),
         error: refused,
         refused: 'redirect_uris',
-      },
+      }),
       save: form('create'),
-      cancelUrl: '/admin',
+      cancelUrl: '/admin/clients',
     },
   }),
   ...statesOf('operator-client', {
@@ -212,23 +266,30 @@ export const samples: readonly Sample[] = [
       usesSecret: false,
       rotate: undefined,
       eventsUrl: undefined,
-      toggle: form('enable'),
-      form: {
-        inputs: inputs.map((field) =>
+      disableUrl: undefined,
+      enable: form('enable'),
+      form: inParts({
+        inputs: editInputs.map((field) =>
           /^(other|first_party|grant_types|token_endpoint_auth_method)$/.test(field.name)
             ? { ...field, error: wrong }
             : field,
         ),
         error: wrong,
-      },
+      }),
     },
     'operator-client-stale': { ...client, notice: 'stale' },
+  }),
+  ...statesOf('operator-disable-client', {
+    'operator-disable-client': disabling,
+    'operator-disable-client-long': { ...disabling, name: long, id: long },
   }),
   ...statesOf('operator-delete-client', {
     'operator-delete-client': removal,
   }),
+  ...statesOf('operator-user-act', userActStates(above('users'), form, long)),
   ...statesOf('operator-users', {
     'operator-users': users,
+    ...userStates(users, user, form, long),
     'operator-users-user': { ...users, query: 'alice@example.com', user, notice: 'revoked' },
     'operator-users-unknown': {
       ...users,
@@ -248,9 +309,9 @@ export const samples: readonly Sample[] = [
   ...statesOf('operator-keys', {
     'operator-keys': { ...keys, notice: 'rotated' },
   }),
-  ...statesOf('operator-events', {
-    'operator-events': events,
-    'operator-events-none': { ...events, events: [], previousUrl: '/admin/events' },
-    'operator-events-off': { ...events, isOn: false },
+  ...statesOf('operator-publish-keys', {
+    'operator-publish-keys': publishing,
+    'operator-publish-keys-none': { ...publishing, algorithms: [] },
   }),
+  ...statesOf('operator-events', eventsStates(above('events'))),
 ]

@@ -1,7 +1,8 @@
 import { connectedClientsPage } from '../../account/connected-clients.ts'
+import { deviceName } from '../../account/device-name.ts'
 import { disconnectClient } from '../../account/disconnect-client.ts'
 import { sameClientsAs } from '../../account/same-clients.ts'
-import { revokeAllOf } from '../../account/user-lifecycle.ts'
+import { unlockLoginName } from '../../account/unlock.ts'
 import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
 import { iso, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
@@ -18,9 +19,12 @@ import {
 import { end } from '../../sessions/browser-logins.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import { isLookup, type User } from '../../users/users.ts'
+import type { TroubleModel } from './users/models.ts'
+import { userActPath, userSections } from './users/sections.ts'
+import { troubleOf } from './users/trouble.ts'
 
 const path = '/admin/users'
-const notices = ['removed', 'revoked', 'signed-out', 'ended'] as const
+const notices = ['removed', 'revoked', 'signed-out', 'ended', 'unlocked', 'done'] as const
 
 type ShownUser = NonNullable<PageModels['operator-users']['user']>
 
@@ -87,16 +91,36 @@ const overview = async (
       lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
       end: context.form({ subject, authorization: id }, 'revoke'),
     })),
-    logins: logins.map(({ sid, authTime, amr, expiresAt, endedAt }) => ({
+    logins: logins.map(({ sid, authTime, amr, expiresAt, endedAt, userAgent, address, lastSeenAt }) => ({
+      device: deviceName(userAgent),
+      ...(address !== undefined && { address }),
+      ...(lastSeenAt !== undefined && { lastUsed: iso(lastSeenAt) }),
       since: iso(authTime),
       methods: amr,
       expires: iso(expiresAt),
       ended: endedAt === null ? undefined : iso(endedAt),
       end: endedAt === null && expiresAt > now() ? context.form({ subject, sid }, 'sign-out') : undefined,
     })),
-    endAll: context.form({ subject }, 'end'),
+    more: await userSections(server, subject),
+    deleteUrl: ownPath(server, userActPath, { subject }),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { user: subject }),
   }
+}
+
+/** Whether anything is stored about someone who is no user. */
+const hasSomething = ({ clients, authorizations, logins, more }: ShownUser): boolean =>
+  [clients, authorizations, logins, ...more.map(({ rows }) => rows)].some((rows) => rows.length > 0) ||
+  more.some(({ act: whole }) => whole !== undefined)
+
+/** Why the user cannot sign in, under the name that was typed and under their own. */
+const trouble = (
+  context: OperatorContext,
+  { subject, user }: Asked,
+  typed: string | undefined,
+): Promise<TroubleModel[]> => {
+  const isId = typed === undefined || (user !== undefined && typed === subject)
+  const names = [user?.username, isId ? undefined : typed].filter((name) => name !== undefined)
+  return troubleOf(context, names, typed === undefined ? { subject } : { q: typed })
 }
 
 /** The act of a form about a user. What has ended meanwhile is no error. */
@@ -117,16 +141,21 @@ const by = ({ person: { actor } }: OperatorContext) => (actor === undefined ? {}
 export const usersPage: OperatorPage = {
   path,
   section: 'users',
-  fields: ['subject', 'client_id', 'organization', 'authorization', 'sid'],
+  fields: ['subject', 'q', 'username', 'client_id', 'organization', 'authorization', 'sid'],
   async show(context, query) {
     const { server, person, notice } = context
     const asked = await find(context, query)
+    const typed = query.optional('q', 255)?.trim()
+    const user = asked && (await overview(context, asked, query))
+    const isKnown = user && (asked.user !== undefined || hasSomething(user))
     context.send('operator-users', {
-      sections: person.sections,
-      query: query.optional('q', 255) ?? asked?.subject ?? '',
+      ...person.header,
+      query: typed ?? asked?.subject ?? '',
       action: ownPath(server, path),
       findsNames: server.users.findByUsername !== undefined,
-      user: asked && (await overview(context, asked, query)),
+      unknown: asked && !isKnown,
+      trouble: asked && (await trouble(context, asked, typed)),
+      user: isKnown ? user : undefined,
       notice: asked && noticeOf(notice, notices),
     })
   },
@@ -153,8 +182,12 @@ export const usersPage: OperatorPage = {
       const login = await findLogin(server.database, { sid: form.required('sid'), now: server.now() })
       if (login?.subject === subject) await end(server, login, { info, actor })
     }),
-    end: act('ended', async ({ server, info, person: { actor } }, subject) => {
-      await revokeAllOf(server, subject, { info, actor, reason: 'by an administrator' })
-    }),
+    async unlock({ server, info, person: { actor } }, form) {
+      const username = form.required('username')
+      const [subject, q] = [form.optional('subject'), form.optional('q')]
+      await unlockLoginName(server, username, { subject, actor, info })
+      const query = { ...(subject !== undefined && { subject }), ...(q !== undefined && { q }) }
+      return { query, notice: { kind: 'unlocked' } }
+    },
   },
 }

@@ -1,0 +1,61 @@
+import type { OperatorContext, OperatorPage } from '../../../endpoints/operator-page.ts'
+import { iso } from '../../../endpoints/page-values.ts'
+import type { EventDescription, EventGroup } from '../../../events/description.ts'
+import { ownPath } from '../../../http/urls.ts'
+import type { PageModels } from '../../../pages/page-models.ts'
+import type { Parameters } from '../../../protocol/parameters.ts'
+import type { EventPlace } from '../../../repositories/index.ts'
+import { filterOf, queryOf } from './filter.ts'
+import './models.ts'
+import { type FoundEvents, searchEvents } from './search.ts'
+import { eventDescriptions, namesIn, shownDays } from './shown.ts'
+
+const path = '/admin/events'
+
+const groups: readonly EventGroup[] = ['sign-in', 'consent', 'tokens', 'refused', 'admin']
+
+const placeOf = (text: string | undefined): EventPlace | undefined => {
+  const [, seconds, id = ''] = /^([0-9]{1,15})-([\w-]{0,43})$/.exec(text ?? '') ?? []
+  return seconds === undefined ? undefined : { time: Number(seconds), id }
+}
+
+/** The types to choose from, in groups. */
+const choicesOf = (
+  descriptions: ReadonlyMap<string, EventDescription>,
+): PageModels['operator-events']['groups'] =>
+  groups.map((group) => ({
+    group,
+    types: [...descriptions]
+      .filter(([, description]) => description.group === group)
+      .map(([type, { title }]) => ({ type, title })),
+  }))
+
+const show = async (context: OperatorContext, parameters: Parameters): Promise<void> => {
+  const { server, person } = context
+  const filter = filterOf(parameters)
+  const before = placeOf(parameters.optional('before', 64))
+  const descriptions = eventDescriptions(context)
+  const describe = (type: string) => descriptions.get(type)
+  const found: FoundEvents =
+    server.eventLog === undefined ? { events: [] } : await searchEvents(context, filter, describe, before)
+  const { events, next, isCut } = found
+  const query = queryOf(filter)
+  context.send('operator-events', {
+    ...person.header,
+    isOn: server.eventLog !== undefined,
+    action: ownPath(server, path),
+    filter,
+    groups: choicesOf(descriptions),
+    days: shownDays(context, events, await namesIn(context, events), descriptions),
+    searchedTo: next && isCut ? iso(next.time) : undefined,
+    nextUrl: next && ownPath(server, path, { ...query, before: `${next.time}-${next.id}` }),
+    previousUrl: before && ownPath(server, path, query),
+  })
+}
+
+/** The stored events, newest first. */
+export const eventsPage: OperatorPage = {
+  path,
+  section: 'events',
+  show,
+}

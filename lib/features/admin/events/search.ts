@@ -1,0 +1,94 @@
+import type { OperatorContext } from '../../../endpoints/operator-page.ts'
+import type { EventDescription } from '../../../events/description.ts'
+import {
+  type EventPlace,
+  type EventRecord,
+  type EventsAbout,
+  eventWindow,
+  listEventsOfRequest,
+  listNewestEvents,
+  type PlacedEvent,
+} from '../../../repositories/index.ts'
+import { accountOf } from '../../../sessions/device-cookie.ts'
+import { isLookup } from '../../../users/users.ts'
+import { type EventFilter, type EventsOfUser, endOf, matches, secondsOf } from './filter.ts'
+
+/** Events on one page: with the details of each it weighs less than 30 kB. */
+const pageSize = 24
+
+/** What a search finds. */
+export interface FoundEvents {
+  readonly events: readonly EventRecord[]
+  /** Where the search goes on. */
+  readonly next?: EventPlace | undefined
+  /** Whether the page is not full because the search stopped there. */
+  readonly isCut?: boolean
+}
+
+/** A user by id or by login name. What no one has still finds the events about it. */
+const userOf = async ({ server }: OperatorContext, asked: string): Promise<EventsOfUser | undefined> => {
+  if (!isLookup(asked)) return undefined
+  const user = (await server.users.find(asked)) ?? (await server.users.findByUsername?.(asked))
+  return { subject: user?.subject ?? asked, account: accountOf(server, user?.username ?? asked) }
+}
+
+/** What is read, each by its index. */
+const readsFor = (
+  { client, type }: EventFilter,
+  user: EventsOfUser | undefined,
+  isType: boolean,
+): readonly EventsAbout[] => {
+  if (user !== undefined) return [{ subject: user.subject }, { account: user.account }]
+  if (client !== '') return [{ clientId: client }]
+  return [isType ? { type } : {}]
+}
+
+const newestFirst = (one: PlacedEvent, other: PlacedEvent): number =>
+  other.place.time - one.place.time || (other.place.id < one.place.id ? -1 : 1)
+
+const isAtLeast = (place: EventPlace, horizon: EventPlace): boolean =>
+  place.time > horizon.time || (place.time === horizon.time && place.id >= horizon.id)
+
+/** The newest place before which one of the lists was not read; undefined if all were read to their end. */
+const horizonOf = (lists: readonly (readonly PlacedEvent[])[]): EventPlace | undefined =>
+  lists
+    .filter((list) => list.length >= eventWindow)
+    .flatMap((list) => list.at(-1)?.place ?? [])
+    .reduce<EventPlace | undefined>(
+      (newest, place) => (newest === undefined || isAtLeast(place, newest) ? place : newest),
+      undefined,
+    )
+
+/**
+ * Searches events, newest first. It reads a thousand at most of each index, so that a filter that finds few does not read the
+ * whole table.
+ *
+ * @param describe what is known about a type
+ * @param before the last event that was seen
+ */
+export const searchEvents = async (
+  context: OperatorContext,
+  filter: EventFilter,
+  describe: (type: string) => EventDescription | undefined,
+  before: EventPlace | undefined,
+): Promise<FoundEvents> => {
+  const { database } = context.server
+  const user = filter.user === '' ? undefined : await userOf(context, filter.user)
+  const isFound = matches(filter, user, describe)
+  if (filter.errorId !== '') {
+    const events = await listEventsOfRequest(database, { requestId: filter.errorId })
+    return { events: events.filter(isFound) }
+  }
+  const lists: (readonly PlacedEvent[])[] = []
+  for (const about of readsFor(filter, user, describe(filter.type) !== undefined))
+    lists.push(await listNewestEvents(database, { before: before ?? endOf(filter), ...about }))
+  const horizon = horizonOf(lists)
+  const read = new Map(lists.flat().map((event) => [event.place.id, event]))
+  const found = [...read.values()]
+    .filter((event) => isFound(event) && (horizon === undefined || isAtLeast(event.place, horizon)))
+    .sort(newestFirst)
+  const events = found.slice(0, pageSize)
+  if (found.length > pageSize) return { events, next: events.at(-1)?.place }
+  const isPast = horizon !== undefined && horizon.time < (secondsOf('from', filter.from) ?? 0)
+  return { events, next: isPast ? undefined : horizon, isCut: !isPast }
+}

@@ -1,0 +1,169 @@
+import type { OperatorContext, OperatorPage } from '../../../endpoints/operator-page.ts'
+import { aboutClient, iso } from '../../../endpoints/page-values.ts'
+import { ownPath } from '../../../http/urls.ts'
+import { withStates } from '../../../keys/key-schedule.ts'
+import type { PageModels } from '../../../pages/page-models.ts'
+import {
+  countEvents,
+  countEventsByClient,
+  countEventsByHour,
+  eventWindow,
+  findClientRecords,
+  listNewestEvents,
+  listSigningKeys,
+  maxCountedEvents,
+  type PlacedEvent,
+  type SigningKeyRecord,
+} from '../../../repositories/index.ts'
+import './models.ts'
+import type { ShownHour, ShownTrouble } from './models.ts'
+import { fieldOf, lockedNames, type Trouble, troublesOf, troubleTypes } from './troubles.ts'
+
+const hour = 3600
+const day = 24 * hour
+const eventsPath = '/admin/events'
+
+/** What goes wrong is a list that one can read. */
+const maxTroubles = 6
+
+type Overview = PageModels['operator-overview']
+type Now = NonNullable<Overview['now']>
+
+/** The key that signs next, of any algorithm. */
+const nextKeyOf = (keys: readonly SigningKeyRecord[], now: number): Overview['nextKey'] => {
+  const times = withStates(keys, now).flatMap(({ state, activeAt }) => (state === 'next' ? [activeAt] : []))
+  if (times.length === 0) return undefined
+  const next = Math.min(...times)
+  return { days: Math.floor((next - now) / day), time: iso(next) }
+}
+
+const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, each) => total + each, 0)
+
+/** Today by hours, and the same day a week ago. */
+const hoursOf = async (
+  { server }: OperatorContext,
+  midnight: number,
+): Promise<Pick<Now, 'hours' | 'isMore'>> => {
+  const { database } = server
+  const countedFrom = (type: string, from: number) =>
+    countEventsByHour(database, { type, from, to: from + day })
+  const signIns = await countedFrom('login.succeeded', midnight)
+  const failures = await countedFrom('login.failed', midnight)
+  const before = await countedFrom('login.succeeded', midnight - 7 * day)
+  const hours = Array.from({ length: 24 }, (_, index): ShownHour => {
+    const time = midnight + index * hour
+    return {
+      hour: String(index).padStart(2, '0'),
+      signIns: signIns.get(time) ?? 0,
+      failures: failures.get(time) ?? 0,
+      before: before.get(time - 7 * day) ?? 0,
+    }
+  })
+  const isMore = [signIns, failures, before].some((counts) => sum(counts.values()) >= maxCountedEvents)
+  return { hours, isMore }
+}
+
+/** The newest thousand events of a type, of the last 24 hours. */
+const newestOf = async ({ server }: OperatorContext, type: string): Promise<PlacedEvent[]> => {
+  const events = await listNewestEvents(server.database, { type })
+  return events.filter(({ time }) => time > server.now() - day)
+}
+
+const namesOf = async (
+  { server: { database, now } }: OperatorContext,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const clients = await findClientRecords(database, { clientIds, now: now() })
+  return new Map(clients.map(({ clientId, metadata }) => [clientId, metadata.client_name ?? clientId]))
+}
+
+const shownTrouble = (
+  { server, person }: OperatorContext,
+  trouble: Trouble,
+  names: ReadonlyMap<string, string>,
+  isMore: boolean,
+): ShownTrouble => {
+  const { kind, count, since, reason, expected, received, errorId, type, clientId } = trouble
+  const name = clientId === undefined ? undefined : names.get(clientId)
+  const field = fieldOf(trouble)
+  const shown = { kind, count, isMore, since: iso(since), reason, expected, received, errorId }
+  if (clientId === undefined || name === undefined)
+    return { ...shown, eventsUrl: ownPath(server, eventsPath, { type }) }
+  return {
+    ...shown,
+    client: { name, url: person.clientUrl(clientId) },
+    mend: {
+      url: `${ownPath(server, '/admin/client', aboutClient(clientId))}${field ? `#field-${field}` : ''}`,
+      field,
+    },
+    eventsUrl: ownPath(server, eventsPath, { type, client: clientId }),
+  }
+}
+
+const troubles = async (context: OperatorContext): Promise<ShownTrouble[]> => {
+  const lists = new Map<string, PlacedEvent[]>()
+  for (const type of troubleTypes) lists.set(type, await newestOf(context, type))
+  const found = troublesOf([...lists.values()].flat()).slice(0, maxTroubles)
+  const names = await namesOf(
+    context,
+    found.flatMap(({ clientId }) => clientId ?? []),
+  )
+  return found.map((trouble) =>
+    shownTrouble(context, trouble, names, (lists.get(trouble.type)?.length ?? 0) >= eventWindow),
+  )
+}
+
+const clients = async (context: OperatorContext): Promise<Now['clients']> => {
+  const { server } = context
+  const to = server.now() + 1
+  const counts = await countEventsByClient(server.database, { type: 'login.succeeded', from: to - day, to })
+  const names = await namesOf(
+    context,
+    counts.map(({ clientId }) => clientId),
+  )
+  const greatest = Math.max(1, ...counts.map(({ count }) => count))
+  return counts.map(({ clientId, count }) => ({
+    name: names.get(clientId) ?? clientId,
+    url: ownPath(server, eventsPath, { type: 'login.succeeded', client: clientId }),
+    count,
+    share: Math.round((100 * count) / greatest),
+  }))
+}
+
+const nowOf = async (context: OperatorContext): Promise<Now> => {
+  const { server } = context
+  const now = server.now()
+  const midnight = now - (now % day)
+  const tokens = await countEvents(server.database, { type: 'tokens.issued', from: now - day, to: now + 1 })
+  return {
+    date: iso(midnight),
+    ...(await hoursOf(context, midnight)),
+    locks: lockedNames(
+      await newestOf(context, 'login.locked'),
+      await newestOf(context, 'login.unlocked'),
+      now,
+    ),
+    locksUrl: ownPath(server, eventsPath, { type: 'login.locked' }),
+    tokens,
+    tokensUrl: ownPath(server, eventsPath, { type: 'tokens.issued' }),
+    isMoreTokens: tokens >= maxCountedEvents,
+    troubles: await troubles(context),
+    clients: await clients(context),
+  }
+}
+
+/** What happens now: the first of the admin pages. */
+export const overviewPage: OperatorPage = {
+  path: '/admin',
+  section: 'overview',
+  async show(context) {
+    const { server, person, send } = context
+    const keys = await listSigningKeys(server.database)
+    send('operator-overview', {
+      ...person.header,
+      now: server.eventLog && (await nowOf(context)),
+      nextKey: nextKeyOf(keys, server.now()),
+      keysUrl: ownPath(server, '/admin/keys'),
+    })
+  },
+}

@@ -1,0 +1,81 @@
+import { revokeAllOf } from '../../../account/user-lifecycle.ts'
+import type { OperatorContext, OperatorPage } from '../../../endpoints/operator-page.ts'
+import type { Fields } from '../../../endpoints/page-values.ts'
+import type { ActResult } from '../../../endpoints/signed-page.ts'
+import { ownPath } from '../../../http/urls.ts'
+import { OAuthError } from '../../../protocol/errors.ts'
+import type { Parameters } from '../../../protocol/parameters.ts'
+import { countUsageOfUser, maxCounted } from '../../../repositories/index.ts'
+import { isLookup } from '../../../users/users.ts'
+import { operatorTexts } from '../texts.ts'
+import { findUserAct, userActPath } from './sections.ts'
+import { userTexts } from './texts.ts'
+
+/** The page about a user. */
+const usersPath = '/admin/users'
+
+/** @throws OAuthError `invalid_request` if a URL or form names no possible user */
+const subjectIn = (parameters: Parameters): string => {
+  const subject = parameters.optional('subject', 255)
+  if (isLookup(subject)) return subject
+  throw new OAuthError('invalid_request', 'subject must be the id of a user')
+}
+
+const backTo = (subject: string, kind: 'ended' | 'done' | undefined): ActResult => ({
+  path: usersPath,
+  query: { subject },
+  notice: kind && { kind },
+})
+
+/** What everything of a user is, as a question. */
+const everything = {
+  question: userTexts['operator-user-act.all.question'],
+  effect: operatorTexts['operator-users.all.text'],
+  label: operatorTexts['operator-users.all'],
+}
+
+const show = async (context: OperatorContext, query: Parameters): Promise<void> => {
+  const { server, person } = context
+  const subject = subjectIn(query)
+  const [section, item] = [query.optional('section'), query.optional('item')]
+  const isAll = section === undefined
+  const asked = isAll ? everything : await findUserAct(server, subject, { section, item })
+  if (asked === undefined) throw new OAuthError('invalid_request', 'this is no longer there', { status: 404 })
+  const { question, effect, label } = asked
+  const fields: Fields = isAll ? { subject } : { subject, section, item: item ?? '' }
+  context.send('operator-user-act', {
+    ...person.header,
+    question,
+    effect,
+    label,
+    id: subject,
+    username: (await server.users.find(subject))?.username,
+    ...(isAll && { usage: await countUsageOfUser(server.database, { subject, now: server.now() }) }),
+    maxCounted,
+    run: context.form(fields, isAll ? 'end' : 'run'),
+    cancelUrl: ownPath(server, usersPath, { subject }),
+  })
+}
+
+/** Asks before something of a user ends, and ends it: with `section` and `item` what they name, otherwise everything. */
+export const userActPage: OperatorPage = {
+  path: userActPath,
+  section: 'users',
+  fields: ['subject', 'section', 'item'],
+  show,
+  acts: {
+    async run({ server, info, person: { actor } }, form) {
+      const subject = subjectIn(form)
+      const item = form.optional('item')
+      const act = await findUserAct(server, subject, { section: form.optional('section'), item })
+      if (act === undefined) return backTo(subject, undefined)
+      await act.section.run({ server, subject, info, ...(actor !== undefined && { actor }) }, act.id)
+      return backTo(subject, 'done')
+    },
+    async end({ server, info, person: { actor } }, form) {
+      const subject = subjectIn(form)
+      await revokeAllOf(server, subject, { info, actor, reason: 'by an administrator' })
+      return backTo(subject, 'ended')
+    },
+  },
+}

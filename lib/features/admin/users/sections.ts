@@ -1,0 +1,66 @@
+import type { AuthorizationServer } from '../../../authorization-server.ts'
+import type { UserAct, UserRow, UserSection } from '../../../endpoints/operator-page.ts'
+import { iso } from '../../../endpoints/page-values.ts'
+import { ownPath } from '../../../http/urls.ts'
+import type { SectionModel } from './models.ts'
+
+/** The page that asks before an act. */
+export const userActPath = '/admin/user-act'
+
+/** The sections that features add to the page about a user. */
+const sectionsOf = ({ features }: AuthorizationServer): readonly UserSection[] =>
+  features.flatMap(({ userSections = [] }) => userSections)
+
+const actLink = (server: AuthorizationServer, subject: string, section: string, { id, label }: UserAct) => ({
+  label,
+  url: ownPath(server, userActPath, { subject, section, item: id }),
+})
+
+const rowOf = (
+  server: AuthorizationServer,
+  subject: string,
+  section: string,
+  { name, facts, act }: UserRow,
+) => ({
+  name,
+  facts: facts.map(({ label, value }) =>
+    typeof value === 'string' ? { label, text: value } : { label, time: iso(value.time) },
+  ),
+  ...(act && { act: actLink(server, subject, section, act) }),
+})
+
+/** What the features say about a user. */
+export const userSections = async (server: AuthorizationServer, subject: string): Promise<SectionModel[]> => {
+  const models: SectionModel[] = []
+  for (const section of sectionsOf(server)) {
+    const content = await section.read(server, subject)
+    if (content === undefined) continue
+    const { summary, act, rows = [] } = content
+    models.push({
+      title: section.title,
+      summary,
+      ...(act && { act: actLink(server, subject, section.name, act) }),
+      rows: rows.map((row) => rowOf(server, subject, section.name, row)),
+    })
+  }
+  return models
+}
+
+/** An act of a section that can be done now. */
+export interface FoundAct extends UserAct {
+  readonly section: UserSection
+}
+
+/** The act that a URL or form names, if it is still there to be done. */
+export const findUserAct = async (
+  server: AuthorizationServer,
+  subject: string,
+  { section: name, item }: { readonly section: string | undefined; readonly item: string | undefined },
+): Promise<FoundAct | undefined> => {
+  const section = sectionsOf(server).find((each) => each.name === name)
+  const content = await section?.read(server, subject)
+  if (section === undefined || content === undefined) return undefined
+  const acts = [content.act, ...(content.rows ?? []).map((row) => row.act)]
+  const act = acts.find((each) => each?.id === item)
+  return act && { ...act, section }
+}

@@ -1,0 +1,127 @@
+import { serverBehind } from '../../../lib/router.ts'
+import { as, host, signedIn, withAdministrators, withHost } from '../../flows/administrators.ts'
+import { expectErrorPage } from '../../support/outcomes.ts'
+import { RawBrowser, textOf } from '../../support/raw-browser.ts'
+
+withAdministrators()
+
+const path = '/oauth/admin/events'
+const page = (query = '') => as('carol').get(`${path}?${query}`)
+/** The types on a page, newest first. */
+const typesAt = async (query: string): Promise<string[]> =>
+  [...(await page(query)).html.matchAll(/<dt>Event<\/dt><dd><bdi>([^<]+)</g)].map(([, type = '']) => type)
+/** Stores events as they would be after sign-ins elsewhere. */
+const store = async (
+  events: readonly { id: string; type: string; time: number; [column: string]: unknown }[],
+) => {
+  const { knex, tablePrefix } = host.database
+  const rows = events.map((event) => ({
+    request_id: 'X',
+    subject: null,
+    client_id: null,
+    account: null,
+    details: '{}',
+    expires_at: 5_000_000_000,
+    ...event,
+  }))
+  await knex.batchInsert(`${tablePrefix}events`, rows, 65)
+}
+
+describe('events', () => {
+  withHost()
+  beforeAll(async () => {
+    await signedIn()
+    await serverBehind(host.oauth)!.eventLog!.settled()
+  })
+
+  test('are sentences with names, and their details lead to the user, the client and the request (pages 27)', async () => {
+    const shown = await page('type=login.succeeded')
+    expect(textOf(shown)).toMatch(/\d\d:\d\d:\d\d ada@example\.com signed in to \S.* from 127\.0\.0\.1/)
+    const links = [...shown.html.matchAll(/<dd><a href="([^"]+)"/g)].map(([, url]) => url)
+    expect(links).toEqual([
+      '/oauth/admin/users?q=1',
+      '/oauth/admin/client?client_id=web',
+      expect.stringMatching(/^\/oauth\/admin\/events\?error_id=/),
+    ])
+    for (const url of links) expect((await as('carol').get(String(url))).status).toBe(200)
+  })
+
+  test('are chosen by type or group from a list, which keeps what was chosen (pages 27)', async () => {
+    expect(await typesAt('type=login.succeeded')).toEqual(['login.succeeded'])
+    expect(new Set(await typesAt('type=tokens'))).toEqual(new Set(['authorization.issued', 'tokens.issued']))
+    const { html } = await page('type=consent')
+    expect(html).toContain('<option value="consent" selected>')
+    expect(html).toMatch(/<optgroup label="Sign-in">[\s\S]*value="passkey\.used"/)
+    expect((await page('type=no.such')).html).toContain('<option selected>no.such</option>')
+  })
+
+  test('of a time begin and end where the form says; what is no time is refused (pages 27)', async () => {
+    const noon = Date.parse('2030-01-02T12:00:00Z') / 1000
+    const times = [-1, 0, 59, 60]
+    await store(times.map((after) => ({ id: `t${after}`, type: 'key.published', time: noon + after })))
+    const clocks = async (query: string) =>
+      [...(await page(`type=key.published&${query}`)).html.matchAll(/<summary><time[^>]*>([^<]+)/g)].map(
+        ([, clock]) => clock,
+      )
+    expect(await clocks('from=2030-01-02T12:00&to=2030-01-02T12:00')).toEqual(['12:00:59', '12:00:00'])
+    expect(await clocks('from=2030-01-02T11:59&to=2030-01-02T11:59:30')).toEqual(['11:59:59'])
+    for (const wrong of ['yesterday', '2030-13-01T00:00', '2030-01-02'])
+      expectErrorPage(await page(`from=${wrong}`), 400)
+  })
+
+  test('of a login name are also the failed sign-ins under it (pages 27)', async () => {
+    const account = await host.oauth.users.accountOf('ada@example.com')
+    await store([
+      { id: 'f', type: 'login.failed', time: 4_000_000, account, details: JSON.stringify({ account }) },
+    ])
+    for (const user of ['ada@example.com', 'ADA@example.com', '1']) {
+      const types = await typesAt(`user=${encodeURIComponent(user)}`)
+      expect(types).toEqual(expect.arrayContaining(['login.succeeded', 'login.failed']))
+    }
+    expect(await typesAt('user=nobody%40example.com')).toEqual([])
+  })
+
+  test('of a quiet client are found at once behind thousands of others (pages 27)', async () => {
+    const many = Array.from({ length: 2500 }, (_, index) => ({
+      id: `b${index}`,
+      type: 'login.failed',
+      time: 4_100_000_000 + index,
+      client_id: 'web',
+      details: '{"clientId":"web"}',
+    }))
+    const quiet = {
+      id: 'q',
+      type: 'token.revoked',
+      time: 5_000_000,
+      client_id: 'self',
+      details: '{"clientId":"self"}',
+    }
+    await store([...many, quiet])
+    expect(await typesAt('client=self')).toContain('token.revoked')
+    const none = await page('type=second_factor.failed&client=web')
+    expect(textOf(none)).toMatch(/Searched back to \w+ \d+, \d{4}, \d\d:\d\d:\d\d UTC/)
+  })
+
+  test('have times, durations and lists in words, and no account without an explanation (pages 27)', async () => {
+    const details = {
+      keyId: 'k',
+      algorithm: 'RS256',
+      signsFrom: 1_795_419_128,
+      scopes: ['openid', 'email'],
+      seconds: 900,
+    }
+    await store([{ id: 'w', type: 'key.revoked', time: 6_000_000, details: JSON.stringify(details) }])
+    const text = textOf(await page('type=key.revoked'))
+    expect(text).toContain('Signs from Nov 23, 2026')
+    expect(text).toContain('Scopes openid, email')
+    expect(text).toContain('Locked for 15 minutes')
+    expect(text).not.toContain('1795419128')
+  })
+
+  test('are one line each: a full page weighs less than 30 kB (pages 27)', async () => {
+    const { html } = await page()
+    expect(html.match(/<summary>/g)).toHaveLength(24)
+    expect(Buffer.byteLength(html)).toBeLessThan(30_000)
+    expect(await new RawBrowser(host.app).get(path)).toMatchObject({ status: 403 })
+  })
+})

@@ -1,0 +1,173 @@
+import { serverBehind } from '../../../lib/router.ts'
+import { as, host, signedIn, withAdministrators, withHost } from '../../flows/administrators.ts'
+import { stopClock } from '../../support/clock.ts'
+import { startHost } from '../../support/host.ts'
+import { RawBrowser, textOf } from '../../support/raw-browser.ts'
+
+withAdministrators()
+
+interface Stored {
+  readonly type: string
+  readonly time: number
+  readonly client_id?: string
+  readonly details?: object
+}
+const store = async (given: readonly Stored[]) => {
+  const { knex, tablePrefix } = host.database
+  const rows = given.map(({ details = {}, client_id = null, ...event }, index) => ({
+    id: `${event.type}-${event.time}-${index}`,
+    request_id: `R-${index}`,
+    subject: null,
+    account: null,
+    client_id,
+    details: JSON.stringify({ ...details, ...(client_id !== null && { clientId: client_id }) }),
+    expires_at: 9_000_000_000,
+    ...event,
+  }))
+  await knex.batchInsert(`${tablePrefix}events`, rows, 65)
+}
+const forget = () => host.database.knex(`${host.database.tablePrefix}events`).delete()
+const overview = async () => {
+  const page = await as('carol').get('/oauth/admin')
+  expect(page.status).toBe(200)
+  return { html: page.html, text: textOf(page) }
+}
+const callback = 'https://app.example/cb'
+const refusal = {
+  code: 'invalid_request',
+  status: 400,
+  path: '/authorize',
+  reason: 'redirect_uri is not registered for this client',
+  expected: callback,
+  received: `${callback}/`,
+}
+
+describe('the overview', () => {
+  withHost()
+  let now = 0
+  let midnight = 0
+  beforeEach(async () => {
+    await serverBehind(host.oauth)!.eventLog!.settled()
+    await forget()
+    // Noon, so that the last day and today differ.
+    now = Math.floor(Date.now() / 86_400_000) * 86_400 + 43_200
+    midnight = now - 43_200
+    const clock = stopClock()
+    clock.travel(now - clock.now())
+  })
+
+  test('shows sign-ins and failures by hour, of today against last week, as a chart and as a table (pages 26)', async () => {
+    const at = (type: string, time: number, count: number) => Array<Stored>(count).fill({ type, time })
+    await store([
+      ...at('login.succeeded', midnight, 1),
+      ...at('login.succeeded', midnight + 3600, 3),
+      ...at('login.failed', midnight + 3600, 2),
+      ...at('login.succeeded', midnight + 7199 - 7 * 86_400, 5),
+      ...at('login.succeeded', midnight - 1, 7),
+    ])
+    const { html, text } = await overview()
+    expect(html).toContain(
+      'role="img" aria-label="Sign-ins by hour: 4 today and 2 failed, against 5 on the same day last week."',
+    )
+    expect(text).toContain('00:00 1 0 0 01:00 3 2 5 02:00 0 0 0')
+    expect(html.match(/<rect class="now"[^>]*>/g)).toHaveLength(2)
+    expect(html.match(/<rect class="failed"[^>]*>/g)).toHaveLength(1)
+    expect(html).not.toContain(' style=')
+  })
+
+  test('says what is wrong in sentences, what hurts most people first, with the field that mends it (pages 26)', async () => {
+    const from = (address: string, time: number): Stored => ({
+      type: 'request.refused',
+      time,
+      client_id: 'web',
+      details: { ...refusal, address },
+    })
+    const tried = { ...refusal, reason: 'the code has expired', expected: undefined, received: undefined }
+    await store([
+      ...Array.from(
+        { length: 9 },
+        (): Stored => ({ type: 'api.refused', time: now, client_id: 'self', details: tried }),
+      ),
+      from('192.0.2.1', now - 60),
+      from('192.0.2.1', now - 50),
+      from('192.0.2.2', now - 40),
+      {
+        ...from('192.0.2.3', now - 30),
+        client_id: undefined,
+        details: { ...refusal, reason: 'client_id is unknown' },
+      },
+      from('192.0.2.9', now - 90_000),
+    ])
+    const { html, text } = await overview()
+    expect(text).toMatch(
+      /What is wrong Web client : 2 people have seen an error page since .* UTC\. redirect_uri is not registered for this client Received https:\/\/app\.example\/cb\/ Expected https:\/\/app\.example\/cb .* No known client : 1 person saw an error page at .* self : 9 requests were refused since/,
+    )
+    expect(html).toContain('href="/oauth/admin/client?client_id=web#field-redirect_uris"')
+    expect((await as('carol').get('/oauth/admin/client?client_id=web')).html).toContain(
+      'id="field-redirect_uris"',
+    )
+    expect(html).toContain('href="/oauth/admin/events?type=request.refused&amp;client=web"')
+    expect(text).toContain('npx latchkey explain R-')
+  })
+
+  test('counts locked names once, and no longer after they are unlocked or the lock has passed (pages 26)', async () => {
+    const lock = (account: string, time: number): Stored => ({
+      type: 'login.locked',
+      time,
+      details: { account, seconds: 900 },
+    })
+    await store([
+      lock('a', now - 800),
+      lock('a', now - 700),
+      lock('b', now - 901),
+      lock('c', now - 600),
+      { type: 'login.unlocked', time: now - 500, details: { account: 'c' } },
+    ])
+    expect((await overview()).text).toContain('Locked now 1 ')
+  })
+
+  test('lists clients by their sign-ins, each with a link to its events (pages 26)', async () => {
+    const of = (client_id: string, count: number) =>
+      Array<Stored>(count).fill({ type: 'login.succeeded', time: now - 10, client_id })
+    await store([...of('self', 1), ...of('web', 4)])
+    const { html, text } = await overview()
+    expect(text).toMatch(/Sign-ins by client in 24 hours Web client 4 self 1/)
+    const [, url = ''] = /href="([^"]*type=login.succeeded&amp;client=web)"/.exec(html) ?? []
+    expect((await as('carol').get(url.replaceAll('&amp;', '&'))).html.match(/<summary>/g)).toHaveLength(4)
+  })
+
+  test('reads a bounded number of events, in few statements, and weighs little (pages 26)', async () => {
+    const reasons = Array.from(
+      { length: 1500 },
+      (_, index): Stored => ({
+        type: 'request.refused',
+        time: now - (index % 600),
+        client_id: 'web',
+        details: { ...refusal, reason: `reason ${index}`, received: 'x'.repeat(500) },
+      }),
+    )
+    await store(reasons)
+    const { html } = await overview()
+    expect(html.match(/1\+ ?|have seen|saw an error/g)!.length).toBeLessThanOrEqual(12)
+    expect(Buffer.byteLength(html)).toBeLessThan(30_000)
+  })
+
+  test('says that nothing is wrong, and without stored events how to see more (pages 26)', async () => {
+    expect((await overview()).text).toContain('Nothing was refused in the last 24 hours.')
+    const other = await startHost({
+      options: { features: { admin: { allow: () => true } } },
+      database: host.database,
+    })
+    const text = textOf(await new RawBrowser(other.app).get('/oauth/admin'))
+    expect(text).toContain('Turn on features.storedEvents')
+    expect(text).toContain('Next key')
+    expect(text).not.toContain('What is wrong')
+  })
+
+  test('after the next keys are published it says when they sign (pages 26)', async () => {
+    await signedIn()
+    const carol = as('carol')
+    await carol.submit(await carol.get('/oauth/admin/publish-keys'), 'value="publish"')
+    expect((await overview()).text).toMatch(/Next key signs (in \d+ days|within a day)/)
+  })
+})
