@@ -1,3 +1,4 @@
+import { deviceName } from '../../account/device-name.ts'
 import { revokeAllOf } from '../../account/user-lifecycle.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
@@ -14,7 +15,7 @@ import {
 } from './challenge.ts'
 import type { PasskeyOption } from './option.ts'
 import { passkeyProvider } from './providers.ts'
-import { type Passkey, type PasskeyFailure, parsePasskeyResponse, passkeyName } from './rules.ts'
+import { type Passkey, type PasskeyFailure, parsePasskeyResponse } from './rules.ts'
 import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from './table.ts'
 import { verifyRegistration } from './verifier.ts'
 
@@ -23,7 +24,7 @@ declare module '../../events/event.ts' {
     /** A user added a passkey. */
     'passkey.added': { readonly subject: string }
     /** A user removed a passkey; `passkeys.removeAll()` announces one event for each. */
-    'passkey.removed': { readonly subject: string }
+    'passkey.removed': { readonly subject: string; readonly actor?: string }
     /** A user signed in with a passkey. `login.succeeded` is announced, too. */
     'passkey.used': { readonly subject: string; readonly clientId?: string }
     /**
@@ -87,15 +88,28 @@ interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
   readonly browser: Pick<Browser, 'secret'>
   /** What our script sent: JSON. */
   readonly response: string
-  /** As the user typed it. */
-  readonly name: string | undefined
+  /** The header `User-Agent` of the browser. */
+  readonly userAgent: string | undefined
+}
+
+/**
+ * What a passkey is called until its user names it: what keeps it, or this device, if it keeps it itself.
+ *
+ * @example nameFor({ aaguid, transports: ['internal'] }, userAgent) // 'Chrome, macOS'
+ */
+const nameFor = (
+  { aaguid, transports }: { readonly aaguid: string; readonly transports: readonly string[] },
+  userAgent: string | undefined,
+): string => {
+  const { browser, system } = transports.includes('internal') ? deviceName(userAgent) : {}
+  return passkeyProvider(aaguid) ?? [browser, system].filter((part) => part !== undefined).join(', ')
 }
 
 const store = async (
   server: AuthorizationServer,
   { origin, rpId }: PasskeyOption,
-  { login: { subject, sid }, browser, response: text, name }: NewPasskey,
-): Promise<PasskeyFailure | 'added'> => {
+  { login: { subject, sid }, browser, response: text, userAgent }: NewPasskey,
+): Promise<{ readonly hash: string } | PasskeyFailure> => {
   const { database } = server
   const response = parsePasskeyResponse(text)
   if (response === undefined) return 'malformed'
@@ -118,10 +132,10 @@ const store = async (
     transports,
     isBackedUp,
     now: server.now(),
-    name: passkeyName(name) ?? passkeyProvider(aaguid) ?? '',
+    name: nameFor({ aaguid, transports }, userAgent),
   })
   if (outcome !== 'added') return outcome
-  if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return 'added'
+  if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return { hash }
   // Several tabs have added one at the same time.
   await removePasskey(database, { hash, subject })
   return 'exists'
@@ -130,18 +144,21 @@ const store = async (
 /**
  * Adds the passkey that the browser has made, and announces the outcome.
  *
- * @returns whether it was added
+ * @returns its hash; undefined if it was not added
  */
 export const addPasskey = async (
   { server, info }: Context,
   option: PasskeyOption,
   added: NewPasskey,
-): Promise<boolean> => {
+): Promise<string | undefined> => {
   const outcome = await store(server, option, added)
   const { subject } = added.user
-  if (outcome === 'added') server.events.announce('passkey.added', info, { subject })
-  else server.events.announce('passkey.failed', info, { reason: outcome, subject })
-  return outcome === 'added'
+  if (typeof outcome === 'string') {
+    server.events.announce('passkey.failed', info, { reason: outcome, subject })
+    return undefined
+  }
+  server.events.announce('passkey.added', info, { subject })
+  return outcome.hash
 }
 
 /** Removes every passkey of a user and announces each. Everything else of the user ends at the same moment. */

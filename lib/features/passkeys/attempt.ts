@@ -88,7 +88,9 @@ export const attemptPasskey = async (
     return 'failure' in verified ? undefined : found.user
   })
   const about = { ...(found.passkey && { subject: found.passkey.subject }), ...(clientId && { clientId }) }
-  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
+  // The password is not locked with it.
+  if (result.outcome === 'refused')
+    return { kind: 'throttled', about: 'passkey', retryAt: server.now() + result.retryAfter }
   if (result.outcome === 'failed') {
     if (failure !== undefined) server.events.announce('passkey.failed', info, { reason: failure, ...about })
     return { kind: 'method', about: 'passkey' }

@@ -2,12 +2,14 @@ import type { ActiveFeature, Feature } from '../../feature.ts'
 import { isLookup } from '../../users/users.ts'
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
+import { eventDescriptions } from './event-descriptions.ts'
 import { passkeys as migration } from './migration.ts'
 import { option, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, listPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
+import { passkeysSection } from './user-section.ts'
 import { assertWebAuthn } from './verifier.ts'
 
 export type { PasskeyFailure } from './rules.ts'
@@ -46,6 +48,7 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
       attempt: (context, page, value) => attemptPasskey(context, option, page, value),
     },
   ],
+  userSections: [passkeysSection],
   hostApi: (setup) => ({
     passkeys: {
       removeAll: async (id) => {
@@ -62,6 +65,7 @@ export const passkeys: Feature = {
   option,
   migrations: new Map([['104_passkeys', migration]]),
   texts,
+  events: eventDescriptions,
   userData: {
     export: exportPasskeys,
     // A changed password does not say that the passkeys are those of another person.

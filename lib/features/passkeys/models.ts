@@ -14,7 +14,7 @@ export interface PasskeyCard {
 }
 
 /** What the last form on the list of passkeys did. */
-export type PasskeysNotice = 'added' | 'not-added' | 'renamed' | 'removed'
+export type PasskeysNotice = 'not-added' | 'renamed' | 'removed'
 
 declare module '../../pages/page-models.ts' {
   interface PageModels {
@@ -35,6 +35,8 @@ declare module '../../pages/page-models.ts' {
     passkey: PageForm & {
       passkey: Omit<PasskeyCard, 'url'>
       username: string
+      /** It was just added: the page asks for its name, and does not offer to remove it. */
+      isNew?: boolean
       /** The list of passkeys. */
       cancelUrl: string
     }

@@ -29,18 +29,18 @@ const cardOf = (
   url: ownPath(server, passkeysPath, { id: hash }),
 })
 
-const kinds: readonly PasskeysNotice[] = ['added', 'not-added', 'renamed', 'removed']
+const kinds: readonly PasskeysNotice[] = ['not-added', 'renamed', 'removed']
 
-const showPasskeys = (
+const showPasskeys = async (
   context: SignedContext<SignedInUser>,
   option: PasskeyOption,
   known: readonly Passkey[],
-): void => {
+): Promise<void> => {
   const { server, person } = context
   const options = passkeyCreation(server, option, person.user, known, bindBrowser(context))
   context.send('passkeys', {
     ...context.form({}, 'add'),
-    ...accountModel(server, person.user, 'passkeys'),
+    ...(await accountModel(context, person.user, 'passkeys')),
     passkeys: known.map((passkey) => cardOf(server, passkey)),
     options,
     notice: noticeOf(context.notice, kinds),
@@ -53,6 +53,7 @@ const showPasskey = (context: SignedContext<SignedInUser>, passkey: Passkey): vo
     ...context.form({ id: passkey.hash }),
     passkey: cardOf(server, passkey),
     username: person.user.username,
+    isNew: context.notice?.kind === 'added',
     cancelUrl: ownPath(server, passkeysPath),
   })
 }
@@ -70,16 +71,20 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
       const id = query.optional('id')
       const passkey = known.find(({ hash }) => hash === id)
       if (passkey) showPasskey(context, passkey)
-      else showPasskeys(context, option, known)
+      else await showPasskeys(context, option, known)
     },
     // The list shows that a passkey is gone.
     acts: {
       async add(context, form) {
         const response = form.verbatim('passkey', maxResponseLength) ?? ''
-        const name = form.optional('name', maxTypedName)
         const { user, login } = context.person
-        const added = { user, login, browser: bindBrowser(context), response, name }
-        return { notice: { kind: (await addPasskey(context, option, added)) ? 'added' : 'not-added' } }
+        const userAgent = context.req.get('user-agent')
+        const added = { user, login, browser: bindBrowser(context), response, userAgent }
+        const hash = await addPasskey(context, option, added)
+        // Its page asks for a name.
+        return hash === undefined
+          ? { notice: { kind: 'not-added' } }
+          : { query: { id: hash }, notice: { kind: 'added' } }
       },
       async rename({ server, person }, form) {
         const name = passkeyName(form.optional('name', maxTypedName)) ?? ''

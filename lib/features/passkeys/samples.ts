@@ -40,6 +40,14 @@ export const samples: readonly Sample[] = [
       error: 'method',
       failedMethod: 'passkey',
     },
+    'login-passkey-locked': { ...login, username: 'alice', methods, error: 'throttled', retryAfter: 840 },
+    'login-passkey-throttled': {
+      ...login,
+      methods,
+      error: 'throttled',
+      failedMethod: 'passkey',
+      retryAfter: 840,
+    },
     'login-passkey-confirm': { ...login, username: 'alice@example.com', confirm: true, methods },
     'login-passkey-needed': {
       ...login,
@@ -52,11 +60,19 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('passkeys', {
     passkeys,
-    'passkeys-added': { ...passkeys, notice: 'added' },
+    'passkeys-renamed': { ...passkeys, notice: 'renamed' },
     'passkeys-not-added': { ...passkeys, passkeys: [], notice: 'not-added' },
     'passkeys-full': { ...passkeys, options: undefined, notice: 'removed' },
   }),
   ...statesOf('passkey', {
+    'passkey-new': {
+      action: '/account/passkeys',
+      hidden,
+      passkey: { name: 'Chrome, macOS', created: '2026-11-23T08:00:00.000Z' },
+      username: 'alice@example.com',
+      isNew: true,
+      cancelUrl: '/account/passkeys',
+    },
     passkey: {
       action: '/account/passkeys',
       hidden,

@@ -1,4 +1,5 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -11,9 +12,8 @@ import { issuePersonalToken } from './issue.ts'
 import { personalTokenFormPath, personalTokensPath } from './list-page.ts'
 import type { PersonalTokenFormError } from './models.ts'
 import type { PersonalTokenOption } from './option.ts'
-import { parseTokenDays, parseTokenName } from './rules.ts'
+import { dateAfter, day, parseTokenDate, parseTokenDays, parseTokenName } from './rules.ts'
 
-const day = 86_400
 /** Characters that are read of each field. */
 const maxTyped = 300
 
@@ -21,9 +21,16 @@ const maxTyped = 300
 interface Typed {
   readonly name: string
   readonly days: string
+  /** The date, if `days` is `other`. */
+  readonly until: string
   readonly scopes: readonly string[]
   readonly organization?: string | undefined
 }
+
+/** The numbers of days that the form offers. */
+const usualDays = [7, 30, 90]
+/** What `days` posts for a date. */
+const other = 'other'
 
 const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
 
@@ -36,13 +43,29 @@ const showForm = (
   const { server, language } = context
   const { scopes } = option
   const maxDays = maxDaysOf(option)
-  const initial: Typed = { name: '', days: String(Math.min(30, maxDays)), scopes: [] }
+  const usual = usualDays.filter((days) => days <= maxDays)
+  const now = server.now()
+  const initial: Typed = {
+    name: '',
+    days: String(usual.findLast((days) => days <= 30) ?? other),
+    until: dateAfter(now, Math.min(30, maxDays)),
+    scopes: [],
+  }
   const typed = refused?.typed ?? initial
   const model = {
     ...context.form({}, 'create'),
     name: typed.name,
-    days: typed.days,
-    maxDays,
+    choices: usual.map((days) => ({
+      days,
+      until: iso(now + days * day),
+      isChosen: String(days) === typed.days,
+    })),
+    other: {
+      isChosen: !usual.some((days) => String(days) === typed.days),
+      date: typed.until,
+      earliest: dateAfter(now, 1),
+      latest: dateAfter(now, maxDays),
+    },
     organizations:
       organizations && organizations.length > 1
         ? organizations.map(({ id, name }) => ({ id, name, isChosen: id === typed.organization }))
@@ -62,6 +85,7 @@ const showForm = (
 const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
   name: form.verbatim('name', maxTyped) ?? '',
   days: form.verbatim('days', maxTyped)?.trim() ?? '',
+  until: form.verbatim('until', maxTyped)?.trim() ?? '',
   scopes: offered.filter((scope) => form.has(`scope:${scope}`)),
   organization: form.optional('organization'),
 })
@@ -70,7 +94,7 @@ const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
 const choiceOf = (
   typed: Typed,
   organizations: readonly Organization[] | undefined,
-  maxDays: number,
+  { max, now }: { readonly max: number; readonly now: number },
 ): PersonalTokenFormError | { name: string; days: number; organization?: string } => {
   const name = parseTokenName(typed.name)
   if (name === undefined) return 'name'
@@ -79,7 +103,8 @@ const choiceOf = (
     more.length > 0 ? organizations?.find(({ id }) => id === typed.organization)?.id : only?.id
   if (organization === undefined && organizations !== undefined) return 'organization'
   if (typed.scopes.length === 0) return 'scopes'
-  const days = parseTokenDays(typed.days, maxDays)
+  const days =
+    typed.days === other ? parseTokenDate(typed.until, { now, max }) : parseTokenDays(typed.days, max)
   return days === undefined ? 'days' : { name, days, ...(organization !== undefined && { organization }) }
 }
 
@@ -103,7 +128,7 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
         const { server, person, info } = context
         const organizations = await organizationsOf(context)
         const typed = typedIn(form, option.scopes)
-        const choice = choiceOf(typed, organizations, maxDaysOf(option))
+        const choice = choiceOf(typed, organizations, { max: maxDaysOf(option), now: server.now() })
         if (typeof choice === 'string') {
           showForm(context, option, organizations, { typed, error: choice })
           return undefined

@@ -1,11 +1,13 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { eventDescriptions } from './event-descriptions.ts'
 import { personalTokenFormPage } from './form-page.ts'
 import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'
 import { personalTokens as migration } from './migration.ts'
 import { option, type PersonalTokenOption, personalTokenOption } from './option.ts'
 import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
+import { personalTokensSection } from './user-section.ts'
 import { isPersonalTokenValue } from './value.ts'
 import { verifyPersonalToken } from './verify.ts'
 
@@ -19,6 +21,7 @@ const activate = (option: PersonalTokenOption): ActiveFeature => ({
     { page: 'personal-tokens', path: personalTokensPath },
     { page: 'personal-token-form', path: personalTokenFormPath, isLinked: false },
   ],
+  userSections: [personalTokensSection],
   tokenKinds: [
     {
       matches: (value) => isPersonalTokenValue(option.prefix, value),
@@ -33,6 +36,7 @@ export const personalTokens: Feature = {
   option,
   migrations: new Map([['101_personal_tokens', migration]]),
   texts,
+  events: eventDescriptions,
   userData: {
     export: exportPersonalTokens,
     revoke: (database, subject) => removePersonalTokensOfSubject(database, { subject }),

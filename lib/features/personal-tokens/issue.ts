@@ -29,7 +29,11 @@ declare module '../../events/event.ts' {
       readonly expiresAt: number
     }
     /** A personal access token was revoked. */
-    'token.personal.revoked': { readonly subject: string; readonly tokenId: string }
+    'token.personal.revoked': {
+      readonly subject: string
+      readonly tokenId: string
+      readonly actor?: string
+    }
   }
 }
 

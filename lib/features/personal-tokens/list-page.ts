@@ -48,7 +48,7 @@ const showTokens = async (
   const created = tokens.find(({ id }) => id === notice?.about)
   const isFull = tokens.filter(({ expiresAt }) => expiresAt > server.now()).length >= maxPerUser
   context.send('personal-tokens', {
-    ...accountModel(server, person.user, 'personal-tokens'),
+    ...(await accountModel(context, person.user, 'personal-tokens')),
     tokens: tokens.map((token) => cardOf(context, token, names)),
     ...(created && value !== undefined && { created: { name: created.name, value } }),
     ...(notice?.kind === 'revoked' && { notice: 'revoked' as const }),

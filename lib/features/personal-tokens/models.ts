@@ -50,10 +50,16 @@ declare module '../../pages/page-models.ts' {
     'personal-token-form': PageForm & {
       /** As it was typed. */
       name: string
-      /** As it was typed. */
-      days: string
-      /** The most days. */
-      maxDays: number
+      /** The usual numbers of days that the host allows, each with its end (ISO 8601). They post as `days`. */
+      choices: readonly { readonly days: number; readonly until: string; readonly isChosen: boolean }[]
+      /** A date to choose, which posts as `until` if `days` is `other`. Dates are YYYY-MM-DD, in UTC. */
+      other: {
+        readonly isChosen: boolean
+        /** As it was typed. */
+        readonly date: string
+        readonly earliest: string
+        readonly latest: string
+      }
       /** Absent unless the user belongs to several. The id posts as `organization`. */
       organizations?: readonly { readonly id: string; readonly name: string; readonly isChosen: boolean }[]
       /** What a token can have; posts as `scope:<name>`. */

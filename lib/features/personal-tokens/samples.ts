@@ -40,8 +40,12 @@ const form: PageModels['personal-token-form'] = {
   action: '/account/tokens/new',
   hidden: { decision: 'create', csrf_token: 'sample' },
   name: '',
-  days: '30',
-  maxDays: 365,
+  choices: [
+    { days: 7, until: '2026-11-29T08:00:00.000Z', isChosen: false },
+    { days: 30, until: '2026-12-22T08:00:00.000Z', isChosen: true },
+    { days: 90, until: '2027-02-20T08:00:00.000Z', isChosen: false },
+  ],
+  other: { isChosen: false, date: '2026-12-22', earliest: '2026-11-23', latest: '2027-11-22' },
   scopes: [
     { ...read, checked: false },
     { ...write, checked: true, isHighRisk: true },
@@ -84,6 +88,10 @@ export const samples: readonly Sample[] = [
         {
           ...form,
           error,
+          ...(error === 'days' && {
+            choices: form.choices.map((choice) => ({ ...choice, isChosen: false })),
+            other: { ...form.other, isChosen: true, date: '2030-01-01' },
+          }),
           name: 'Backup script',
           organizations: [
             { id: 'ws-1', name: 'Initech', isChosen: false },

@@ -131,6 +131,7 @@ const show: Handler = async (context, option, place, query) => {
     },
     username: user.username,
     isSent: factor.send !== undefined,
+    sentTo: factor.send && factor.to,
     digits: option.apps && !isRecovery ? totpDigits : undefined,
     isRecovery,
     error,

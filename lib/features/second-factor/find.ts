@@ -20,6 +20,9 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor => {
   return kind === 'code' && typeof verify === 'function'
 }
 
+/** Characters of where a code is sent. */
+const maxPlace = 100
+
 /**
  * The second factor that this user needs, by the option `login.secondFactor` or `features.authenticatorApps`. If the host returns anything
  * else, that is an error, so that a mistake does not sign a user in.
@@ -43,6 +46,9 @@ export const findSecondFactor = async (
   }
   if (factor.acr !== undefined && !server.options.acrValues.includes(factor.acr)) {
     throw new TypeError('latchkey: login.secondFactor must return an acr that the option acrValues contains')
+  }
+  if (factor.to !== undefined && !(typeof factor.to === 'string' && factor.to.length <= maxPlace)) {
+    throw new TypeError(`latchkey: login.secondFactor must return a to of at most ${maxPlace} characters`)
   }
   assertMethods(factor.amr, 'login.secondFactor')
   return factor
@@ -68,8 +74,12 @@ declare module '../../events/event.ts' {
     'second_factor.failed': LoginAttempt & { readonly subject: string }
     /** A user has set up a second factor at Latchkey (`features.authenticatorApps`). */
     'second_factor.added': { readonly subject: string }
-    /** The second factor was removed, by the user or by `secondFactor.remove()`. */
-    'second_factor.removed': { readonly subject: string }
+    /** The second factor was removed, by the user, an administrator (`actor`), or by `secondFactor.remove()`. */
+    'second_factor.removed': { readonly subject: string; readonly actor?: string }
+    /** A user has replaced the app by another one. */
+    'second_factor.replaced': { readonly subject: string }
+    /** A user has made new recovery codes; the old ones no longer work. */
+    'second_factor.recovery_codes_renewed': { readonly subject: string }
     /** A recovery code was used instead of a code; `left` is the number of those that are left. */
     'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   }

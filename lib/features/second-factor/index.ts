@@ -2,8 +2,9 @@ import type { ActiveFeature, Feature } from '../../feature.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { isLookup } from '../../users/users.ts'
 import { codePage } from './code-page.ts'
+import { eventDescriptions } from './event-descriptions.ts'
 import { neededSecondFactor } from './find.ts'
-import { pendingLogins, secondFactors } from './migration.ts'
+import { nextSecrets, pendingLogins, secondFactors } from './migration.ts'
 import './models.ts'
 import { option, type SecondFactorOption } from './option.ts'
 import { beginSecondFactor } from './pending-login.ts'
@@ -11,6 +12,7 @@ import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
 import { exportSecondFactor, removeSecondFactor } from './second-factors-table.ts'
 import { settingsPage, settingsPath } from './settings-page.ts'
 import { texts } from './texts/index.ts'
+import { secondFactorSection } from './user-section.ts'
 
 /** What you do with the second factors of your users. */
 export interface SecondFactorAdministration {
@@ -41,6 +43,7 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
       begin: (context, page, attempt) => beginSecondFactor(context, option, page, attempt),
     },
   ],
+  userSections: option.apps ? [secondFactorSection] : [],
   hostApi: (setup) => ({
     secondFactor: {
       remove: async (id) => {
@@ -61,8 +64,10 @@ export const secondFactor: Feature = {
   migrations: new Map([
     ['102_second_factors', secondFactors],
     ['103_pending_logins', pendingLogins],
+    ['108_next_second_factors', nextSecrets],
   ]),
   texts,
+  events: eventDescriptions,
   userData: {
     export: exportSecondFactor,
     revoke: (database, subject) => removePendingLoginsOfSubject(database, { subject }),

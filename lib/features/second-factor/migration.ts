@@ -29,6 +29,19 @@ export const secondFactors: SchemaChange = {
   down: ({ schema, name }) => schema.dropTable(name('recovery_codes')).dropTable(name('second_factors')),
 }
 
+/** The secret of another app, which replaces the one in use with its first code. */
+export const nextSecrets: SchemaChange = {
+  up: ({ schema, name }) =>
+    schema.alterTable(name('second_factors'), (table) => {
+      table.text('next_secret').nullable()
+      table.bigInteger('next_expires_at').nullable()
+    }),
+  down: ({ schema, name }) =>
+    schema.alterTable(name('second_factors'), (table) => {
+      table.dropColumns('next_secret', 'next_expires_at')
+    }),
+}
+
 /** Sign-ins whose password was right and whose code is missing. */
 export const pendingLogins: SchemaChange = {
   up: ({ schema, name, collation }) =>

@@ -9,6 +9,8 @@ declare module '../../pages/page-models.ts' {
       username: string
       /** The code is sent to the user, who may ask for another one with the field `send`. */
       isSent: boolean
+      /** With `isSent`: where the code went, as the host says it. */
+      sentTo?: string
       /** The number of digits of a code, if it is known: the script then sends the form. */
       digits?: number
       /** The field is for a recovery code. */
@@ -26,7 +28,7 @@ declare module '../../pages/page-models.ts' {
       /** The form for another user. */
       switchUrl: string
     }
-    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. The decision is `confirm`, `remove` or `saved`. */
+    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. The decision is `confirm`, `renew`, `replace`, `keep`, `remove` or `saved`. */
     'second-factor-settings': AccountPageModel &
       PageForm & {
         /** What an authenticator app needs; absent if the user has a second factor. */
@@ -34,17 +36,22 @@ declare module '../../pages/page-models.ts' {
           readonly qr: { readonly size: number; readonly path: string }
           /** In groups of four letters. */
           readonly secret: string
+          /** The same as an `otpauth:` link, which opens an app on the phone. */
+          readonly uri: string
         }
-        /** Without `setUp`: since when the user has a second factor (ISO 8601). */
+        /** Since when the user has a second factor (ISO 8601). With `setUp`, another app takes its place. */
         since?: string
         /** Without `setUp`: the number of unused recovery codes. */
         codesLeft?: number
         /** New recovery codes, which are shown now and never again. */
         codes?: readonly string[]
+        /** With `codes`: the name of the product, and when they were made (ISO 8601), for the file and the print. */
+        product?: string
+        madeAt?: string
         error?: 'wrong' | 'throttled'
         /** With `throttled`: seconds until the next code is checked. */
         retryAfter?: number
-        notice?: 'removed'
+        notice?: 'on' | 'removed' | 'replaced'
       }
   }
 }

@@ -22,6 +22,7 @@ const secondFactorSettings: PageModels['second-factor-settings'] = {
 const setUp = {
   qr: qrCode('otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP'),
   secret: 'JBSW Y3DP EHPK 3PXP JBSW Y3DP EHPK 3PXP',
+  uri: 'otpauth://totp/Acme:alice%40example.com?issuer=Acme&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
 }
 const secondFactorOn = { ...secondFactorSettings, since: '2026-03-02T08:00:00.000Z', codesLeft: 9 }
 
@@ -39,6 +40,7 @@ export const samples: readonly Sample[] = [
     'second-factor-sent': {
       ...secondFactor,
       isSent: true,
+      sentTo: '•••• 42',
       digits: undefined,
       notice: 'sent',
       otherCodeUrl: undefined,
@@ -62,9 +64,14 @@ export const samples: readonly Sample[] = [
     },
     'second-factor-settings-removed': { ...secondFactorSettings, setUp, notice: 'removed' },
     'second-factor-settings-on': secondFactorOn,
+    'second-factor-settings-other-app': { ...secondFactorOn, codesLeft: undefined, setUp },
+    'second-factor-settings-replaced': { ...secondFactorOn, notice: 'replaced' },
+    'second-factor-settings-few': { ...secondFactorOn, codesLeft: 2, notice: 'on' },
     'second-factor-settings-throttled': { ...secondFactorOn, error: 'throttled', retryAfter: 840 },
     'second-factor-settings-codes': {
       ...secondFactorSettings,
+      product: 'Acme',
+      madeAt: '2026-03-02T08:00:00.000Z',
       codes: ['a2b3', 'c4d5', 'e6f7', 'g2h3', 'i4j5'].flatMap((part) => [
         `${part}-7k3m-p5qr-xw2z`,
         `${part}-t6vu-n4ab-yd5c`,

@@ -1,5 +1,5 @@
 import type { UserExport } from '../../account/user-records.ts'
-import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
+import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
 import { lockLogin } from '../../repositories/logins.ts'
@@ -15,13 +15,25 @@ export interface SecondFactorRecord {
   readonly createdAt: number
   /** When it ends unless the user confirms it; null if they have. */
   readonly expiresAt: number | null
+  /** The secret of another app, encrypted, which replaces this one with its first code; null if the user has begun none. */
+  readonly nextSecret: string | null
+  /** When that secret ends unless it is confirmed. */
+  readonly nextExpiresAt: number | null
 }
 
 /** The second factor of a user, confirmed or not. */
 export const findSecondFactorRecord = findOne(
   query<{ subject: string }>((table, v) =>
     table('second_factors')
-      .select(['subject', 'secret', 'last_step', 'created_at', 'expires_at'])
+      .select([
+        'subject',
+        'secret',
+        'last_step',
+        'created_at',
+        'expires_at',
+        'next_secret',
+        'next_expires_at',
+      ])
       .where({ subject: v.subject }),
   ),
   (row): SecondFactorRecord => ({
@@ -30,6 +42,8 @@ export const findSecondFactorRecord = findOne(
     lastStep: numberOrNull(row, 'last_step'),
     createdAt: number(row, 'created_at'),
     expiresAt: numberOrNull(row, 'expires_at'),
+    nextSecret: textOrNull(row, 'next_secret'),
+    nextExpiresAt: numberOrNull(row, 'next_expires_at'),
   }),
 )
 
@@ -68,6 +82,11 @@ const removeCodes = command<{ subject: string }>((table, v) =>
   table('recovery_codes').where({ subject: v.subject }).delete(),
 )
 
+const storeCodes = async (tx: Database, subject: string, hashes: readonly string[]): Promise<void> => {
+  await removeCodes(tx, { subject })
+  for (const hash of hashes) await insertCode(tx, { hash, subject })
+}
+
 /**
  * Confirms a second factor while the login stands that sets it up, and stores its recovery codes.
  *
@@ -90,9 +109,65 @@ export const confirmSecondFactor = (
     const { subject, sid, secret, step, now, hashes } = values
     if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
     if ((await confirm(tx, { subject, secret, step, now })) !== 1) return false
-    await removeCodes(tx, { subject })
-    for (const hash of hashes) await insertCode(tx, { hash, subject })
+    await storeCodes(tx, subject, hashes)
     return true
+  })
+
+const lockConfirmed = command<{ subject: string; createdAt: number }>((table, v) =>
+  table('second_factors')
+    .where({ subject: v.subject, created_at: v.createdAt })
+    .whereNull('expires_at')
+    .update({ created_at: v.createdAt }),
+)
+
+/**
+ * Replaces the recovery codes of a second factor that is on.
+ *
+ * @param values.createdAt of the factor whose code allowed it: it may have been removed since
+ * @returns false if it has
+ */
+export const replaceRecoveryCodes = (
+  db: Database,
+  { subject, createdAt, hashes }: { subject: string; createdAt: number; hashes: readonly string[] },
+): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    if ((await lockConfirmed(tx, { subject, createdAt })) !== 1) return false
+    await storeCodes(tx, subject, hashes)
+    return true
+  })
+
+/** Stores the secret of another app beside the one in use; null forgets it. @returns false if the factor is not on */
+export const setNextSecret = touches(
+  command<{ subject: string; next: string | null; expiresAt: number | null }>((table, v) =>
+    table('second_factors')
+      .where({ subject: v.subject })
+      .whereNull('expires_at')
+      .update({ next_secret: v.next, next_expires_at: v.expiresAt }),
+  ),
+)
+
+const adoptNextSecret = command<{ subject: string; next: string; step: number; now: number }>((table, v) =>
+  table('second_factors')
+    .where({ subject: v.subject, next_secret: v.next })
+    .where('next_expires_at', '>', v.now)
+    .whereNull('expires_at')
+    .update({ secret: v.next, last_step: v.step, next_secret: null, next_expires_at: null }),
+)
+
+/**
+ * Replaces the secret in use with that of another app, while the login stands that began it. Recovery codes stay.
+ *
+ * @param values.step the time step of the code that confirms it
+ * @returns whether this call did it
+ */
+export const replaceSecondFactor = (
+  db: Database,
+  values: { subject: string; sid: string; next: string; step: number; now: number },
+): Promise<boolean> =>
+  transaction(db, async (tx) => {
+    const { sid, now } = values
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
+    return (await adoptNextSecret(tx, values)) === 1
   })
 
 /** Records that the code of a time step is used (RFC 6238 §5.2). @returns false if it or a later one was used before */

@@ -12,8 +12,23 @@ import type { Notice } from '../../sessions/notice.ts'
 import { checkCode, typedCode } from './find.ts'
 import type { AuthenticatorOption } from './option.ts'
 import { qrCode } from './qr-code.ts'
-import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
-import { confirmEnrolment, openEnrolment, readableSecret, storedSecondFactor } from './stored-totp.ts'
+import {
+  countRecoveryCodes,
+  findSecondFactorRecord,
+  removeSecondFactor,
+  setNextSecret,
+} from './second-factors-table.ts'
+import {
+  beginReplacement,
+  confirmEnrolment,
+  confirmReplacement,
+  type Enrolment,
+  openEnrolment,
+  openReplacement,
+  readableSecret,
+  renewRecoveryCodes,
+  storedSecondFactor,
+} from './stored-totp.ts'
 
 /** The page where users set up the second factor that Latchkey keeps. */
 export const settingsPath = '/account/second-factor'
@@ -22,84 +37,128 @@ type Model = PageModels['second-factor-settings']
 
 const wrong: Notice = { kind: 'wrong' }
 
+const said = ['on', 'removed', 'replaced'] as const
+
 /** What the page says about the last form. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Pick<Model, 'error' | 'retryAfter' | 'notice'> => {
   if (notice?.kind === 'wrong') return { error: 'wrong' }
-  if (notice?.kind === 'removed') return { notice: 'removed' }
+  const done = said.find((kind) => kind === notice?.kind)
+  if (done !== undefined) return { notice: done }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
   return retryAfter > 0 ? { error: 'throttled', retryAfter } : {}
 }
 
+/** What an authenticator app needs. */
+const setUpOf = (
+  { server }: PageContext,
+  { secret }: Enrolment,
+  username: string,
+): NonNullable<Model['setUp']> => {
+  const uri = totpUri(secret, server.options.pages.name, username)
+  return { qr: qrCode(uri), secret: readableSecret(secret), uri }
+}
+
 /** What an authenticator app needs, or what the user has. */
 const stateOf = async (
-  { server }: PageContext,
+  context: PageContext,
   { login: { subject, sid }, user }: ActiveLogin,
 ): Promise<Pick<Model, 'setUp' | 'since' | 'codesLeft'> | undefined> => {
-  const { database, options } = server
+  const { server } = context
+  const { database } = server
   const enrolment = await openEnrolment(server, { subject, sid })
-  if (enrolment) {
-    const uri = totpUri(enrolment.secret, options.pages.name, user.username)
-    return { setUp: { qr: qrCode(uri), secret: readableSecret(enrolment.secret) } }
-  }
+  if (enrolment) return { setUp: setUpOf(context, enrolment, user.username) }
   const record = await findSecondFactorRecord(database, { subject })
   if (record === undefined || record.expiresAt !== null) return undefined
-  return { since: iso(record.createdAt), codesLeft: await countRecoveryCodes(database, { subject }) }
+  const since = iso(record.createdAt)
+  const replacement = openReplacement(server, record, sid)
+  if (replacement) return { setUp: setUpOf(context, replacement, user.username), since }
+  return { since, codesLeft: await countRecoveryCodes(database, { subject }) }
 }
 
 /** What the user can set up, or has. */
 const show = async (context: SignedContext<SignedInUser>): Promise<void> => {
   const { server, person, notice } = context
   const codes = notice?.kind === 'recovery-codes' ? notice.codes : undefined
-  const state = codes ? { codes } : await stateOf(context, person)
+  const state = codes
+    ? { codes, product: server.options.pages.name, madeAt: iso(server.now()) }
+    : await stateOf(context, person)
   if (state === undefined) {
     // Only the database of a request that changes nothing forgets what was just begun, or another secret is in use.
     throw new OAuthError('temporarily_unavailable', 'the second factor cannot be set up now')
   }
-  const said = saidBy(notice, server.now())
+  const message = saidBy(notice, server.now())
   const model = {
     ...context.form(),
-    ...accountModel(server, person.user, 'second-factor-settings'),
+    ...(await accountModel(context, person.user, 'second-factor-settings')),
     ...state,
-    ...said,
+    ...message,
   }
   const statuses = { wrong: 400, throttled: 429 }
   context.send('second-factor-settings', model, {
-    status: said.error === undefined ? 200 : statuses[said.error],
-    headers: said.retryAfter === undefined ? {} : { 'Retry-After': String(said.retryAfter) },
+    status: message.error === undefined ? 200 : statuses[message.error],
+    headers: message.retryAfter === undefined ? {} : { 'Retry-After': String(message.retryAfter) },
   })
 }
 
-/** The first code of an authenticator app turns the second factor on. */
+/** The first code of an authenticator app turns the second factor on, or replaces the app in use. */
 const confirm = async (
   { server, info }: PageContext,
   { login: { subject, sid } }: ActiveLogin,
   code: string,
 ): Promise<Notice | undefined> => {
   const enrolment = await openEnrolment(server, { subject, sid })
-  if (enrolment === undefined) return undefined
-  const codes = await confirmEnrolment(server, enrolment, code)
-  if (codes === undefined) return wrong
-  server.events.announce('second_factor.added', info, { subject })
-  return { kind: 'recovery-codes', codes }
+  if (enrolment) {
+    const codes = await confirmEnrolment(server, enrolment, code)
+    if (codes === undefined) return wrong
+    server.events.announce('second_factor.added', info, { subject })
+    return { kind: 'recovery-codes', codes }
+  }
+  const record = await findSecondFactorRecord(server.database, { subject })
+  const replacement = record && openReplacement(server, record, sid)
+  if (replacement === undefined) return undefined
+  if (!(await confirmReplacement(server, replacement, code))) return wrong
+  server.events.announce('second_factor.replaced', info, { subject })
+  return { kind: 'replaced' }
 }
 
-/** Only who has the second factor, or a recovery code, removes it: an open session is not enough. */
-const remove = async (
-  context: PageContext,
-  totp: AuthenticatorOption,
-  { user }: ActiveLogin,
-  code: string,
-): Promise<Notice | undefined> => {
-  const { server, info } = context
-  const { subject, username } = user
-  const factor = await storedSecondFactor(context, totp, { subject })
-  if (factor === undefined) return undefined
-  const result = await checkCode(context, { user, factor, code, username })
-  if (result.outcome === 'failed') return wrong
-  if (result.outcome === 'refused') return { kind: 'throttled', retryAt: server.now() + result.retryAfter }
+type Change = (context: PageContext, active: ActiveLogin) => Promise<Notice | undefined>
+
+/** Only who has the second factor, or a recovery code, changes it: an open session is not enough. */
+const withCode =
+  (totp: AuthenticatorOption, change: Change) =>
+  async (context: PageContext, active: ActiveLogin, code: string): Promise<Notice | undefined> => {
+    const { subject, username } = active.user
+    const factor = await storedSecondFactor(context, totp, { subject })
+    if (factor === undefined) return undefined
+    const result = await checkCode(context, { user: active.user, factor, code, username })
+    if (result.outcome === 'failed') return wrong
+    if (result.outcome === 'refused')
+      return { kind: 'throttled', retryAt: context.server.now() + result.retryAfter }
+    return change(context, active)
+  }
+
+const remove: Change = async ({ server, info }, { user: { subject } }) => {
   await removeSecondFactor(server.database, { subject })
   server.events.announce('second_factor.removed', info, { subject })
   return { kind: 'removed' }
+}
+
+const renew: Change = async ({ server, info }, { user: { subject } }) => {
+  const record = await findSecondFactorRecord(server.database, { subject })
+  const codes = record && (await renewRecoveryCodes(server, record))
+  if (codes === undefined) return undefined
+  server.events.announce('second_factor.recovery_codes_renewed', info, { subject })
+  return { kind: 'recovery-codes', codes }
+}
+
+const replace: Change = async ({ server }, { login: { subject, sid } }) => {
+  await beginReplacement(server, { subject, sid })
+  return undefined
+}
+
+/** The app in use stays. */
+const keep = async ({ server }: PageContext, { login: { subject } }: ActiveLogin): Promise<void> => {
+  await setNextSecret(server.database, { subject, next: null, expiresAt: null })
 }
 
 /** The page where users set up and remove the second factor that Latchkey keeps (`features.authenticatorApps`). */
@@ -119,8 +178,17 @@ export const settingsPage = (totp: AuthenticatorOption): Endpoint<PageContext> =
     show,
     acts: {
       confirm: act(confirm),
-      remove: act((context, active, code) => remove(context, totp, active, code)),
-      saved: () => ({}),
+      remove: act(withCode(totp, remove)),
+      renew: act(withCode(totp, renew)),
+      replace: act(withCode(totp, replace)),
+      keep: async (context) => {
+        await keep(context, context.person)
+        return {}
+      },
+      async saved({ server, person }) {
+        const record = await findSecondFactorRecord(server.database, { subject: person.id })
+        return record?.expiresAt === null ? { notice: { kind: 'on' } } : {}
+      },
     },
   })
 }

@@ -11,8 +11,11 @@ import {
   countRecoveryCodes,
   createSecondFactor,
   findSecondFactorRecord,
+  replaceRecoveryCodes,
+  replaceSecondFactor,
   resealSecondFactor,
   type SecondFactorRecord,
+  setNextSecret,
   useTimeStep,
 } from './second-factors-table.ts'
 
@@ -46,21 +49,31 @@ interface TotpSecret {
 const seal = (key: string, { secret, sid }: TotpSecret): string =>
   sealJwk(key, { kty: 'oct', k: secret, ...(sid !== undefined && { kid: sid }) })
 
-/** The TOTP secret; undefined, with a line in the log, if none of the option `secrets` decrypts it. */
-const openSecret = async (
-  { options, database }: AuthorizationServer,
-  { subject, secret: sealed }: SecondFactorRecord,
-): Promise<TotpSecret | undefined> => {
+/** An encrypted secret; undefined if none of the option `secrets` decrypts it. */
+const unseal = (
+  { options }: AuthorizationServer,
+  sealed: string,
+): (TotpSecret & { readonly stale: boolean }) | undefined => {
   const opened = openJwk(options.secrets, sealed)
   const { k: secret, kid }: Readonly<Record<string, unknown>> = { ...opened?.jwk }
-  if (typeof secret !== 'string') {
+  if (opened === undefined || typeof secret !== 'string') return undefined
+  return { secret, sid: typeof kid === 'string' ? kid : undefined, stale: opened.stale }
+}
+
+/** The TOTP secret; undefined, with a line in the log, if none of the option `secrets` decrypts it. */
+const openSecret = async (
+  server: AuthorizationServer,
+  { subject, secret: sealed }: SecondFactorRecord,
+): Promise<TotpSecret | undefined> => {
+  const { options, database } = server
+  const found = unseal(server, sealed)
+  if (found === undefined) {
     options.logger.error(
       `latchkey: none of the option secrets decrypts the second factor of user ${JSON.stringify(subject)}; add the secret that it was encrypted with to the end of the list`,
     )
     return undefined
   }
-  const found = { secret, sid: typeof kid === 'string' ? kid : undefined }
-  if (opened?.stale) {
+  if (found.stale) {
     await resealSecondFactor(database, { subject, from: sealed, to: seal(options.secrets[0], found) })
   }
   return found
@@ -113,7 +126,9 @@ export const storedSecondFactor = async (
 
 /** A second factor that a user is about to confirm. */
 export interface Enrolment {
-  readonly record: SecondFactorRecord
+  readonly subject: string
+  /** As it is stored. */
+  readonly sealed: string
   /** In base32. */
   readonly secret: string
   /** The login that sets it up. */
@@ -133,7 +148,7 @@ export const openEnrolment = async (
   const ownOf = async (record: SecondFactorRecord | undefined): Promise<Enrolment | undefined> => {
     if (record?.expiresAt == null || record.expiresAt <= now) return undefined
     const found = await openSecret(server, record)
-    return found?.sid === sid ? { record, secret: found.secret, sid } : undefined
+    return found?.sid === sid ? { subject, sealed: record.secret, secret: found.secret, sid } : undefined
   }
   const found = await findSecondFactorRecord(database, { subject })
   if (found && found.expiresAt === null) return undefined
@@ -146,21 +161,77 @@ export const openEnrolment = async (
 }
 
 /**
+ * The secret of another app that a user is about to confirm, for the login that began it.
+ *
+ * @param record of the second factor that is on
+ */
+export const openReplacement = (
+  server: AuthorizationServer,
+  { subject, nextSecret, nextExpiresAt }: SecondFactorRecord,
+  sid: string,
+): Enrolment | undefined => {
+  if (nextSecret === null || nextExpiresAt === null || nextExpiresAt <= server.now()) return undefined
+  const found = unseal(server, nextSecret)
+  return found?.sid === sid ? { subject, sealed: nextSecret, secret: found.secret, sid } : undefined
+}
+
+/** Begins to replace the app of a second factor, which works until the first code of the other app. */
+export const beginReplacement = (
+  { database, options, now }: AuthorizationServer,
+  { subject, sid }: { subject: string; sid: string },
+): Promise<boolean> => {
+  const next = seal(options.secrets[0], { secret: createTotpSecret(), sid })
+  return setNextSecret(database, { subject, next, expiresAt: now() + enrolmentLifetime })
+}
+
+/** Confirms the other app with a code of it. @returns false if the code is wrong or the secret has expired */
+export const confirmReplacement = async (
+  { database, now }: AuthorizationServer,
+  { subject, sealed, secret, sid }: Enrolment,
+  code: string,
+): Promise<boolean> => {
+  const step = verifyTotp(secret, code, { now: now() })
+  return step !== undefined && replaceSecondFactor(database, { subject, sid, next: sealed, step, now: now() })
+}
+
+/** New recovery codes, and their hashes. */
+const newRecoveryCodes = (
+  subject: string,
+): { readonly codes: readonly string[]; readonly hashes: readonly string[] } => {
+  const codes = Array.from({ length: recoveryCodes }, createRecoveryCode)
+  return {
+    codes: codes.map((code) => inGroups(code, '-')),
+    hashes: codes.map((code) => recoveryCodeHash(subject, code)),
+  }
+}
+
+/**
+ * Gives a user new recovery codes; the old ones no longer work.
+ *
+ * @param record of the second factor whose code allowed it
+ * @returns undefined if that factor has been removed meanwhile
+ */
+export const renewRecoveryCodes = async (
+  { database }: AuthorizationServer,
+  { subject, createdAt }: SecondFactorRecord,
+): Promise<readonly string[] | undefined> => {
+  const { codes, hashes } = newRecoveryCodes(subject)
+  return (await replaceRecoveryCodes(database, { subject, createdAt, hashes })) ? codes : undefined
+}
+
+/**
  * Confirms a second factor with a code of it.
  *
  * @returns the recovery codes, which are stored as hashes only; undefined if the code is wrong or the second factor has expired
  */
 export const confirmEnrolment = async (
   { database, now }: AuthorizationServer,
-  { record, secret, sid }: Enrolment,
+  { subject, sealed, secret, sid }: Enrolment,
   code: string,
 ): Promise<readonly string[] | undefined> => {
   const step = verifyTotp(secret, code, { now: now() })
   if (step === undefined) return undefined
-  const { subject } = record
-  const codes = Array.from({ length: recoveryCodes }, createRecoveryCode)
-  const hashes = codes.map((each) => recoveryCodeHash(subject, each))
-  const values = { subject, sid, secret: record.secret, step, now: now(), hashes }
-  const isConfirmed = await confirmSecondFactor(database, values)
-  return isConfirmed ? codes.map((each) => inGroups(each, '-')) : undefined
+  const { codes, hashes } = newRecoveryCodes(subject)
+  const values = { subject, sid, secret: sealed, step, now: now(), hashes }
+  return (await confirmSecondFactor(database, values)) ? codes : undefined
 }

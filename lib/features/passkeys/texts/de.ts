@@ -13,7 +13,6 @@ export const de = {
   'passkeys.unnamed': 'Passkey ohne Namen',
   'passkeys.created': 'Hinzugefügt am {date}',
   'passkeys.change': 'Ändern',
-  'passkeys.name': 'Ein Name dafür (optional)',
   'passkeys.add': 'Passkey hinzufügen',
   'passkeys.none': 'Es wurde kein Passkey hinzugefügt. Vielleicht hat dieses Gerät schon einen.',
   'passkeys.script':
@@ -25,6 +24,8 @@ export const de = {
   'passkeys.renamed': 'Name geändert.',
   'passkeys.removed': 'Passkey entfernt. Niemand kann sich mehr damit anmelden.',
   'passkey.title': '„{passkey}“ ändern',
+  'passkey.new': 'Passkey benennen',
+  'passkey.later': 'Nicht jetzt',
   'passkey.name': 'Name des Passkeys',
   'passkey.rename': 'Namen speichern',
   'passkey.remove.text':

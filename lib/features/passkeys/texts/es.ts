@@ -11,7 +11,6 @@ export const es = {
   'passkeys.unnamed': 'Llave de acceso sin nombre',
   'passkeys.created': 'Añadida el {date}',
   'passkeys.change': 'Cambiar',
-  'passkeys.name': 'Nombre (opcional)',
   'passkeys.add': 'Añadir una llave de acceso',
   'passkeys.none': 'No se ha añadido ninguna llave de acceso. Puede que este dispositivo ya tenga una.',
   'passkeys.script':
@@ -22,6 +21,8 @@ export const es = {
   'passkeys.renamed': 'Nombre cambiado.',
   'passkeys.removed': 'Llave de acceso eliminada. Ya nadie puede iniciar sesión con ella.',
   'passkey.title': 'Cambiar «{passkey}»',
+  'passkey.new': 'Ponga nombre a su llave de acceso',
+  'passkey.later': 'Ahora no',
   'passkey.name': 'Nombre de la llave de acceso',
   'passkey.rename': 'Guardar nombre',
   'passkey.remove.text':

@@ -12,7 +12,6 @@ export const fr = {
   'passkeys.unnamed': 'Clé d’accès sans nom',
   'passkeys.created': 'Ajoutée le {date}',
   'passkeys.change': 'Modifier',
-  'passkeys.name': 'Nom (facultatif)',
   'passkeys.add': 'Ajouter une clé d’accès',
   'passkeys.none': 'Aucune clé d’accès n’a été ajoutée. Cet appareil en a peut-être déjà une.',
   'passkeys.script':
@@ -24,6 +23,8 @@ export const fr = {
   'passkeys.renamed': 'Nom modifié.',
   'passkeys.removed': 'Clé d’accès supprimée. Plus personne ne peut se connecter avec elle.',
   'passkey.title': 'Modifier « {passkey} »',
+  'passkey.new': 'Nommez votre clé d’accès',
+  'passkey.later': 'Plus tard',
   'passkey.name': 'Nom de la clé d’accès',
   'passkey.rename': 'Enregistrer le nom',
   'passkey.remove.text':

@@ -12,7 +12,6 @@ export const ja = {
   'passkeys.unnamed': '名前のないパスキー',
   'passkeys.created': '追加日：{date}',
   'passkeys.change': '変更',
-  'passkeys.name': '名前（任意）',
   'passkeys.add': 'パスキーを追加',
   'passkeys.none': 'パスキーは追加されませんでした。この端末にはすでにパスキーがある可能性があります。',
   'passkeys.script':
@@ -23,6 +22,8 @@ export const ja = {
   'passkeys.renamed': '名前を変更しました。',
   'passkeys.removed': 'パスキーを削除しました。このパスキーではログインできなくなりました。',
   'passkey.title': '「{passkey}」を変更',
+  'passkey.new': 'パスキーに名前を付ける',
+  'passkey.later': '後で',
   'passkey.name': 'パスキーの名前',
   'passkey.rename': '名前を保存',
   'passkey.remove.text':

@@ -1,6 +1,7 @@
 export const de = {
   'second-factor.title': 'Code eingeben',
   'second-factor.app.text': 'Öffnen Sie Ihre Authenticator-App und geben Sie den Code für dieses Konto ein.',
+  'second-factor.sent.to': 'Wir haben einen Code an {to} geschickt. Geben Sie ihn hier ein.',
   'second-factor.sent.text': 'Geben Sie den Code ein, den wir Ihnen geschickt haben.',
   'second-factor.sent.notice': 'Wir haben Ihnen einen weiteren Code geschickt.',
   'second-factor.code': 'Einmalcode',
@@ -32,8 +33,22 @@ export const de = {
   'second-factor-settings.confirm': 'Einschalten',
   'second-factor-settings.since': 'Eingeschaltet seit',
   'second-factor-settings.codes-left': 'Übrige Wiederherstellungscodes',
-  'second-factor-settings.again':
-    'Für neue Wiederherstellungscodes oder eine andere App schalten Sie sie aus und wieder ein.',
+  'second-factor-settings.open': 'Authenticator-App öffnen',
+  'second-factor-settings.change':
+    'Um etwas zu ändern, geben Sie einen Code oder Wiederherstellungscode ein.',
+  'second-factor-settings.on': 'Die Anmeldung in zwei Schritten ist eingeschaltet.',
+  'second-factor-settings.few':
+    'Sie haben kaum noch Wiederherstellungscodes. Holen Sie sich rechtzeitig neue.',
+  'second-factor-settings.renew': 'Neue Wiederherstellungscodes',
+  'second-factor-settings.replace': 'Andere App verwenden',
+  'second-factor-settings.replace.title': 'Andere App einrichten',
+  'second-factor-settings.replace.text':
+    'Ihre bisherige App gilt, bis Sie den ersten Code der neuen eingeben.',
+  'second-factor-settings.replace.confirm': 'Diese App verwenden',
+  'second-factor-settings.replace.cancel': 'Bisherige App behalten',
+  'second-factor-settings.replaced': 'Ihre neue App ist eingerichtet. Codes der alten gelten nicht mehr.',
+  'second-factor-settings.codes.download': 'Herunterladen',
+  'second-factor-settings.codes.print': 'Drucken',
   'second-factor-settings.remove.code': 'Code oder Wiederherstellungscode',
   'second-factor-settings.remove': 'Ausschalten',
   'second-factor-settings.removed': 'Die Anmeldung in zwei Schritten ist ausgeschaltet.',

@@ -1,6 +1,7 @@
 export const es = {
   'second-factor.title': 'Introduzca su código',
   'second-factor.app.text': 'Abra su aplicación de autenticación e introduzca el código de esta cuenta.',
+  'second-factor.sent.to': 'Hemos enviado un código a {to}. Introdúzcalo aquí.',
   'second-factor.sent.text': 'Introduzca el código que le hemos enviado.',
   'second-factor.sent.notice': 'Le hemos enviado otro código.',
   'second-factor.code': 'Código',
@@ -29,8 +30,22 @@ export const es = {
   'second-factor-settings.confirm': 'Activar',
   'second-factor-settings.since': 'Activado desde',
   'second-factor-settings.codes-left': 'Códigos de recuperación restantes',
-  'second-factor-settings.again':
-    'Para obtener nuevos códigos de recuperación o usar otra aplicación, desactívelo y vuelva a activarlo.',
+  'second-factor-settings.open': 'Abrir su aplicación de autenticación',
+  'second-factor-settings.change': 'Para cambiar algo, introduzca un código o un código de recuperación.',
+  'second-factor-settings.on': 'El inicio de sesión en dos pasos está activado.',
+  'second-factor-settings.few':
+    'Casi no le quedan códigos de recuperación. Obtenga códigos nuevos antes de necesitarlos.',
+  'second-factor-settings.renew': 'Nuevos códigos de recuperación',
+  'second-factor-settings.replace': 'Usar otra aplicación',
+  'second-factor-settings.replace.title': 'Configurar otra aplicación',
+  'second-factor-settings.replace.text':
+    'La aplicación actual funciona hasta que introduzca el primer código de la nueva.',
+  'second-factor-settings.replace.confirm': 'Usar esta aplicación',
+  'second-factor-settings.replace.cancel': 'Conservar la aplicación actual',
+  'second-factor-settings.replaced':
+    'La nueva aplicación está configurada. Los códigos de la anterior ya no funcionan.',
+  'second-factor-settings.codes.download': 'Descargar',
+  'second-factor-settings.codes.print': 'Imprimir',
   'second-factor-settings.remove.code': 'Código o código de recuperación',
   'second-factor-settings.remove': 'Desactivar',
   'second-factor-settings.removed': 'El inicio de sesión en dos pasos está desactivado.',

@@ -1,6 +1,7 @@
 export const fr = {
   'second-factor.title': 'Saisissez votre code',
   'second-factor.app.text': 'Ouvrez votre application d’authentification et saisissez le code de ce compte.',
+  'second-factor.sent.to': 'Nous avons envoyé un code à {to}. Saisissez-le ici.',
   'second-factor.sent.text': 'Saisissez le code que nous vous avons envoyé.',
   'second-factor.sent.notice': 'Nous vous avons envoyé un autre code.',
   'second-factor.code': 'Code',
@@ -29,8 +30,22 @@ export const fr = {
   'second-factor-settings.confirm': 'Activer',
   'second-factor-settings.since': 'Activée depuis',
   'second-factor-settings.codes-left': 'Codes de secours restants',
-  'second-factor-settings.again':
-    'Pour obtenir de nouveaux codes de secours ou changer d’application, désactivez-la puis réactivez-la.',
+  'second-factor-settings.open': 'Ouvrir votre application d’authentification',
+  'second-factor-settings.change': 'Pour modifier quelque chose, saisissez un code ou un code de secours.',
+  'second-factor-settings.on': 'La connexion en deux étapes est activée.',
+  'second-factor-settings.few':
+    'Il ne vous reste presque plus de codes de secours. Créez-en de nouveaux avant d’en avoir besoin.',
+  'second-factor-settings.renew': 'Nouveaux codes de secours',
+  'second-factor-settings.replace': 'Utiliser une autre application',
+  'second-factor-settings.replace.title': 'Configurer une autre application',
+  'second-factor-settings.replace.text':
+    'Votre application actuelle fonctionne jusqu’à ce que vous saisissiez le premier code de la nouvelle.',
+  'second-factor-settings.replace.confirm': 'Utiliser cette application',
+  'second-factor-settings.replace.cancel': 'Garder l’application actuelle',
+  'second-factor-settings.replaced':
+    'Votre nouvelle application est configurée. Les codes de l’ancienne ne fonctionnent plus.',
+  'second-factor-settings.codes.download': 'Télécharger',
+  'second-factor-settings.codes.print': 'Imprimer',
   'second-factor-settings.remove.code': 'Code ou code de secours',
   'second-factor-settings.remove': 'Désactiver',
   'second-factor-settings.removed': 'La connexion en deux étapes est désactivée.',

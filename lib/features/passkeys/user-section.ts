@@ -1,0 +1,35 @@
+import type { UserSection } from '../../endpoints/operator-page.ts'
+import { listPasskeys, removePasskey } from './table.ts'
+
+const nameOf = (name: string): string => name || 'Passkey'
+
+/** What operators see of a user's passkeys. */
+export const passkeysSection: UserSection = {
+  name: 'passkeys',
+  title: 'Passkeys',
+  async read({ database }, subject) {
+    const passkeys = await listPasskeys(database, { subject })
+    if (passkeys.length === 0) return { summary: 'None.' }
+    return {
+      summary: passkeys.length === 1 ? '1 passkey signs in.' : `${passkeys.length} passkeys sign in.`,
+      rows: passkeys.map(({ hash, name, createdAt, lastUsedAt }) => ({
+        name: nameOf(name),
+        facts: [
+          { label: 'Added', value: { time: createdAt } },
+          { label: 'Last used', value: lastUsedAt === null ? 'never' : { time: lastUsedAt } },
+        ],
+        act: {
+          id: hash,
+          label: 'Remove',
+          question: `Remove the passkey “${nameOf(name)}”?`,
+          effect:
+            'It no longer signs in. Logins that it made stay; end them too if another person may have used it.',
+        },
+      })),
+    }
+  },
+  async run({ server, subject, info, actor }, hash) {
+    if (!(await removePasskey(server.database, { hash, subject }))) return
+    server.events.announce('passkey.removed', info, { subject, ...(actor !== undefined && { actor }) })
+  },
+}

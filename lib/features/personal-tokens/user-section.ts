@@ -1,0 +1,35 @@
+import type { UserSection } from '../../endpoints/operator-page.ts'
+import { listPersonalTokens, removePersonalToken } from './table.ts'
+
+/** What operators see of a user's personal access tokens. The tokens themselves are not stored. */
+export const personalTokensSection: UserSection = {
+  name: 'personal-tokens',
+  title: 'Personal access tokens',
+  async read({ database, now }, subject) {
+    const tokens = await listPersonalTokens(database, { subject })
+    if (tokens.length === 0) return { summary: 'None.' }
+    const valid = tokens.filter(({ expiresAt }) => expiresAt > now()).length
+    return {
+      summary: valid === 1 ? '1 token is valid.' : `${valid} tokens are valid.`,
+      rows: tokens.map(({ id, name, scopes, lastUsedAt, expiresAt }) => ({
+        name,
+        facts: [
+          { label: 'Scopes', value: scopes.join(' ') || 'none' },
+          { label: 'Last used', value: lastUsedAt === null ? 'never' : { time: lastUsedAt } },
+          { label: expiresAt > now() ? 'Expires' : 'Expired', value: { time: expiresAt } },
+        ],
+        act: {
+          id,
+          label: 'Revoke',
+          question: `Revoke the token “${name}”?`,
+          effect: 'Scripts and tools that use it are refused at once. This cannot be undone.',
+        },
+      })),
+    }
+  },
+  async run({ server, subject, info, actor }, id) {
+    if (!(await removePersonalToken(server.database, { id, subject }))) return
+    const by = actor === undefined ? {} : { actor }
+    server.events.announce('token.personal.revoked', info, { subject, tokenId: id, ...by })
+  },
+}

@@ -1,0 +1,30 @@
+import type { UserSection } from '../../endpoints/operator-page.ts'
+import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
+
+const codes = (count: number): string =>
+  count === 1 ? '1 recovery code is left' : `${count} recovery codes are left`
+
+/** What operators see of a user's second factor. */
+export const secondFactorSection: UserSection = {
+  name: 'second-factor',
+  title: 'Two-step sign-in',
+  async read({ database }, subject) {
+    const record = await findSecondFactorRecord(database, { subject })
+    if (record?.expiresAt !== null) return { summary: 'Off.' }
+    const left = await countRecoveryCodes(database, { subject })
+    return {
+      summary: `On. ${codes(left)}.`,
+      act: {
+        id: 'reset',
+        label: 'Reset',
+        question: 'Reset two-step sign-in?',
+        effect:
+          'From then on the password alone is enough, until the user sets it up again. The recovery codes no longer work. Make sure first that this is the person who owns the account.',
+      },
+    }
+  },
+  async run({ server, subject, info, actor }) {
+    if (!(await removeSecondFactor(server.database, { subject }))) return
+    server.events.announce('second_factor.removed', info, { subject, ...(actor !== undefined && { actor }) })
+  },
+}
