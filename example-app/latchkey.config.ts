@@ -1,5 +1,6 @@
 import type { AuthRouterOptions } from 'latchkey'
 import { database } from './notes/database.ts'
+import { previewNotes } from './notes/notes.ts'
 import { memberOf } from './notes/session.ts'
 import { mcpUrl, notesUrl, secret } from './notes/settings.ts'
 import { theme } from './theme/theme.ts'
@@ -38,7 +39,11 @@ export default {
     },
   },
   scopes: {
-    'notes:read': { description: 'Read your notes', group: 'read' },
+    'notes:read': {
+      description: 'Read your notes',
+      group: 'read',
+      preview: (user) => previewNotes(Number(user.id)),
+    },
     'notes:write': { description: 'Write new notes for you', group: 'change', optional: true },
   },
   resources: { [mcpUrl]: { name: 'Notes for assistants', scopes: ['notes:read', 'notes:write'] } },

@@ -6,12 +6,14 @@ import type { ClientData } from './clients/register.ts'
 import type { Command, CommandContext, InspectedToken } from './command.ts'
 import type { Database } from './database/types.ts'
 import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from './endpoints/login-form.ts'
-import type { OperatorPage } from './endpoints/operator-page.ts'
+import type { OperatorPage, UserSection } from './endpoints/operator-page.ts'
+import type { EventDescriptions } from './events/description.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
 import type { FeatureOptions, Options } from './options/options.ts'
 import type { Sample } from './pages/page-models.ts'
+import type { Client } from './protocol/clients/client.ts'
 import type { Parameters } from './protocol/parameters.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { Notice } from './sessions/notice.ts'
@@ -51,6 +53,8 @@ export interface AccountPage {
   readonly path: string
   /** Whether the pages of the account link to it. @default true */
   readonly isLinked?: boolean
+  /** Whether the pages of the account link to it for this user. If it throws, they do not. @default true */
+  isOffered?(context: PageContext, user: User): Promise<boolean>
   /** The parameters of its URL that the sign-in form keeps. @default none */
   readonly parameters?: readonly string[]
   /** Whether a sign-in there must have the highest level, because what the user adds signs in at every level. */
@@ -117,8 +121,12 @@ export interface ActiveFeature {
     clientId: string,
     from: { readonly address?: string },
   ): Promise<void>
+  /** Whether the host vouches for a client that describes itself, by where it does so: then pages do not call it unverified. */
+  vouchesFor?(client: Client): boolean
   /** Pages for the people who operate the server. They are served if a feature lets operators in. */
   readonly operatorPages?: readonly OperatorPage[]
+  /** What it adds to the page about a user for operators. */
+  readonly userSections?: readonly UserSection[]
   /**
    * Lets operators in.
    *
@@ -167,6 +175,8 @@ export interface Feature {
   readonly texts: FeatureTexts
   /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
   readonly operatorTexts?: Readonly<Record<string, string>>
+  /** What operators read about each type of event that it announces. @default none */
+  readonly events?: EventDescriptions<string>
   /** Undefined if it stores nothing about users. */
   readonly userData: UserData | undefined
   /** Undefined if it stores nothing about clients. */

@@ -86,6 +86,13 @@ const mountProtectedResources = (server: ServerSetup): Router => {
 }
 
 /**
+ * Whether clients register themselves. Those of MCP's revision 2025-03-26 look for the metadata at the root alone. Where no
+ * client registers itself, the root may be another server's.
+ */
+const registersClients = ({ endpoints }: ServerSetup): boolean =>
+  endpoints.some(({ metadataName }) => metadataName === 'registration_endpoint')
+
+/**
  * Both discovery documents once more, at the root and with the issuer's path at the end (RFC 8414 §3.1), and the documents
  * about resources.
  */
@@ -94,6 +101,10 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
   const kind = rootKind(server)
   for (const [index, endpoint] of discovery.entries()) {
     route(router, server, kind, endpoint, `/.well-known/${wellKnownNames[index]}${server.options.basePath}`)
+  }
+  const [, forClients] = discovery
+  if (forClients && registersClients(server)) {
+    route(router, server, kind, forClients, `/.well-known/${wellKnownNames[1]}`)
   }
   router.use(mountProtectedResources(server))
   router.use(expressErrors(server, kind))

@@ -15,6 +15,9 @@ export const events: SchemaChange = {
         .string('subject', 255)
         .nullable()
         .index(`${name('events')}_subject`)
+      // Two fields of the details, by which operators search.
+      table.string('client_id', 255).nullable()
+      table.string('account', hashLength).nullable()
       table
         .bigInteger('time')
         .notNullable()
@@ -25,6 +28,9 @@ export const events: SchemaChange = {
         .bigInteger('expires_at')
         .notNullable()
         .index(`${name('events')}_expires_at`)
+      table.index(['client_id', 'time'], `${name('events')}_client_id_time`)
+      table.index(['account', 'time'], `${name('events')}_account_time`)
+      table.index(['type', 'time'], `${name('events')}_type_time`)
     }),
   down: ({ schema, name }) => schema.dropTable(name('events')),
 }

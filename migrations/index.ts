@@ -7,6 +7,7 @@ import { consents } from './consents.ts'
 import { events } from './events.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
+import { loginsDevices } from './logins-devices.ts'
 import type { SchemaChange } from './migration.ts'
 import { pendingRequests } from './pending-requests.ts'
 import { refreshTokens } from './refresh-tokens.ts'
@@ -39,4 +40,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['015_events', events],
   ['016_imported_secrets', importedSecrets],
   ['017_revocations', revocations],
+  ['018_logins_devices', loginsDevices],
 ])

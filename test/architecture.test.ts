@@ -200,8 +200,8 @@ const paths = ['lib', 'migrations'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-    // Scripts of pages run in browsers.
-    .filter((path) => !path.includes('/assets/')),
+    // Scripts of pages run in browsers, and the code for apps is only shown.
+    .filter((path) => !path.includes('/assets/') && path !== 'lib/features/developers/snippets.ts'),
 )
 const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 

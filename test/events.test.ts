@@ -136,7 +136,7 @@ test('the id on an error page is that of the event and of the log', async () => 
   expect(page.status).toBe(500)
   const [, id = ''] = /id="error-id">([^<]+)</.exec(page.html) ?? []
   expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', requestId: id, status: 500 })
-  expect(logged.map(([first]) => first)).toEqual([`latchkey: server_error ${id}`])
+  expect(logged.map(([first]) => first)).toEqual([expect.stringContaining(`latchkey: server_error ${id}: `)])
   expect(page.html).not.toContain('directory')
 })
 

@@ -28,6 +28,18 @@ const columns = ['id', 'title', 'body', 'created_at'] as const
 export const listNotes = (userId: number): Promise<Note[]> =>
   database('notes').where({ user_id: userId }).orderBy('id', 'desc').limit(100).select(columns)
 
+/** The titles of the newest notes of one user, and how many others there are: for the consent page. */
+export const previewNotes = async (userId: number): Promise<{ items: string[]; more: number }> => {
+  const [counted] = await database('notes').where({ user_id: userId }).count({ count: '*' })
+  const newest = await database('notes')
+    .where({ user_id: userId })
+    .orderBy('id', 'desc')
+    .limit(3)
+    .select('title')
+  const items = newest.map(({ title }) => title)
+  return { items, more: Math.max(0, Number(counted?.count) - items.length) }
+}
+
 /** Stores a note and returns it. */
 export const writeNote = async (userId: number, note: NoteInput): Promise<Note> => {
   const [stored] = await database('notes')

@@ -1,10 +1,12 @@
 import type { AuthRouterOptions } from 'latchkey'
+import { previewNotes } from '../notes/notes.ts'
 
 /** The scopes of Notes in every language of its pages. */
 export const scopes = {
   'notes:read': {
     description: 'Read your notes',
     group: 'read',
+    preview: (user) => previewNotes(Number(user.id)),
     locales: {
       ar: { description: 'قراءة ملاحظاتك' },
       de: { description: 'Ihre Notizen lesen' },

@@ -8,6 +8,7 @@ import { accountOf } from '../sessions/device-cookie.ts'
 import { hostSignedOut } from '../sessions/login.ts'
 import { isLookup } from '../users/users.ts'
 import { endAllOf } from './end-all.ts'
+import { unlockLoginName } from './unlock.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
 /** What you report about your users. */
@@ -43,6 +44,15 @@ export interface UserLifecycle {
    * @example await oauth.users.erase(user.id)
    */
   erase(id: string | number): Promise<void>
+  /**
+   * Lets sign-ins under a login name go on, after wrong passwords have locked it. It need not be an account. With
+   * `limits.store: 'memory'` it unlocks in this process only.
+   *
+   * @returns whether it was locked
+   * @throws Error if the store of the limits is unavailable
+   * @example await oauth.users.unlock('ada@example.com')
+   */
+  unlock(username: string): Promise<boolean>
   /**
    * Returns what events have as `account` for a login name, however it is spelt. It is a hash with a key of your database.
    *
@@ -103,5 +113,6 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })
   },
+  unlock: async (username) => unlockLoginName(await setup.ready(), username),
   accountOf: async (username) => accountOf(await setup.ready(), username),
 })

@@ -48,6 +48,11 @@ export interface UserExport {
     readonly acr?: string
     readonly expiresAt: number
     readonly endedAt: number | null
+    /** The browser, as it described itself. */
+    readonly userAgent?: string
+    /** The IP address at the sign-in. */
+    readonly address?: string
+    readonly lastSeenAt?: number
   }[]
   /** What happened, with `features.storedEvents`. */
   readonly events?: readonly EventRecord[]
@@ -78,12 +83,15 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
       const where = redirectUri === undefined ? {} : { redirectUri }
       return { ...whose, ...what, ...where, createdAt, lastUsedAt, expiresAt, revokedAt }
     }),
-    logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt }) => ({
+    logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt, userAgent, address, lastSeenAt }) => ({
       authTime,
       amr,
       expiresAt,
       endedAt,
       ...(acr !== undefined && { acr }),
+      ...(userAgent !== undefined && { userAgent }),
+      ...(address !== undefined && { address }),
+      ...(lastSeenAt !== undefined && { lastSeenAt }),
     })),
   }
 }

@@ -4,7 +4,7 @@ import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
-import { type Client, clientName, describedAt, logoHash } from '../protocol/clients/client.ts'
+import { type Client, clientName, describedAt, isStranger, logoHash } from '../protocol/clients/client.ts'
 import { inLanguage } from '../protocol/clients/client-metadata-languages.ts'
 import { redirectUriKind, webHost } from '../protocol/clients/redirect-uri.ts'
 import type { Parameters } from '../protocol/parameters.ts'
@@ -30,6 +30,10 @@ export interface ConsentRequest extends ActiveLogin {
   readonly offered: readonly Organization[] | undefined
 }
 
+/** Whether a client described itself, so that the host has not decided about it. */
+const isUnverified = ({ features }: AuthorizationServer, client: Client): boolean =>
+  isStranger(client) && !features.some((feature) => feature.vouchesFor?.(client))
+
 /** A client as the pages show it, in the language of the page. */
 export const clientCard = (
   server: AuthorizationServer,
@@ -40,7 +44,7 @@ export const clientCard = (
   name: clientName(client, language),
   logoUrl: logoPath(server, client),
   host: redirectUri === undefined ? '' : webHost(redirectUri),
-  unverified: client.metadata.self_described !== undefined,
+  unverified: isUnverified(server, client),
   onDevice: redirectUri === undefined || redirectUriKind(redirectUri) !== 'https',
   source: describedAt(client)?.host ?? '',
   policyUri: inLanguage(client.metadata, 'policy_uri', language),
@@ -136,10 +140,10 @@ export const receiptOf = async (
 
 /**
  * The path of a client's logo on our own origin; undefined while there is none. If it has to be fetched, that begins in
- * the background, and a later page shows it. A client that described itself has none: its logo could be another's.
+ * the background, and a later page shows it. An unverified client has none: its logo could be another’s.
  */
 export const logoPath = (server: AuthorizationServer, client: Client): string | undefined => {
-  if (client.metadata.self_described !== undefined) return undefined
+  if (isUnverified(server, client)) return undefined
   keepLogo(server, client)
   const hash = logoHash(client)
   return hash && ownPath(server, `/logos/${hash}`)

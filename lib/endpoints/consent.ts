@@ -9,6 +9,7 @@ import {
   receiptOf,
   sharedClaims,
 } from '../authorization/consent.ts'
+import { withPreviews } from '../authorization/consent-previews.ts'
 import { consentRows } from '../authorization/consent-rows.ts'
 import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
@@ -53,6 +54,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
   const named = shownEntries(consentEntries(request))
   const scopes = lines.filter(({ name, resources }) => resources !== undefined || named.includes(name))
   const filledIn = refused ? asFilledIn(scopes, refused.form) : scopes
+  const previewed = await withPreviews(server, filledIn, user)
   const claims = only ? {} : await sharedClaims(server, asked)
   const chosen =
     refused?.form.optional('organization') ?? chosenBefore(asked) ?? lastOrganization(consents, offered)
@@ -61,7 +63,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest, refused?: R
     client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
     organizations: offered && { choices: offered, chosen, error: refused?.error, only },
-    scopes: consentRows(server, filledIn, claims, shown.locale),
+    scopes: consentRows(server, previewed, claims, shown.locale),
     ...(asked.details.length > 0 && { details: asked.details }),
     redirectTo: asked.shown.client.host || undefined,
     ...(request.redirectUri === undefined && { device: true }),

@@ -6,7 +6,7 @@ import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
-import { claimNames } from '../protocol/claims.ts'
+import { claimNames, withSuppliedClaims } from '../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../protocol/clients/client-assertion.ts'
 import { signingAlgorithms } from '../protocol/clients/client-metadata.ts'
 import { idJagProfile } from '../protocol/clients/jwt-bearer.ts'
@@ -42,7 +42,7 @@ const mutualTlsMetadata = ({ options, endpoints }: ServerSetup): Record<string, 
 /** What this server can do, from the lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
 const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
-  const scopes = knownScopes(options)
+  const scopes = withSuppliedClaims(knownScopes(options), server.scopeClaims, server.users.claimNames)
   const resources = Object.keys(options.resources)
   const detailTypes = Object.keys(options.features.authorizationDetails)
   const { requestObjects, trustedIssuers } = options.features
@@ -72,7 +72,10 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     // A public client cannot prove its identity.
     introspection_endpoint_auth_methods_supported: authMethods.filter((name) => name !== 'none'),
     introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    code_challenge_methods_supported: options.codeChallengeMethods,
+    // Every client may use S256. Only clients that the host registered may use plain, and who wrote them knows that.
+    code_challenge_methods_supported: options.codeChallengeMethods.filter(
+      (name) => name === 'S256' || options.codeChallengeMethods.length === 1,
+    ),
     ...(options.acrValues.length > 0 && { acr_values_supported: options.acrValues }),
     subject_types_supported: ['public', 'pairwise'],
     id_token_signing_alg_values_supported: ownAlgorithms,

@@ -1,6 +1,7 @@
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { accountEndpoint } from './account/account.ts'
+import { devicesEndpoint } from './account/devices.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
 import { consentEndpoint } from './consent.ts'
@@ -56,6 +57,7 @@ export const createEndpoints = (added: readonly Added[]): Endpoints => ({
     selectAccountEndpoint,
     consentEndpoint,
     accountEndpoint,
+    devicesEndpoint,
     logoutEndpoint,
     ...added.flatMap(({ pages = [] }) => pages),
     ...added.flatMap(

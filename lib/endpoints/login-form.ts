@@ -89,7 +89,7 @@ const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'credentials') return { error: notice.kind, isLastTry: notice.isLastTry }
   if (notice?.kind === 'unavailable') return { error: notice.kind, errorId: notice.errorId }
   const retryAfter = notice?.kind === 'throttled' ? (notice.retryAt ?? now) - now : 0
-  return retryAfter > 0 ? { error: 'throttled', retryAfter } : {}
+  return retryAfter > 0 ? { error: 'throttled', failedMethod: notice?.about, retryAfter } : {}
 }
 
 /**

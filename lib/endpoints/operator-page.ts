@@ -1,4 +1,7 @@
-import type { OperatorSection } from '../pages/operator-page-model.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PageContext } from '../http/context.ts'
+import type { OperatorPageModel } from '../pages/operator-page-model.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { Person, SignedContext, SignedPage } from './signed-page.ts'
 
 // Pages for the people who operate the server, in English. Features describe them; the feature that decides who is an
@@ -8,8 +11,8 @@ import type { Person, SignedContext, SignedPage } from './signed-page.ts'
 export interface Operator extends Person {
   /** What the host calls the operator; undefined if it did not say. */
   readonly actor: string | undefined
-  /** The links to the other sections. */
-  readonly sections: readonly OperatorSection[]
+  /** What every page shows above itself. */
+  readonly header: OperatorPageModel
   /** The page about a client. */
   clientUrl(clientId: string): string
   /** The page about a user. */
@@ -23,4 +26,57 @@ export type OperatorContext = SignedContext<Operator>
 export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'fields' | 'show' | 'acts'> {
   /** Its section; the first page of a section is the one that others link to, with the text `operator.<section>`. */
   readonly section: string
+  /** How many things wait in its section, up to 100. The link to it shows the number. */
+  waiting?(context: PageContext): Promise<number>
+}
+
+// What features add to the page about a user. Pages for operators are in English, and so are these words.
+
+/** An act, which the page asks about first. */
+export interface UserAct {
+  /** Names it in URLs and forms: the section has one such act at most. */
+  readonly id: string
+  /** The button. */
+  readonly label: string
+  /** Such as `Remove the passkey “Phone”?`. */
+  readonly question: string
+  /** What follows, in a sentence or two. */
+  readonly effect: string
+}
+
+/** One of several things that a user has. */
+export interface UserRow {
+  readonly name: string
+  /** In display order; a time is in epoch seconds. */
+  readonly facts: readonly { readonly label: string; readonly value: string | { readonly time: number } }[]
+  readonly act?: UserAct
+}
+
+/** What a section says about a user. */
+export interface UserSectionContent {
+  /** A sentence, with counts. */
+  readonly summary: string
+  readonly rows?: readonly UserRow[]
+  /** An act about all of it. */
+  readonly act?: UserAct
+}
+
+/** Who acts, on which user. */
+export interface UserActContext {
+  readonly server: AuthorizationServer
+  readonly subject: string
+  readonly info: RequestInfo
+  /** What the host calls the operator; absent if it did not say. */
+  readonly actor?: string
+}
+
+/** A section of the page about a user. */
+export interface UserSection {
+  /** Names it in URLs. */
+  readonly name: string
+  readonly title: string
+  /** Reads what a user has; undefined if there is nothing to say. */
+  read(server: AuthorizationServer, subject: string): Promise<UserSectionContent | undefined>
+  /** Does the act with this id, if it is still there to be done, and announces it. */
+  run(context: UserActContext, id: string): Promise<void>
 }

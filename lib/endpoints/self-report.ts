@@ -3,7 +3,12 @@ import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { isOperatorCode } from '../keys/operator-code.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { describeHostSession, type HostSession, hasHostSession } from '../sessions/host-session.ts'
+import {
+  describeHostSession,
+  type HostSession,
+  hasHostSession,
+  hostSessionProblem,
+} from '../sessions/host-session.ts'
 import { isOwnSession } from '../sessions/session.ts'
 
 /** What only the running app knows about its configuration. It contains no secret. */
@@ -15,6 +20,8 @@ export interface SelfReport {
   readonly trustProxy: boolean | number | string
   /** The session of the host, if the pages use it. */
   readonly session?: HostSession
+  /** Why the pages cannot use the session of the host. */
+  readonly sessionProblem?: string
   /** Whether the app has a session that the pages do not use, without an option that tells them not to. */
   readonly ignoresSession: boolean
   /** The scopes that guards in this process require. */
@@ -39,12 +46,14 @@ export const selfReportEndpoint: Endpoint<Context> = {
         throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
       }
       const session = isOwnSession(server) ? undefined : await describeHostSession(context)
+      const sessionProblem = isOwnSession(server) ? undefined : hostSessionProblem(req)
       const report: SelfReport = {
         production: options.production,
         node: process.versions.node,
         trustProxy: simple(req.app.get('trust proxy')),
         guardedScopes: [...guardedScopes].sort(),
         ...(session && { session }),
+        ...(sessionProblem !== undefined && { sessionProblem }),
         ignoresSession: options.session === undefined && hasHostSession(req),
       }
       sendJson(res, report)

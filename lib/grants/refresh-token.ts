@@ -58,6 +58,7 @@ const exchange = async (
   if (refresh.outcome === 'reuse') {
     return revokeReplayed(server, authorization, request, 'refresh_token')
   }
+  if (mayRetry) await server.throttle.takeLocalQuota([{ name: 'refresh', authorizationId: authorization.id }])
 
   const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)

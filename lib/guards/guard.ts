@@ -30,12 +30,15 @@ export interface TokenSource extends Surroundings {
  * (RFC 9728 §5.1), and after a login that is not enough the one that would be (RFC 9470 §3).
  */
 const challengeFields = (
-  { scopes, acrValues, maxAge, resource }: Requirement,
+  { scopes, ask, acrValues, maxAge, resource }: Requirement,
   error: unknown,
 ): ChallengeFields => {
-  const isAboutLogin = error instanceof OAuthError && error.code === 'insufficient_user_authentication'
+  const code = error instanceof OAuthError ? error.code : undefined
+  const isAboutLogin = code === 'insufficient_user_authentication'
+  // After the first login a client asks for what is missing, and for nothing else.
+  const asked = code === 'insufficient_scope' || isAboutLogin ? scopes : [...new Set([...scopes, ...ask])]
   return {
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...(asked.length > 0 && { scope: formatScope(asked) }),
     ...(isAboutLogin && acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
     ...(isAboutLogin && maxAge !== undefined && { max_age: String(maxAge) }),
     ...(resource !== undefined && { resource_metadata: resourceMetadataUrl(resource) }),

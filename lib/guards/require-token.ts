@@ -77,11 +77,11 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
 /** @throws OptionsError for a scope, level or resource that no token of this server can have */
 const assertPossible = (
   scope: string | undefined,
-  { scopes, acrValues, authorizationDetails: details }: Requirement,
+  { scopes, ask, acrValues, authorizationDetails: details }: Requirement,
   { options }: ServerSetup,
 ): void => {
   const where = placeOf(scope)
-  assertKnownScopes(where, scopes, options)
+  assertKnownScopes(where, [...scopes, ...ask], options)
   if (details !== undefined && !Object.hasOwn(options.features.authorizationDetails, details))
     refuse(`${where}: ${details} is not in the option features.authorizationDetails`)
   const level = acrValues.find((value) => !options.acrValues.includes(value))
@@ -95,6 +95,7 @@ const assertPossible = (
  *
  * @param scope one scope, or several separated by spaces
  * @param options.user false also accepts tokens that a client requested for itself; by default a user is required
+ * @param options.ask more scopes for the challenge of a request without a valid token, separated by spaces
  * @param options.acr authentication levels, separated by spaces; one of them is required
  * @param options.maxAge the most seconds since the user's login
  * @param options.resource accepts only tokens for this resource; by default only tokens for none

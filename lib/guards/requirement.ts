@@ -1,3 +1,4 @@
+import { refuse } from '../options/check.ts'
 import { flag, number, object, text } from '../options/schema.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
@@ -7,6 +8,8 @@ import type { AuthInfo, RequireTokenOptions } from './types.ts'
 /** What a guard requires of an access token. */
 export interface Requirement {
   readonly scopes: readonly string[]
+  /** Scopes that the challenge of a request without a valid token names as well. */
+  readonly ask: readonly string[]
   readonly user: boolean
   /** The login must have one of these authentication levels; empty if any will do. */
   readonly acrValues: readonly string[]
@@ -24,6 +27,7 @@ export const placeOf = (scope: string | undefined): string =>
 
 const schema = object({
   user: flag(true),
+  ask: text('a list of scopes, separated by spaces', (value) => value.trim() !== ''),
   acr: text('a list of levels, separated by spaces', (value) => value.trim() !== ''),
   maxAge: number({ min: 0 }, ' of seconds'),
   resource: text(),
@@ -33,15 +37,17 @@ const schema = object({
 /**
  * Checks the arguments of `requireToken()`.
  *
- * @throws OAuthError `invalid_scope` for a malformed scope, OptionsError for a wrong option
+ * @throws OAuthError `invalid_scope` for a malformed scope, OptionsError for a wrong argument
  */
 export const parseRequirement = (
   scope: string | undefined,
   options: RequireTokenOptions = {},
 ): Requirement => {
-  const { acr, ...others } = schema.check(options, placeOf(scope))
+  if (scope !== undefined && typeof scope !== 'string')
+    refuse('requireToken() takes the scopes first, as one string; its options come second')
+  const { acr, ask, ...others } = schema.check(options, placeOf(scope))
   const acrValues = acr?.split(' ').filter((value) => value !== '') ?? []
-  return { scopes: parseScope(scope), acrValues, ...others }
+  return { scopes: parseScope(scope), ask: parseScope(ask), acrValues, ...others }
 }
 
 /** What a guard knows beside the token. */

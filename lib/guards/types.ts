@@ -55,6 +55,11 @@ export interface RequireTokenOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
   /**
+   * More scopes for the challenge of a request without a valid token, separated by spaces. Many MCP clients ask the user once,
+   * for the scopes of that challenge; the guard does not require these. @default none
+   */
+  ask?: string
+  /**
    * Authentication levels, separated by spaces; the user's login must have one of them (RFC 9470). @default any
    */
   acr?: string

@@ -111,6 +111,7 @@ const pageKind = (error: OAuthError): ErrorModel['kind'] => {
   if (error.status === 429) return 'busy'
   if (error.status === 503) return 'unavailable'
   if (error.status === 404) return 'not-found'
+  if (error.code === 'unauthorized_client') return 'unknown-client'
   return error.code === 'access_denied' && error.status === 403 ? 'forbidden' : 'error'
 }
 

@@ -53,6 +53,7 @@ const urlParameters = [
   'authorization_request',
   'replaces',
   'client_id',
+  'device',
   'organization',
   'post_logout_redirect_uri',
   'state',
@@ -62,6 +63,7 @@ const urlParameters = [
 /** Pages without a form whose URL needs no check. */
 const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   account: ownPath(server, '/account'),
+  devices: ownPath(server, '/account/devices'),
   'account-sign-in': ownPath(server, '/account', { returned: '1' }),
   'signed-out': ownPath(server, '/logout'),
   ...Object.fromEntries(

@@ -35,7 +35,7 @@ const preflight = (
   { dpop }: ServerSetup['options']['features'],
 ): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Methods': allow,
-  'Access-Control-Allow-Headers': `Authorization, Content-Type${dpop ? ', DPoP' : ''}`,
+  'Access-Control-Allow-Headers': `Authorization, Content-Type, MCP-Protocol-Version${dpop ? ', DPoP' : ''}`,
   'Access-Control-Max-Age': '600',
 })
 

@@ -8,7 +8,7 @@ import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { isPasswordHash } from '../passwords/passwords.ts'
 import { usesSecret } from '../protocol/clients/client.ts'
-import { assertRegistrableRedirectUri } from '../protocol/clients/redirect-uri.ts'
+import { assertRedirectUriOf, assertRegistrableRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { HexMeaning, ImportedClient } from './imported.ts'
 
@@ -54,9 +54,10 @@ const secretOf = ({ secret, isPlain = false }: ImportedClient, hex: HexMeaning):
 }
 
 /** Why a redirect URI cannot be registered; undefined if it can. */
-const reasonAgainst = (uri: unknown): string | undefined => {
+const reasonAgainst = (uri: unknown, client: { readonly isPublic: boolean }): string | undefined => {
   try {
     assertRegistrableRedirectUri(String(uri))
+    assertRedirectUriOf(String(uri), client)
     return undefined
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
@@ -65,14 +66,19 @@ const reasonAgainst = (uri: unknown): string | undefined => {
 }
 
 /** The URIs that our rules allow. If they allow none, all stay, so that the client is refused by name of the rule. */
-const allowedUris = (name: string, uris: unknown): { readonly value: unknown; readonly notes: string[] } => {
+const allowedUris = (
+  { metadata }: ImportedClient,
+  name: 'redirect_uris' | 'post_logout_redirect_uris',
+): { readonly value: unknown; readonly notes: string[] } => {
+  const uris: unknown = metadata[name]
   if (!Array.isArray(uris)) return { value: uris, notes: [] }
-  const allowed = uris.filter((uri) => reasonAgainst(uri) === undefined)
+  const client = { isPublic: metadata.token_endpoint_auth_method === 'none' }
+  const allowed = uris.filter((uri) => reasonAgainst(uri, client) === undefined)
   if (allowed.length === 0 && name === 'redirect_uris') return { value: uris, notes: [] }
   const refused = uris.filter((uri) => !allowed.includes(uri))
   return {
     value: allowed,
-    notes: refused.map((uri) => `left out of ${name}: ${uri} (${reasonAgainst(uri)})`),
+    notes: refused.map((uri) => `left out of ${name}: ${uri} (${reasonAgainst(uri, client)})`),
   }
 }
 
@@ -87,8 +93,8 @@ export const checkedImport = (
 ): CheckedImport => {
   if (client.ignored !== undefined) return { ignored: client.ignored }
   if (client.refusal !== undefined) return { refusal: client.refusal }
-  const redirects = allowedUris('redirect_uris', client.metadata.redirect_uris)
-  const logouts = allowedUris('post_logout_redirect_uris', client.metadata.post_logout_redirect_uris)
+  const redirects = allowedUris(client, 'redirect_uris')
+  const logouts = allowedUris(client, 'post_logout_redirect_uris')
   const given = secretOf(client, hex)
   if ('refusal' in given) return given
   // Registration checks the values and their types.

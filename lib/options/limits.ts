@@ -69,6 +69,11 @@ export const quotas = {
    * memory. Raise it if more people behind one address sign in within an hour.
    */
   newBrowser: limit(2000, 3600),
+  /**
+   * Successful refreshes of one authorization, so that a client in a loop cannot keep the server busy. Each process counts in
+   * its memory.
+   */
+  refresh: limit(30, 60),
 }
 
 /** A client of the package `redis` (version 4 or later) or `ioredis`. */

@@ -15,6 +15,7 @@ import {
 import {
   type HostUser,
   isUserMapping,
+  signsInByEmail,
   type UserFunctions,
   type UserMapping,
   type WithRequest,
@@ -53,6 +54,11 @@ export interface SecondFactor {
    * @default none: the user has the codes, as in an authenticator app
    */
   send?(): unknown
+  /**
+   * Where `send` sends it, as the page says it, such as `'•••• 42'`: enough for its owner, and nothing for a stranger who knows the
+   * password. At most 100 characters. @default the page does not say
+   */
+  to?: string
   /** Whether `verify` also accepts recovery codes, which may have letters. The page then offers a field for them. @default false */
   recoveryCodes?: boolean
   /** Authentication methods of the login (RFC 8176). @default ['pwd', 'otp', 'mfa'] */
@@ -154,6 +160,6 @@ export const identifierOf = ({
   readonly login: Pick<Checked<typeof login>, 'identifier'>
   readonly users?: UserMapping | UserFunctions | undefined
 }): 'email' | 'username' | 'either' => {
-  const isEmail = users !== undefined && isUserMapping(users) && /e-?mail/i.test(users.columns.username)
+  const isEmail = users !== undefined && isUserMapping(users) && signsInByEmail(users)
   return identifier ?? (isEmail ? 'email' : 'either')
 }

@@ -25,11 +25,38 @@ const plainDetail = (detail: unknown): unknown => {
   return typeof detail === 'string' ? visible(detail) : detail
 }
 
-/** The logger of the host, which gets each message as one line. What others wrote cannot look like another message. */
+/** Characters that one reason may have in the text of a message. */
+const maxReason = 500
+
+/** What an error says; its code if it has no message, as when no address of a host answers. */
+const saidBy = (error: Error): string => error.message || String(Reflect.get(error, 'code') ?? error.name)
+
+/** What an error and its causes say, the outermost first. */
+const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
+  if (typeof detail === 'string') return [detail]
+  if (!(detail instanceof Error)) return []
+  return [saidBy(detail), ...(causes > 0 ? reasonsOf(detail.cause, causes - 1) : [])]
+}
+
+/** The message with each reason that it does not tell yet. */
+const withReasons = (message: string, details: readonly unknown[]): string =>
+  details
+    .flatMap((detail) => reasonsOf(detail))
+    .map((reason) => visible(reason.replace(/^latchkey: /, '')).slice(0, maxReason))
+    .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
+
+/**
+ * The logger of the host, which gets each message as one line. What others wrote cannot look like another message.
+ *
+ * The text of a message contains its reasons, because pino writes nothing of what follows the text, and winston only a part.
+ * Errors follow it as well, with their stacks, for loggers that write them.
+ *
+ * @example plainLogger(console).error('latchkey: not ready', error) // latchkey: not ready: connect ECONNREFUSED …
+ */
 export const plainLogger = (logger: Logger): Logger => {
   const plain =
     (name: keyof Logger): Logger['info'] =>
     (message, ...details) =>
-      logger[name](visible(message), ...details.map(plainDetail))
+      logger[name](withReasons(message, details), ...details.map(plainDetail))
   return { info: plain('info'), warn: plain('warn'), error: plain('error') }
 }

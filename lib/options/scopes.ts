@@ -4,6 +4,7 @@ import { refuse } from './check.ts'
 import { languageTag } from './pages.ts'
 import {
   type Checked,
+  callback,
   either,
   flag,
   list,
@@ -16,6 +17,17 @@ import {
   text,
   withDefault,
 } from './schema.ts'
+import type { HostUser } from './users.ts'
+
+/** What a scope is about, in examples of the user's own. */
+export type ScopePreview =
+  | readonly string[]
+  | {
+      /** Examples, such as titles, as plain text. */
+      readonly items: readonly string[]
+      /** How many others there are. */
+      readonly more: number
+    }
 
 const words = {
   /** One sentence for the consent page, such as “See your orders”. */
@@ -42,6 +54,12 @@ const members = {
    * introspection keep the scopes that were granted: docs/guards.md#scopes-that-include-others. @default none
    */
   implies: names('scopes'),
+  /**
+   * Returns examples of what the scope is about: titles of the user's own notes. The consent page shows the first three to the
+   * user, and how many more there are; the client never gets them. Without an answer within two seconds the page has none.
+   * @default none
+   */
+  preview: callback<(user: HostUser) => ScopePreview | Promise<ScopePreview>>(),
   /** The user may untick the scope. */
   optional: flag(false),
   /**

@@ -111,6 +111,10 @@ export interface UserMapping extends GivenMembers<(typeof mapping)['members']> {
 export interface UserFunctions<User extends HostUser = HostUser>
   extends GivenMembers<ReturnType<typeof functionsOf<User>>['members']> {}
 
+/** Whether the name of the column says that people sign in with their e-mail address. */
+export const signsInByEmail = ({ columns }: Pick<UserMapping, 'columns'>): boolean =>
+  /e-?mail/i.test(columns.username)
+
 /** True for the mapping form, false for the function form. */
 export const isUserMapping = (users: UserMapping | UserFunctions): users is UserMapping => 'table' in users
 

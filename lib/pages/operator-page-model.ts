@@ -4,9 +4,19 @@ export interface OperatorSection {
   kind: string
   url: string
   isCurrent: boolean
+  /** How many things wait there, up to 100; absent for none. */
+  count?: number | undefined
 }
 
 /** What every page for operators has. */
 export interface OperatorPageModel {
   sections: readonly OperatorSection[]
+  /** Who uses the page, and whose server it is. */
+  operator?: {
+    /** What the host calls the operator; absent if it did not say. */
+    actor?: string
+    issuer: string
+    /** Whether the rules of development apply. */
+    isDevelopment: boolean
+  }
 }

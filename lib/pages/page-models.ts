@@ -1,5 +1,6 @@
 import type { Organization } from '../protocol/requests/organization.ts'
 import type { AccountPageModel } from './account-page-model.ts'
+import type { DevicePageModels } from './device-models.ts'
 import type { PageForm, PageLinks } from './page-parts.ts'
 
 /** A client on the pages. */
@@ -38,6 +39,8 @@ export interface ConsentScope {
   resources?: readonly string[]
   /** What the scope reveals about this user: values in display order, such as a name and an address. */
   data?: readonly string[]
+  /** Examples of the user's own, such as titles, and how many others there are. */
+  preview?: { readonly items: readonly string[]; readonly more: number }
   /** The user may untick it. */
   optional: boolean
   /** The user has not allowed it to this client before. */
@@ -95,7 +98,7 @@ export interface ConnectedClientCard {
 }
 
 /** The model of each page. A page shows only its model, and the host's name and look. */
-export interface PageModels {
+export interface PageModels extends DevicePageModels {
   login: PageForm & {
     /** The client that waits for the login; absent if none does. */
     client?: ClientCard
@@ -195,7 +198,16 @@ export interface PageModels {
   }
   error: {
     /** `finished`: the request was answered before; `cookies`: the browser sent none. */
-    kind: 'error' | 'expired' | 'finished' | 'cookies' | 'busy' | 'unavailable' | 'forbidden' | 'not-found'
+    kind:
+      | 'error'
+      | 'expired'
+      | 'finished'
+      | 'cookies'
+      | 'busy'
+      | 'unavailable'
+      | 'forbidden'
+      | 'not-found'
+      | 'unknown-client'
     /** The texts are `error.<texts>-<kind>`, of a feature, and the page shows the code. */
     texts?: string
     /** Error code (RFC 6749 §4.1.2.1 and others). */

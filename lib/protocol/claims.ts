@@ -1,4 +1,5 @@
 import { isObject, parseJsonObject } from './json.ts'
+import { isStandardScope } from './scope.ts'
 
 /** Claim values by name. */
 export type ClaimSet = Readonly<Record<string, unknown>>
@@ -142,6 +143,25 @@ const claimsOf = (scope: string, scopeClaims: ScopeClaims): readonly string[] =>
 /** Names of the claims that these scopes reveal; a name that two scopes reveal appears twice. */
 export const claimNames = (scopes: readonly string[], scopeClaims: ScopeClaims): string[] =>
   scopes.flatMap((scope) => claimsOf(scope, scopeClaims))
+
+/**
+ * The scopes without those that reveal claims which no user has: a client would ask for them, and users would allow them, for
+ * nothing.
+ *
+ * @param supplied all claims that users can have; undefined if they are not known
+ * @example withSuppliedClaims(['openid', 'address'], standardScopeClaims, ['email']) // ['openid']
+ */
+export const withSuppliedClaims = (
+  scopes: readonly string[],
+  scopeClaims: ScopeClaims,
+  supplied: readonly string[] | undefined,
+): readonly string[] => {
+  if (supplied === undefined) return scopes
+  return scopes.filter((scope) => {
+    const claims = isStandardScope(scope) ? claimsOf(scope, scopeClaims) : []
+    return claims.length === 0 || claims.some((name) => supplied.includes(name))
+  })
+}
 
 /**
  * The claims that these scopes reveal, each converted to its type in OIDC Core §5.1. A claim that is null, empty or

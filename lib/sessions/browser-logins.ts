@@ -107,10 +107,13 @@ const idleEnd = (server: AuthorizationServer, expiresAt: number): number =>
 /** Postpones the idle end of a login's session at a visit, in the background. A failure is only logged. */
 export const noteVisit = (server: AuthorizationServer, login: LoginRecord): void => {
   const { database, options, runInBackground } = server
-  const { sid, expiresAt, idleEndsAt: before = 0 } = login
+  const { sid, authTime, expiresAt, lastSeenAt, idleEndsAt: before = 0 } = login
+  const now = server.now()
   const idleEndsAt = idleEnd(server, expiresAt)
-  if (idleEndsAt - before < options.lifetimes.sessionIdle * share) return
-  const written = postponeIdleEnd(database, { sid, idleEndsAt })
+  // The idle end of a session of the host never moves.
+  const isDue = Math.max(idleEndsAt - before, now - (lastSeenAt ?? authTime))
+  if (isDue < options.lifetimes.sessionIdle * share) return
+  const written = postponeIdleEnd(database, { sid, idleEndsAt, now })
   runInBackground(
     written.catch((error: unknown) =>
       options.logger.warn('latchkey: a session could not be extended', error),
@@ -159,6 +162,9 @@ export const storeLogin = async (
     browserHash: browser.hash,
     sessionHash: hashSecret(secret),
     idleEndsAt: idleEnd(server, expiresAt),
+    lastSeenAt: now,
+    userAgent: context.req.get('user-agent'),
+    address: context.info.address,
   }
   const begun = { login: created, since, now }
   const isStored = isOfHost || (await beginLogin(database, begun))

@@ -26,7 +26,10 @@ const countedName = (username: string): string =>
  * Stands for a typed login name in counters and events: equal for every spelling, and not readable without a key of this
  * database. Only as much of a name is normalized as can be one.
  */
-export const accountOf = ({ pairwiseSalt }: AuthorizationServer, username: string): string =>
+export const accountOf = (
+  { pairwiseSalt }: Pick<AuthorizationServer, 'pairwiseSalt'>,
+  username: string,
+): string =>
   authenticationCode(pairwiseSalt, 'login name', [countedName(username.slice(0, maxLookupLength + 1))])
 
 /** A login in this browser: the name exactly as it was typed, and whose it is. */

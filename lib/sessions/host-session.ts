@@ -27,6 +27,19 @@ const sessionOf = (req: Request): ExpressSession | undefined => {
 /** Whether the app gave this request a session that Latchkey could use. */
 export const hasHostSession = (req: Request): boolean => sessionOf(req) !== undefined
 
+/**
+ * Why a request has no session that Latchkey could use.
+ *
+ * @returns the reason with what mends it; undefined if the request has one
+ * @example hostSessionProblem(req) // session: 'host', but the request has no req.session; …
+ */
+export const hostSessionProblem = (req: Request): string | undefined => {
+  if (hasHostSession(req)) return undefined
+  return typeof Reflect.get(req, 'session') === 'object' && Reflect.get(req, 'session') !== null
+    ? "req.session has no regenerate(), as that of cookie-session; use express-session, or set session: 'own'"
+    : "session: 'host', but the request has no req.session; mount express-session above the router, with a cookie for path '/' and a store that is connected"
+}
+
 /** Milliseconds that a session store may take; as many as the database. */
 const timeoutMs = 5000
 
@@ -106,7 +119,8 @@ export const heldByHost = (server: ServerSetup, req: Request): string | undefine
  * @throws OAuthError `temporarily_unavailable` if the request has none: its store is unavailable
  */
 export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
-  if (!hasHostSession(req)) throw unavailable()
+  const problem = hostSessionProblem(req)
+  if (problem !== undefined) throw unavailable(problem)
   const { logger } = server.options
   endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
   const renew = (): Promise<void> => finished(req, (session, done) => session.regenerate(done))

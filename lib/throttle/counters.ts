@@ -3,7 +3,9 @@ import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
 import {
   decrementThrottles,
   incrementThrottles,
+  listThrottles,
   readThrottles,
+  removeThrottle,
   setThrottle,
   type Throttle,
 } from '../repositories/throttles.ts'
@@ -14,11 +16,22 @@ export interface Counter {
   readonly limit: Limit
   /** Whose failures are counted. */
   readonly key: string
+  /** The beginning of the key that all counters of one owner have; a colon follows it. */
+  readonly owner?: string
 }
 
-/** The counter of a limit, as a list; none if the limit is off, or if it is not known whose failures count. */
-export const counterOf = (name: string, limit: Limit | false, key: string | undefined): Counter[] =>
-  limit && key !== undefined ? [{ name, limit, key }] : []
+/**
+ * The counter of a limit, as a list; none if the limit is off, or if it is not known whose failures count.
+ *
+ * @param owner whose locks are listed together: the key is this and a colon, with more after it
+ */
+export const counterOf = (
+  name: string,
+  limit: Limit | false,
+  key: string | undefined,
+  owner?: string,
+): Counter[] =>
+  limit && key !== undefined ? [{ name, limit, key, ...(owner !== undefined && { owner }) }] : []
 
 /** A count, and the seconds until it starts again at zero. */
 interface Count {
@@ -36,6 +49,18 @@ export interface Counters {
   decrement(counters: readonly Counter[], reset?: readonly Counter[]): Promise<void>
   /** Locks a counter for so many seconds. Decrements do not open it. */
   lock(counter: Counter, seconds: number): Promise<unknown>
+  /** The counters of an owner that are locked now, at most 1,000. */
+  listLocked(counters: CountersOfOwner): Promise<readonly Locked[]>
+  /** Forgets what is counted. Unlike all others, it fails if the store is unavailable. */
+  clear(counters: readonly Pick<Counter, 'name' | 'key'>[]): Promise<void>
+}
+
+/** The counters with one name that belong to one owner. */
+export type CountersOfOwner = Required<Pick<Counter, 'name' | 'owner'>>
+
+/** A counter that is locked, and for how many seconds. */
+export interface Locked extends Pick<Counter, 'name' | 'key'> {
+  readonly seconds: number
 }
 
 export interface CountersContext {
@@ -47,7 +72,10 @@ export interface CountersContext {
 /** Far above every limit, because attempts that are refused during a burst take back their failures after the lock. */
 const locked = 1_000_000_000
 
-const keyOf = ({ name, key }: Counter): string => `${name}:${key}`
+/** Attempts of a burst take some back. */
+const isLocked = (failures: number): boolean => failures > locked / 2
+
+const keyOf = ({ name, key }: Pick<Counter, 'name' | 'key'>): string => `${name}:${key}`
 
 const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
   failures: points,
@@ -73,6 +101,16 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
     decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
   lock: (counter, seconds) =>
     setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
+  listLocked: async ({ name, owner }) => {
+    const found = await listThrottles(database, { prefix: `${name}:${owner}:`, now: now() })
+    return found
+      .filter(({ points }) => isLocked(points))
+      .map(({ key, expiresAt }) => ({ name, key: key.slice(name.length + 1), seconds: expiresAt - now() }))
+  },
+  clear: async (counters) => {
+    // One row in each statement, so that it waits for no one in a circle.
+    for (const counter of counters) await removeThrottle(database, { key: keyOf(counter) })
+  },
 })
 
 /** A store that changes one count at a time. */
@@ -80,7 +118,17 @@ interface Store {
   /** Adds a number to the count of a counter, which begins at zero and is never below. */
   add(counter: Counter, failures: number): Promise<Count>
   set(counter: Counter, failures: number, seconds: number): Promise<unknown>
+  /** Forgets a counter. @throws Error if the store is unavailable */
+  remove(counter: Pick<Counter, 'name' | 'key'>): Promise<unknown>
+  /** Notes that a counter is locked for so many seconds, under its owner. */
+  note(counter: Counter & CountersOfOwner, seconds: number): Promise<unknown>
+  /** The keys that were noted, at most 1,000; some may have expired since. */
+  noted(counters: CountersOfOwner): Promise<readonly string[]>
 }
+
+const isOwned = (counter: Counter): counter is Counter & CountersOfOwner => counter.owner !== undefined
+/** A limit for counters that are only read. */
+const readOnly: Limit = { max: 0, seconds: 1 }
 
 const countersOf = (store: Store): Counters => ({
   read: (counters) => Promise.all(counters.map((counter) => store.add(counter, 0))),
@@ -93,8 +141,25 @@ const countersOf = (store: Store): Counters => ({
     for (const counter of counters) await store.add(counter, -1)
     for (const counter of reset) await store.set(counter, 0, 1)
   },
-  lock: (counter, seconds) => store.set(counter, locked, seconds),
+  lock: async (counter, seconds) => {
+    await store.set(counter, locked, seconds)
+    if (isOwned(counter)) await store.note(counter, seconds)
+  },
+  listLocked: async ({ name, owner }) => {
+    const found: Locked[] = []
+    for (const key of await store.noted({ name, owner })) {
+      const { failures, seconds } = await store.add({ name, key, limit: readOnly }, 0)
+      if (isLocked(failures)) found.push({ name, key, seconds })
+    }
+    return found
+  },
+  clear: async (counters) => {
+    for (const counter of counters) await store.remove(counter)
+  },
 })
+
+/** The most locks of one owner that are listed. */
+const maxNoted = 1000
 
 type ExpiringCounts = Map<string, { failures: number; expiresAt: number }>
 
@@ -119,6 +184,10 @@ const memoryStore = (now: () => number): Store => {
   }
   return {
     set,
+    remove: async ({ name, key }) => countsFor(name).delete(key),
+    note: async () => undefined,
+    noted: async ({ name, owner }) =>
+      [...countsFor(name).keys()].filter((key) => key.startsWith(`${owner}:`)).slice(0, maxNoted),
     add: async (counter, failures) => {
       const known = countsFor(counter.name).get(counter.key)
       if (known === undefined || known.expiresAt <= now()) {
@@ -148,30 +217,49 @@ return { sum, seconds }`
 
 const setInRedis = `redis.call('set', KEYS[1], ARGV[1], 'EX', ARGV[2]) return { tonumber(ARGV[1]), tonumber(ARGV[2]) }`
 
+const removeInRedis = `redis.call('del', KEYS[1]) return { 0, 0 }`
+
+/** Notes a key in a set that stands as long as the last lock in it. */
+const noteInRedis = `
+redis.call('sadd', KEYS[1], ARGV[1])
+if redis.call('ttl', KEYS[1]) < tonumber(ARGV[2]) then redis.call('expire', KEYS[1], ARGV[2]) end
+return { 0, 0 }`
+
+const notedInRedis = `return redis.call('srandmember', KEYS[1], ARGV[1])`
+
 type Reply = readonly [failures: number, seconds: number]
 
 /** The functions of ioredis, and of redis, that are called. */
 type Client =
-  | { readonly status: string; eval(script: string, keys: number, ...given: string[]): Promise<Reply> }
+  | { readonly status: string; eval(script: string, keys: number, ...given: string[]): Promise<unknown> }
   | {
       readonly isReady?: boolean
-      eval(script: string, given: { keys: string[]; arguments: string[] }): Promise<Reply>
+      eval(script: string, given: { keys: string[]; arguments: string[] }): Promise<unknown>
     }
 
 /** Counts in Redis. If it is unavailable, each process counts by itself. */
 const redisStore = (store: RedisClient, { database, now }: CountersContext): Store => {
   const client = store as unknown as Client
   const memory = memoryStore(now)
-  const evaluate = (script: string, counter: Counter, numbers: readonly number[]): Promise<Reply> => {
+  const evaluate = (
+    script: string,
+    counter: Pick<Counter, 'name' | 'key'>,
+    values: readonly (number | string)[],
+  ): Promise<unknown> => {
     const key = `latchkey:${database.prefix}${keyOf(counter)}`
-    const given = numbers.map(String)
+    const given = values.map(String)
     if ('status' in client ? client.status !== 'ready' : client.isReady === false)
       return Promise.reject(new Error('not connected'))
     return 'status' in client
       ? client.eval(script, 1, key, ...given)
       : client.eval(script, { keys: [key], arguments: given })
   }
-  const countIn = ([failures, seconds]: Reply): Count => ({ failures, seconds: Math.max(1, seconds) })
+  const countIn = (reply: unknown): Count => {
+    const [failures, seconds] = reply as Reply
+    return { failures, seconds: Math.max(1, seconds) }
+  }
+  /** The set of the locks of an owner. */
+  const locksOf = ({ name, owner }: CountersOfOwner) => ({ name: `${name}:locked`, key: owner })
   return {
     add: (counter, failures) =>
       evaluate(addInRedis, counter, [failures, counter.limit.seconds]).then(countIn, () =>
@@ -179,6 +267,18 @@ const redisStore = (store: RedisClient, { database, now }: CountersContext): Sto
       ),
     set: (counter, failures, seconds) =>
       evaluate(setInRedis, counter, [failures, seconds]).catch(() => memory.set(counter, failures, seconds)),
+    remove: async (counter) => {
+      await memory.remove(counter)
+      await evaluate(removeInRedis, counter, [])
+    },
+    // Without it the lock still stands; only who looks for it does not find it.
+    note: (counter, seconds) =>
+      evaluate(noteInRedis, locksOf(counter), [counter.key, seconds]).catch(() => undefined),
+    noted: async (counters) => {
+      const inMemory = await memory.noted(counters)
+      const found = await evaluate(notedInRedis, locksOf(counters), [maxNoted]).catch(() => [])
+      return [...new Set([...(found as string[]), ...inMemory])]
+    },
   }
 }
 

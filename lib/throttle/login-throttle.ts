@@ -1,5 +1,13 @@
 import type { Limit } from '../options/limits.ts'
-import { type Counter, type Counters, type Counts, counterOf, createReserve, type Group } from './counters.ts'
+import {
+  type Counter,
+  type Counters,
+  type Counts,
+  counterOf,
+  createReserve,
+  type Group,
+  type Locked,
+} from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
 /** A browser in which the login name that was typed has been used before. */
@@ -43,6 +51,27 @@ export interface LoginThrottle {
     attempt: LoginAttempt,
     authenticate: () => Promise<User | undefined>,
   ): Promise<LoginOutcome<User>>
+  /**
+   * Where sign-ins under a login name are refused now, those that wait longest first, at most 1,000.
+   *
+   * @param account as in {@link LoginAttempt}
+   */
+  locks(account: string): Promise<readonly LoginLock[]>
+  /**
+   * Lets sign-ins under a login name go on everywhere. Limits of an address stay: they protect other accounts.
+   *
+   * @returns whether any was refused
+   * @throws Error if the store of the counts is unavailable
+   */
+  unlock(account: string): Promise<boolean>
+}
+
+/** Sign-ins under a login name are refused. */
+export interface LoginLock {
+  /** The address from which they are: an IPv4 address or an IPv6 /64; undefined for all addresses. */
+  readonly network: string | undefined
+  /** Until the next attempt is checked. */
+  readonly seconds: number
 }
 
 /** The limits on wrong passwords. */
@@ -59,9 +88,11 @@ const maxLock = 3600
 /** Counters that lock when they reach their limit; the others only fill up. */
 const locking = ['loginAccountAddress', 'loginDevice']
 
+const locksName = 'loginLocks'
+
 /** Counts how often a counter was locked during a day; it limits nothing. */
 const locksOf = ({ key }: Counter): Counter => ({
-  name: 'loginLocks',
+  name: locksName,
   limit: { max: Number.MAX_SAFE_INTEGER, seconds: day },
   key,
 })
@@ -84,7 +115,7 @@ export const createLoginThrottle = (
   const forEveryone = ({ account, address }: LoginAttempt): Group => {
     const network = networkOf(address)
     return [
-      ...counterOf('loginAccountAddress', limits.loginAccountAddress, `${account}:${network}`),
+      ...counterOf('loginAccountAddress', limits.loginAccountAddress, `${account}:${network}`, account),
       ...counterOf('loginAddress', limits.loginAddress, network),
       ...counterOf('loginNetwork', limits.loginNetwork, siteOf(address)),
       ...counterOf('loginAccount', limits.loginAccount, account),
@@ -116,6 +147,20 @@ export const createLoginThrottle = (
   }
 
   const { loginAccountAddress, loginAddress, loginNetwork, loginAccount } = limits
+
+  const listLocked = (account: string): Promise<readonly Locked[]> =>
+    counters.listLocked({ name: 'loginAccountAddress', owner: account })
+
+  /** The lock of an account as a whole, as a list. */
+  const lockedEverywhere = async (account: string): Promise<Locked[]> => {
+    const whole = counterOf('loginAccount', loginAccount, account)
+    const counts = await counters.read(whole)
+    return whole.flatMap(({ name, key, limit }, place) => {
+      const { failures, seconds } = counts[place] ?? { failures: 0, seconds: 0 }
+      return failures >= limit.max ? [{ name, key, seconds }] : []
+    })
+  }
+
   return {
     isLimited: Boolean(loginAccountAddress || loginAddress || loginNetwork || loginAccount),
     attempt: async (attempt, authenticate) => {
@@ -149,6 +194,26 @@ export const createLoginThrottle = (
         reset,
       )
       return { outcome: 'succeeded', user }
+    },
+    locks: async (account) => {
+      const everywhere = await lockedEverywhere(account)
+      const locked = await listLocked(account)
+      return [
+        ...everywhere.map(({ seconds }) => ({ network: undefined, seconds })),
+        ...locked.map(({ key, seconds }) => ({ network: key.slice(account.length + 1), seconds })),
+      ].sort((one, other) => other.seconds - one.seconds)
+    },
+    unlock: async (account) => {
+      const everywhere = await lockedEverywhere(account)
+      const locked = await listLocked(account)
+      await counters.clear([
+        ...everywhere,
+        ...locked.flatMap(({ name, key }) => [
+          { name, key },
+          { name: locksName, key },
+        ]),
+      ])
+      return everywhere.length + locked.length > 0
     },
   }
 }

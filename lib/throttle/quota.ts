@@ -4,13 +4,14 @@ import { OAuthError } from '../protocol/errors.ts'
 import { type Counters, counterOf } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
-/** Whose use counts: the address of the request, the host that a document is read from, or the user. */
+/** Whose use counts: the address of the request, the host that a document is read from, the user, or the authorization. */
 export interface QuotaUse {
   /** The name of the limit. */
   readonly name: keyof QuotaSchemas
   readonly address?: string
   readonly host?: string
   readonly subject?: string
+  readonly authorizationId?: string
 }
 
 /**
@@ -29,10 +30,11 @@ const networksOfSite = 10
 export const createTakeQuota =
   (limits: Options['limits']['quotas'], counters: Counters): TakeQuota =>
   async (uses) => {
-    const counted = uses.flatMap(({ name, address, host, subject }) => {
+    const counted = uses.flatMap(({ name, address, host, subject, authorizationId }) => {
       const limit = limits[name]
       // A host name or an id can be longer than a key.
-      if (address === undefined) return counterOf(name, limit, hashSecret(host ?? subject ?? ''))
+      if (address === undefined)
+        return counterOf(name, limit, hashSecret(host ?? subject ?? authorizationId ?? ''))
       const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
       return [
         ...counterOf(name, limit, networkOf(address)),

@@ -23,7 +23,7 @@ const requests = 40
 
 const names = Array.from(docs('options.md').matchAll(/^\| `quotas\.(\w+)` \|/gm), ([, name]) => name)
 /** Those of signed-in users. */
-const ofUsers = ['developerClient', 'secondFactorSend']
+const ofUsers = ['developerClient', 'secondFactorSend', 'refresh']
 const quotas = Object.fromEntries(
   // All documents here are of one host, whoever asks for them.
   names.filter((name) => name !== 'clientHost').map((name) => [name, { max: quota, seconds: 3600 }]),
@@ -137,6 +137,8 @@ const silent: readonly string[] = [
   'POST /account',
   'GET /logout',
   'POST /logout',
+  'GET /account/devices',
+  'POST /account/devices',
   'GET /account/passkeys',
   'POST /account/passkeys',
   'GET /second-factor',
@@ -153,6 +155,8 @@ const silent: readonly string[] = [
   'POST /developer/new',
   'GET /developer/client',
   'POST /developer/client',
+  'GET /developer/code',
+  'POST /developer/code',
   'GET /developer/edit',
   'POST /developer/edit',
   'GET /developer/rotate',
@@ -162,18 +166,25 @@ const silent: readonly string[] = [
   'GET /device',
   'POST /device',
   'GET /admin',
+  'GET /admin/clients',
   'GET /admin/new-client',
   'POST /admin/new-client',
   'GET /admin/client',
   'POST /admin/client',
+  'GET /admin/disable-client',
+  'POST /admin/disable-client',
   'GET /admin/delete-client',
   'POST /admin/delete-client',
   'GET /admin/requests',
-  'POST /admin/requests',
+  'GET /admin/request',
+  'POST /admin/request',
   'GET /admin/users',
   'POST /admin/users',
+  'GET /admin/user-act',
+  'POST /admin/user-act',
   'GET /admin/keys',
-  'POST /admin/keys',
+  'GET /admin/publish-keys',
+  'POST /admin/publish-keys',
   'GET /admin/events',
   'GET /.well-known/openid-configuration',
   'GET /.well-known/oauth-authorization-server',

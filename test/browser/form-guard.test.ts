@@ -75,11 +75,15 @@ describeWith(
         ['save', 'field-client_name', 'field-redirect_uris', 'field-first_party'],
         'form:has(#field-client_name) button.primary',
       ],
-      'approves the client of a user': [() => '/admin/requests', ['reason-0'], 'button.primary'],
+      'approves the client of a user': [
+        () => `/admin/request?client_id=${waiting}`,
+        ['reason'],
+        'button.primary',
+      ],
       'refuses the client of a user': [
-        () => '/admin/requests',
-        ['reason-0'],
-        'form:has(#reason-0) [type=submit]',
+        () => `/admin/request?client_id=${waiting}`,
+        ['reason'],
+        'form:has(#reason) [type=submit]',
       ],
       'rotates the secret of a client': [
         () => '/developer/rotate?client_id=web',
@@ -92,7 +96,8 @@ describeWith(
         ['submit'],
         'button.danger',
       ],
-      'makes new keys': [() => '/admin/keys', ['submit'], 'button.secondary'],
+      'disables a client': [() => `/admin/disable-client?client_id=${evil}`, ['submit'], 'button.danger'],
+      'makes new keys': [() => '/admin/publish-keys', ['submit'], 'button.primary'],
     }
 
     describe.each([

@@ -75,7 +75,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
     const rowsOf = async (table: string): Promise<Record<string, unknown>[]> => {
       const rows: Record<string, unknown>[] = await knex(`${tablePrefix}${table}`)
       // Any visit may postpone it.
-      return rows.map(({ idle_ends_at: _, ...row }) => row)
+      return rows.map(({ idle_ends_at: _, last_seen_at: __, ...row }) => row)
     }
     const names = ['logins', 'authorizations', 'access_tokens', 'refresh_tokens', 'consents']
     const tables = names.map(async (name) => [name, await rowsOf(name)] as const)

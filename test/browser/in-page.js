@@ -13,7 +13,9 @@ globalThis.inPage = (() => {
   const isSeen = (element) =>
     element.checkVisibility({ checkVisibilityCSS: true }) && element.closest('.unseen') === null
   const controls = () =>
-    [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(isSeen)
+    [...document.querySelectorAll('a[href], button, input, select, textarea, summary')].filter(
+      (control) => isSeen(control) && !control.disabled,
+    )
 
   /** Of several radio buttons Tab reaches one, and the arrows the others. */
   const stopOf = (control) => {

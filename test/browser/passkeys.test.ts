@@ -41,7 +41,6 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
     await tab.goto(page())
     await signIn(tab)
     await waitForHeading(tab, 'Passkeys')
-    await tab.fill('#name', 'My phone')
     await press(tab, 'Add a passkey')
     await tab.getByText('Passkey added.').waitFor()
     return device
@@ -62,6 +61,10 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
       const { session, authenticatorId } = await add(tab)
       const { credentials } = await session.send('WebAuthn.getCredentials', { authenticatorId })
       expect(credentials).toMatchObject([{ rpId: 'localhost', isResidentCredential: true }])
+      await waitForHeading(tab, 'Name your passkey')
+      await tab.fill('#name', 'My phone')
+      await press(tab, 'Save name')
+      await waitForHeading(tab, 'Passkeys')
       // The device has one already.
       await press(tab, 'Add a passkey')
       await tab.getByText('No passkey was added.').waitFor()
@@ -75,12 +78,12 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
       expect(new URLSearchParams((await sent).postData() ?? '').get('password')).toBe('')
 
       await tab.goto(page())
-      await tab.getByRole('link', { name: 'Change My phone' }).click()
+      await tab.getByRole('link', { name: 'My phone' }).click()
       await waitForHeading(tab, 'Change “My phone”')
       await tab.fill('#name', 'Old phone')
       await press(tab, 'Save name')
       await tab.getByText('Name changed.').waitFor()
-      await tab.getByRole('link', { name: 'Change Old phone' }).click()
+      await tab.getByRole('link', { name: 'Old phone' }).click()
       await press(tab, 'Remove')
       await tab.getByText('Passkey removed.').waitFor()
       expect(await table('passkeys')).toEqual([])
@@ -142,7 +145,7 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
         await waitForHeading(tab, 'Passkeys')
         expect(await tab.textContent('#no-passkey')).toContain('allows scripts')
         expect(await tab.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
-        await tab.getByRole('link', { name: 'Change Key' }).click()
+        await tab.getByRole('link', { name: 'Key Added' }).click()
         await press(tab, 'Remove')
         await tab.getByText('Passkey removed.').waitFor()
       },

@@ -40,6 +40,26 @@ describeWith('chromium', 'login and consent in Chromium, in an app with helmet()
   const app = useBrowserApp()
   const asked = (): string => app.url({ prompt: 'consent', scope })
 
+  test('a locked password says until when by the clock of the device, and then has its field again (pages 20)', () =>
+    app.visit(async (page) => {
+      await page.clock.install()
+      await page.goto(asked())
+      for (let failures = 0; failures < 6; failures += 1) {
+        await page.fill('#username', 'locked@example.com')
+        await page.fill('#password', 'mistyped')
+        await page.locator('#submit').click()
+        await page.locator('#error').waitFor()
+      }
+      const until = await page.evaluate(
+        "new Intl.DateTimeFormat('en', { timeStyle: 'short' }).format(Date.now() + 900_000)",
+      )
+      expect(await page.locator('#error p').textContent()).toBe(`Try again at ${until}.`)
+      expect(await page.locator('#password').isVisible()).toBe(false)
+      const again = page.waitForEvent('framenavigated')
+      await page.clock.fastForward(900_000)
+      await again
+    }))
+
   test('by keyboard alone, from a mistyped password through its error and consent to the client', () =>
     app.visit(async (page) => {
       const type = (text: string): Promise<void> => page.keyboard.insertText(text)

@@ -45,7 +45,7 @@ const passwordForms = `[...document.forms].filter((form) => form.querySelector('
       field.checkVisibility() ? '' : 'unseen', field.readOnly ? 'fixed' : ''].join(' ').trim())])`
 
 /** The buttons of the consent page cover what is below the window until the user scrolls. */
-const unstick = `document.querySelector('.floating .buttons')?.setAttribute('style', 'position: static')`
+const unstick = `document.querySelector('.floating .buttons, .buttons.stays')?.setAttribute('style', 'position: static')`
 
 const facts = `({
   direction: getComputedStyle(document.querySelector('h1')).direction,
@@ -85,9 +85,6 @@ const unfilledForms = [
   'device-wrong',
   'device-throttled',
   'second-factor-recovery',
-  'passkeys',
-  'passkeys-added',
-  'passkeys-not-added',
   'passkey',
 ]
 /** No fault with the reader's own text styles. */
@@ -106,7 +103,16 @@ const passkeyForm = (isConfirmed: boolean): string[] => {
   return form.map((field) => field.replace(known, offered))
 }
 
+/** The same fields in a part of the page that is closed at first. */
+const closed = (form: readonly string[]): string[] =>
+  form.map((field) => {
+    if (field === 'post') return field
+    return /^(button|submit)/.test(field) ? `${field}   unseen` : `${field} unseen`
+  })
+
 const formsIn = (name: string): string[][] => {
+  if (name === 'login-passkey-locked') return [closed(passkeyForm(false))]
+  if (/^login-throttled(-later|-open)?$/.test(name)) return [closed(signInForm('Email or username'))]
   if (name.startsWith('login-confirm')) return [confirmForm]
   if (name.startsWith('login-passkey')) return [passkeyForm(name === 'login-passkey-confirm')]
   return name.startsWith('login') ? [signInForm(labels[name] ?? 'Email or username')] : []

@@ -139,7 +139,7 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
   test('states are found and measured; low contrast and a text that is cut in one language are marked (studio)', () =>
     withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
       const measured = async (state: string): Promise<string | null> => {
-        await page.goto(url)
+        await page.goto(url, { waitUntil: 'domcontentloaded' })
         await page.fill('#find', state)
         const shown = page.locator('figure:visible')
         expect(await shown.count()).toBe(1)

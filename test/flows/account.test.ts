@@ -134,7 +134,10 @@ describe('without a login', () => {
 })
 
 describe('the links between the pages of an account', () => {
-  const all = ['', '/passkeys', '/second-factor', '/tokens'].map((path) => account + path)
+  const all = [
+    ...['', '/devices', '/passkeys', '/second-factor', '/tokens'].map((path) => account + path),
+    '/oauth/developer',
+  ]
   /** The paths that the navigation links to, and those that it marks as the present page. */
   const navigationOf = ({ html }: Answer) => {
     const [list = ''] = /<nav class="sections".*?<\/nav>/s.exec(html) ?? []
@@ -158,11 +161,9 @@ describe('the links between the pages of an account', () => {
     })
     const agent = new RawBrowser(many.app)
     await agent.signIn(await agent.open(account))
-    for (const path of [...all, '/oauth/developer']) {
+    for (const path of all) {
       const page = await agent.open(path)
-      const isOwn = path === '/oauth/developer'
-      const paths = isOwn ? [...all, path] : all
-      expect(new Set(navigationOf(page).paths)).toEqual(new Set(paths))
+      expect(new Set(navigationOf(page).paths)).toEqual(new Set(all))
       expect(navigationOf(page).present).toEqual([path])
       expect(page.html).toContain('id="sign-out" href="/oauth/logout"')
       expect(page.html).toContain(`href="${path}?language=de"`)
@@ -170,9 +171,10 @@ describe('the links between the pages of an account', () => {
     await many.close()
   })
 
-  test('a host without these options has one page, and no list', async () => {
+  test('a host without these options has the pages of the core', async () => {
     const agent = browser()
-    expect(navigationOf(await agent.signIn(await agent.open(account))).paths).toEqual([])
+    const { paths } = navigationOf(await agent.signIn(await agent.open(account)))
+    expect(paths).toEqual([account, `${account}/devices`])
   })
 })
 

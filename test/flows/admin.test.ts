@@ -4,7 +4,6 @@ import { stopClock } from '../support/clock.ts'
 import { callback, startHost } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { countStatements } from '../support/statement-count.ts'
 import { guarded, post, userinfo, web } from '../support/tokens.ts'
 import {
   acts,
@@ -27,17 +26,27 @@ const forms: Readonly<Record<string, readonly [page: string, has: string, fields
     create: ['/oauth/admin/new-client', 'value="create"', { client_id: 'new', redirect_uris: callback }],
     save: [pathTo('web'), 'value="save"', { client_name: 'Shop' }],
     rotate: [pathTo('web'), 'value="rotate"'],
-    disable: [pathTo('web'), 'value="disable"'],
+    disable: ['/oauth/admin/disable-client?client_id=web', 'value="disable"'],
     delete: ['/oauth/admin/delete-client?client_id=web', 'value="delete"'],
     remove: ['/oauth/admin/users?q=1', 'value="remove"'],
     revoke: ['/oauth/admin/users?q=1', 'value="revoke"'],
     'sign-out': ['/oauth/admin/users?q=1', 'value="sign-out"'],
-    end: ['/oauth/admin/users?q=1', 'value="end"'],
-    'next keys': ['/oauth/admin/keys', 'value="rotate"'],
+    end: ['/oauth/admin/user-act?subject=1', 'value="end"'],
+    'next keys': ['/oauth/admin/publish-keys', 'value="publish"'],
   }
 const pages = [
-  ...new Set([...Object.values(forms).map(([page]) => page), '/oauth/admin', '/oauth/admin/events']),
+  ...new Set([
+    ...Object.values(forms).map(([page]) => page),
+    '/oauth/admin',
+    '/oauth/admin/clients',
+    '/oauth/admin/keys',
+    '/oauth/admin/events',
+  ]),
 ]
+
+/** Where the link with this id leads. */
+const linkOf = ({ html }: Answer, id: string): string =>
+  (new RegExp(`id="${id}" href="([^"]+)"`).exec(html)?.[1] ?? '').replaceAll('&amp;', '&')
 
 describe('refusals', () => {
   withHost()
@@ -46,7 +55,7 @@ describe('refusals', () => {
   test.each(pages)('a browser without an administrator is refused at %s, by GET and POST', async (page) => {
     const stranger = new RawBrowser(host.app)
     const answers = [await stranger.get(page), await stranger.post(page, { decision: 'save' })]
-    const onlyShows = page === '/oauth/admin' || page === '/oauth/admin/events'
+    const onlyShows = /admin(\/clients|\/keys|\/events)?$/.test(page)
     for (const [index, answer] of answers.entries()) {
       expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
       expect(answer.html.includes('You can’t open this page')).toBe(answer.status === 403)
@@ -264,12 +273,17 @@ describe('clients', () => {
     expect(acts()).toEqual([['client.secret_rotated', { clientId: 'web', actor: 'carol' }]])
   })
 
-  test('are disabled, enabled and deleted; the page says what a deletion ends', async () => {
+  test('are disabled, enabled and deleted; a page asks first and says whom it concerns (pages 29)', async () => {
     await host.oauth.clients.update('web', { client_name: 'Deleted' })
     const { tokens } = await signedIn()
     const carol = as('carol')
-    const disabled = await carol.submit(await carol.get(pathTo('web')), 'value="disable"')
+    const asking = await carol.get(linkOf(await carol.get(pathTo('web')), 'disable'))
+    expect(textOf(asking)).toMatch(/Users who allowed it something 1 Authorizations that were not ended 1 /)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(200)
+    const disabled = await carol.submit(asking, 'value="disable"')
+    expect(disabled.url.href).toBe(`http://localhost:3000${pathTo('web')}#_`)
     expect(textOf(disabled)).toContain('The client is disabled.')
+    expect(disabled.html).not.toContain('id="disable"')
     expect((await userinfo(host, tokens.access_token)).status).toBe(401)
     await carol.submit(disabled, 'value="enable"')
     expect((await userinfo(host, tokens.access_token)).status).toBe(200)
@@ -290,38 +304,6 @@ describe('clients', () => {
     expectErrorPage(await carol.get('/oauth/admin/delete-client'), 404)
     expectErrorPage(await carol.submit(asked, 'value="delete"'), 404)
   })
-
-  test('a thousand of them have pages of fifty and a search, with one statement each', async () => {
-    const { knex, tablePrefix } = host.database
-    const [row] = await knex(`${tablePrefix}clients`).where({ client_id: 'self' })
-    const rows = Array.from({ length: 1000 }, (_, index) => ({
-      ...row,
-      client_id: `c-${String(index).padStart(4, '0')}`,
-      metadata: JSON.stringify({ ...JSON.parse(row.metadata), client_name: `No. ${index}` }),
-      search_text: `c-${String(index).padStart(4, '0')}\nno. ${index}`,
-    }))
-    await knex.batchInsert(`${tablePrefix}clients`, rows, 50)
-    const carol = as('carol')
-    await carol.get('/oauth/admin')
-    const count = await countStatements(knex, [`${tablePrefix}sessions`])
-    const seen: string[] = []
-    let next: string | undefined = '/oauth/admin?q=no.'
-    let pagesSeen = 0
-    while (next !== undefined) {
-      count.reset()
-      const { html }: Answer = await carol.get(next)
-      expect(count.ours).toHaveLength(1)
-      pagesSeen += 1
-      seen.push(...[...html.matchAll(/client\?client_id=(c-[0-9]{4})"/g)].map(([, id = '']) => id))
-      next = /href="([^"]+)">Next page/.exec(html)?.[1]?.replaceAll('&amp;', '&')
-    }
-    expect(pagesSeen).toBe(20)
-    expect(seen).toEqual(rows.map(({ client_id }) => client_id))
-    const found = await carol.get('/oauth/admin?q=NO.%20999')
-    expect(textOf(found)).toContain('No. 999')
-    expect(found.html).not.toContain('Next page')
-    expect(textOf(await carol.get('/oauth/admin?q=%25%3Cb%3E'))).toContain('“%&lt;b&gt;”')
-  })
 })
 
 describe('users', () => {
@@ -341,14 +323,15 @@ describe('users', () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
     expect(textOf(page)).toMatch(/ada@example\.com 1 .*Web client Scopes openid offline_access notes:read/)
-    const done = await carol.submit(page, `value="${act}"`)
+    const asking = act === 'end' ? await carol.get(linkOf(page, 'end-all')) : page
+    const done = await carol.submit(asking, `value="${act}"`)
     expect(done.url.search).toBe('?subject=1')
     expect(textOf(done)).toContain(notice)
     const named = { ...details, subject: '1', actor: 'carol' }
     expect(acts()).toContainEqual([type, expect.objectContaining(named)])
     expect((await guarded(host, tokens.access_token)).status).toBe(status)
     events.length = 0
-    await carol.submit(page, `value="${act}"`)
+    await carol.submit(asking, `value="${act}"`)
     expect(acts().filter(([name]) => name !== 'user.revoked')).toEqual([])
   })
 
@@ -360,7 +343,7 @@ describe('users', () => {
     expect(textOf(gone)).toMatch(/No enabled user has this ID or login name.*Web client/)
     await host.database.knex(host.usersTable).where({ id: 2 }).update({ email: '1' })
     // The link after an act names the id, which is not looked up as a login name.
-    const done = await carol.submit(gone, 'value="end"')
+    const done = await carol.submit(await carol.get(linkOf(gone, 'end-all')), 'value="end"')
     expect(textOf(done)).toContain('No enabled user has this ID')
     expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(/1 2 Events of this user/)
     await post(host, { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, ...web }).expect(400)
@@ -370,18 +353,24 @@ describe('users', () => {
 describe('keys, events and all pages', () => {
   withHost()
 
-  test('the next keys are published on request, in the name of the administrator', async () => {
+  test('the next keys are published after a page asked, in the name of the administrator (pages 29)', async () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/keys')
     expect(textOf(page)).not.toContain('Signs later')
-    const done = await carol.submit(page, 'value="rotate"')
+    const asking = await carol.get(linkOf(page, 'publish'))
+    expect(textOf(asking)).toMatch(/Algorithms RS256 .* New keys sign from /)
+    expect(acts()).toEqual([])
+    const done = await carol.submit(asking, 'value="publish"')
     expect(textOf(done)).toContain('The next keys are published.')
     const published = acts()
     expect(published.length).toBeGreaterThan(2)
     expect(textOf(done).match(/Signs later/g)).toHaveLength(published.length)
     for (const act of published) expect(act).toMatchObject(['key.published', { actor: 'carol' }])
-    await carol.submit(done, 'value="rotate"')
+    await carol.submit(asking, 'value="publish"')
     expect(acts()).toEqual(published)
+    const nothing = await carol.get('/oauth/admin/publish-keys')
+    expect(textOf(nothing)).toContain('The next key of every algorithm is already published.')
+    expect(nothing.html).not.toContain('value="publish"')
     expect(done.html).not.toMatch(/"d"|private/)
   })
 
@@ -393,7 +382,7 @@ describe('keys, events and all pages', () => {
     await serverBehind(host.oauth)!.eventLog!.settled()
     const typesAt = async (query: string) => {
       const { html } = await carol.get(`/oauth/admin/events?${query}`)
-      return [...html.matchAll(/<span class="name">([^<]+)</g)].map(([, type]) => type)
+      return [...html.matchAll(/<dt>Event<\/dt><dd><bdi>([^<]+)</g)].map(([, type]) => type)
     }
     const some = ['login.succeeded', 'consent.allowed', 'tokens.issued', 'request.refused']
     expect(await typesAt('')).toEqual(expect.arrayContaining(some))
@@ -405,7 +394,7 @@ describe('keys, events and all pages', () => {
     expect(await typesAt('client=native')).toEqual([])
     expect(await typesAt('client=web&type=request')).toEqual(['request.refused'])
     const explained = await carol.get(`/oauth/admin/events?error_id=${errorId}`)
-    expect(textOf(explained)).toContain('received https://evil.example')
+    expect(textOf(explained)).toContain('Received https://evil.example')
 
     const { knex, tablePrefix } = host.database
     const rows = Array.from({ length: 1105 }, (_, index) => ({
@@ -422,13 +411,13 @@ describe('keys, events and all pages', () => {
     let found = 0
     while (next !== undefined) {
       const { html }: Answer = await carol.get(next)
-      found += html.match(/<span class="name">login/g)?.length ?? 0
+      found += html.match(/<dt>Event<\/dt><dd><bdi>login/g)?.length ?? 0
       next = /href="([^"]+)">Older events/.exec(html)?.[1]?.replaceAll('&amp;', '&')
     }
     expect(found).toBe(1106)
     // A filter that finds nothing reads a thousand events, and links to the next ones.
     const none = await carol.get('/oauth/admin/events?type=key')
-    expect(textOf(none)).toMatch(/No such event .* Older events/)
+    expect(textOf(none)).toMatch(/No such event .* Searched back to .* UTC\. Older events/)
     expect((await carol.get('/oauth/admin/events?before=1;drop')).status).toBe(200)
   })
 
@@ -439,13 +428,38 @@ describe('keys, events and all pages', () => {
     })
     const someone = new RawBrowser(other.app)
     expect(textOf(await someone.get('/oauth/admin/events'))).toContain('features.storedEvents')
-    const page = await someone.get(pathTo('self'))
-    expect(textOf(page)).not.toContain('Events of this client')
+    expect(textOf(await someone.get(pathTo('self')))).not.toContain('Events of this client')
+    const page = await someone.get('/oauth/admin/disable-client?client_id=self')
     // An administrator without an id is no actor.
     const heard: AuthEvent[] = []
     other.oauth.events.on('client.disabled', (event) => heard.push(event))
     await someone.submit(page, 'value="disable"')
     expect(heard).toEqual([expect.not.objectContaining({ actor: expect.anything() })])
+  })
+
+  test('every page says that it is for administrators, whose server it is and who uses it (pages 36)', async () => {
+    await signedIn()
+    const asks = ['/disable-client?client_id=web', '/delete-client?client_id=web', '/publish-keys']
+    const paths = [
+      '',
+      '/clients',
+      '/new-client',
+      '/client?client_id=web',
+      ...asks,
+      '/users?q=1',
+      '/keys',
+      '/events',
+    ]
+    for (const path of paths) {
+      const text = textOf(await as('carol').get(`/oauth/admin${path}`))
+      expect({ path, text }).toEqual({
+        path,
+        text: expect.stringMatching(
+          /Latchkey Admin Administrator carol Issuer http:\/\/localhost:3000\/oauth Development/,
+        ),
+      })
+      expect({ path, hasHalfDays: /\d [AP]M\b/.test(text) }).toEqual({ path, hasHalfDays: false })
+    }
   })
 
   test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
@@ -456,7 +470,8 @@ describe('keys, events and all pages', () => {
     const hostile = JSON.stringify({ ...JSON.parse(metadata), client_name, ...uris })
     await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
     await signedIn()
-    const paths = ['', '/client?client_id=web', '/delete-client?client_id=web', '/users?q=1', '/events']
+    const asks = ['/disable-client?client_id=web', '/delete-client?client_id=web']
+    const paths = ['', '/clients', '/client?client_id=web', ...asks, '/users?q=1', '/events']
     for (const path of paths) {
       const { html, headers } = await as('carol').get(`/oauth/admin${path}`, { 'accept-language': 'de' })
       expect(html).toContain('<html lang="en" dir="ltr">')

@@ -155,7 +155,9 @@ describe('requests of new browsers', () => {
       expect((await agent.open(authorizeUrl(web))).url.pathname).toBe('/oauth/login')
     const refused = await third.get(authorizeUrl(web))
     expect(refused.status).toBe(429)
-    expect(refused.headers['retry-after']).toBe('60')
+    // The time until the oldest of the minute's requests leaves it: a second less on a busy machine.
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(50)
+    expect(Number(refused.headers['retry-after'])).toBeLessThanOrEqual(60)
     expect(refused.html).toContain('Wait a few minutes, then reload this page.')
     // The refused answer gave it a cookie that is well formed.
     expect((await third.get(authorizeUrl(web))).status).toBe(429)

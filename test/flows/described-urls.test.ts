@@ -112,7 +112,7 @@ describe('in production a client that describes itself has its pages at https', 
     const client_uri = 'http://localhost:8787/page'
     const refused = await agent.submit(form, 'name="decision"', { ...desk, client_uri })
     expect(refused.status).toBe(400)
-    expect(textOf(refused)).toContain('client_uri must be an https URL')
+    expect(textOf(refused)).toContain('Use https://. http:// works for localhost only.')
     const https = { client_uri: 'https://client.example.com/' }
     expect((await agent.submit(refused, 'name="decision"', { ...desk, ...https })).url.pathname).toBe(
       '/oauth/developer/client',

@@ -17,7 +17,7 @@ import {
 } from '../support/developers.ts'
 import { authorizeUrl, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
@@ -148,16 +148,17 @@ test('on the admin pages, a decision applies only to the request that the admini
   both.oauth.events.on('*', (event) => heard.push(event))
   const owner = await signedIn(ada, both)
   const [one, two] = [await register(owner), await register(owner)]
-  const url = '/oauth/admin/requests'
-  expectErrorPage(await owner.get(url), 403)
+  const url = '/oauth/admin/request'
+  const list = '/oauth/admin/requests'
+  const pageOf = ({ clientId }: { clientId: string }) => `${url}?client_id=${clientId}`
+  for (const path of [list, pageOf(one)]) expectErrorPage(await owner.get(path), 403)
   const carol = new RawBrowser(both.app, undefined, { 'x-admin': 'carol' })
-  const formAbout = (page: Answer, act: string, { clientId }: { clientId: string }) =>
-    fieldsOf({ ...page, html: page.html.slice(page.html.indexOf(clientId)) }, `value="${act}"`)
-  const page = await carol.open(url)
-  const { csrf_token: _, ...unproven } = formAbout(page, 'approve', one)
+  const formAbout = async (act: string, client: { clientId: string }) =>
+    fieldsOf(await carol.open(pageOf(client)), `value="${act}"`)
+  const { csrf_token: _, ...unproven } = await formAbout('approve', one)
   expectErrorPage(await carol.post(url, unproven), 403)
-  expectErrorPage(await carol.post(url, { ...formAbout(page, 'approve', one), revision: '2' }), 403)
-  const seen = formAbout(page, 'refuse', two)
+  expectErrorPage(await carol.post(url, { ...(await formAbout('approve', one)), revision: '2' }), 403)
+  const seen = await formAbout('refuse', two)
   await change(two.clientId, { client_name: 'Desk 2' }, owner)
   const stale = await carol.follow(await carol.post(url, seen))
   expect(textOf(stale)).toContain('Nothing was done')
@@ -166,10 +167,11 @@ test('on the admin pages, a decision applies only to the request that the admini
   await change(two.clientId, { client_name: 'Desk 3' }, owner)
   await carol.post(adminPage, enable)
   expect(await both.oauth.clients.get(two.clientId)).toMatchObject({ client_name: 'Desk 3', disabled: true })
-  const now = await carol.open(url)
-  await carol.post(url, formAbout(now, 'approve', one))
-  await carol.post(url, { ...formAbout(now, 'refuse', two), reason: 'No.' })
-  expect(textOf(await carol.open(url))).toContain('No client waits for approval.')
+  const approved = await carol.follow(await carol.post(url, await formAbout('approve', one)))
+  expect(textOf(approved)).toContain('The request is approved.')
+  await carol.post(url, { ...(await formAbout('refuse', two)), reason: 'No.' })
+  expect(textOf(await carol.open(list))).toContain('No client waits for approval.')
+  for (const path of [pageOf(two), url]) expectErrorPage(await carol.get(path), 404)
   const isDisabled = async ({ clientId }: typeof one) => (await both.oauth.clients.get(clientId))?.disabled
   expect([await isDisabled(one), await isDisabled(two)]).toEqual([false, true])
   const decisions = heard.filter(({ type }) => /approved|approval_refused/.test(type))
@@ -178,7 +180,7 @@ test('on the admin pages, a decision applies only to the request that the admini
   )
   await both.close()
   const plain = await startHost({ options: { features: { admin: { allow: admin } } } })
-  expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(url)).status).toBe(404)
+  expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(list)).status).toBe(404)
   await plain.close()
 })
 

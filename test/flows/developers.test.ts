@@ -1,4 +1,5 @@
 import type { HostLogin } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   desk,
@@ -19,11 +20,11 @@ import {
   withDevelopers,
 } from '../support/developers.ts'
 import { expectForgedFormsRefused } from '../support/forged-forms.ts'
-import { authorizeUrl, startHost } from '../support/host.ts'
-import { expectErrorPage } from '../support/outcomes.ts'
+import { authorizeUrl, issuer, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
-import { ada, bob } from '../support/tokens.ts'
+import { ada, bob, redeem } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
 withDevelopers()
@@ -69,6 +70,25 @@ describe('who may register clients', () => {
       expect((await agent.post(`${root}/new`, { ...fields, ...desk })).status).toBe(403)
     }
     expect(await table('client_owners')).toHaveLength(1)
+  })
+
+  test('the pages of the account link to it only for users who may, and work when allow fails (pages 14)', async () => {
+    const linked = async (agent: RawBrowser, path = '/oauth/account') => {
+      const page = await agent.open(path)
+      return [page.status, /href="\/oauth\/developer"[^>]*>([^<]*)/.exec(page.html)?.[1]]
+    }
+    expect(await linked(agent)).toEqual([200, 'Your apps'])
+    says[ada.email] = 'approval'
+    expect(await linked(agent, '/oauth/account/devices')).toEqual([200, 'Your apps'])
+    expect((await agent.open(root)).html).toContain('href="/oauth/developer" aria-current="page"')
+    says[ada.email] = false
+    expect(await linked(agent)).toEqual([200, undefined])
+    const fails = () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }))
+    const broken = await startHost({ options: { features: { developers: { allow: fails } } } })
+    const other = new RawBrowser(broken.app)
+    await other.signIn(await other.open('/oauth/account'))
+    expect(await linked(other)).toEqual([200, undefined])
+    await broken.close()
   })
 
   test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
@@ -155,6 +175,56 @@ describe('the sign-in of these pages', () => {
   })
 })
 
+describe('the first minute of a client (pages 25)', () => {
+  const pageOf = (clientId: string) => agent.open(at('client', clientId))
+  const stepsOf = ({ html }: Answer): boolean[] =>
+    [...html.matchAll(/<li class="scope-row"( data-open)?>/g)].map(([, open]) => open === undefined)
+
+  test('shows what the app needs, and how far it has come, step by step', async () => {
+    const storing = await startHost({
+      database: host.database,
+      clients: [],
+      options: { features: { developers, storedEvents: true } },
+    })
+    try {
+      const { clientId, secret = '' } = await register(agent)
+      const seen = new RawBrowser(storing.app)
+      const stored = async (): Promise<Answer> => {
+        await serverBehind(storing.oauth)!.eventLog?.settled()
+        return seen.open(at('client', clientId))
+      }
+      await seen.signIn(await seen.open(root), ada.email, ada.password)
+      const first = await stored()
+      for (const value of [issuer, `${issuer}/.well-known/openid-configuration`, clientId])
+        expect(first.html).toContain(`dir="ltr">${value}</code>`)
+      expect(stepsOf(first)).toEqual([true, false, false, false])
+
+      const wrong = authorizeUrl({ client_id: clientId, scope: 'openid', redirect_uri: `${redirectUri}/` })
+      expect((await new RawBrowser(storing.app).get(wrong)).status).toBe(400)
+      const refused = await stored()
+      expect(stepsOf(refused)).toEqual([true, true, false, false])
+      expect(refused.html).toContain(`<code>${redirectUri}<mark>/</mark></code>`)
+
+      const right = authorizeUrl({ client_id: clientId, scope: 'openid', redirect_uri: redirectUri })
+      const code = codeOf(await new RawBrowser(storing.app).grant(right), { redirectUri })
+      expect(stepsOf(await stored())).toEqual([true, true, true, false])
+      const fields = { client_id: clientId, client_secret: secret, redirect_uri: redirectUri }
+      expect((await redeem(storing, code, fields)).status).toBe(200)
+      const done = await stored()
+      expect(stepsOf(done)).toEqual([true, true, true, true])
+      expect(done.html).not.toContain('id="refused"')
+      expect(textOf(done)).toContain('People who allowed it 1')
+    } finally {
+      await storing.oauth.close()
+    }
+  })
+
+  test('without stored events there is no list of steps', async () => {
+    const { clientId } = await register(agent)
+    expect(stepsOf(await pageOf(clientId))).toEqual([])
+  })
+})
+
 describe('a client of a developer', () => {
   test('works with the secret that is shown once, is marked as unverified, and its acts are announced', async () => {
     const { page, clientId, secret } = await register(agent)
@@ -204,13 +274,13 @@ describe('a client of a developer', () => {
   test.each([
     [{ client_name: 'Pаypal' }, 'client_name must not mix alphabets within a word'],
     [{ client_name: 'Order\u202eksed' }, 'client_name must not contain control or direction characters'],
-    [{ redirect_uris: 'http://desk.example.com/cb' }, 'redirect_uri must use https beyond loopback'],
+    [{ redirect_uris: 'http://desk.example.com/cb' }, 'Use https://. http:// works for localhost only.'],
     [
       { redirect_uris: `${redirectUri}\nhttps://forbidden.example/cb` },
-      'redirect_uris has one that this server',
+      'Latchkey does not accept this address.',
     ],
-    [{ 'scopes:openid': '', 'scopes:notes:read': '' }, 'scope must name at least one scope'],
-    [{ client_uri: 'javascript:alert(1)' }, 'client_uri must be an https URL'],
+    [{ 'scopes:openid': '', 'scopes:notes:read': '' }, 'Choose at least one permission.'],
+    [{ client_uri: 'javascript:alert(1)' }, 'Use https://. http:// works for localhost only.'],
   ])('%p is refused beside its field, and what was typed stays', async (fields, error) => {
     const page = await sent(agent, '/new', { ...desk, client_uri: 'https://desk.example.com/', ...fields })
     expect(page.status).toBe(400)

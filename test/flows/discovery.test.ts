@@ -55,6 +55,33 @@ describe.each(['/a/oauth', '/'])('mounted at %s', (mount) => {
   })
 })
 
+test.each([
+  ['a table without claims', { columns: { id: 'id', username: 'email', password: 'password_hash' } }, []],
+  [
+    'a table with a phone number',
+    {
+      columns: { id: 'id', username: 'id', password: 'password_hash' },
+      claims: { phone_number: () => '+1 555 0100' },
+    },
+    ['profile', 'phone'],
+  ],
+])('of %s, only standard scopes that reveal something are announced (mcp 8)', async (_, users, expected) => {
+  const host = await startHost()
+  try {
+    const { app, oauth } = await startHost({
+      database: host.database,
+      options: { users: { table: host.usersTable, ...users } },
+    })
+    const { body } = await supertest(app).get('/oauth/.well-known/openid-configuration')
+    const standard = ['profile', 'email', 'address', 'phone']
+    expect(standard.filter((scope) => body.scopes_supported.includes(scope))).toEqual(expected)
+    expect(body.claims_supported.includes('address')).toBe(false)
+    await oauth.close()
+  } finally {
+    await host.close()
+  }
+})
+
 let client: ClientSite
 beforeAll(async () => {
   client = await openClientSite()

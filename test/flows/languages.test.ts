@@ -110,7 +110,7 @@ describe('the language of a page', () => {
     const agent = speaking('fr')
     const unknown = await agent.open(authorizeUrl({ client_id: 'unknown-client', ui_locales: 'de' }))
     expect([unknown.status, languageOf(unknown)]).toEqual([400, 'de'])
-    expect(title(unknown)).toBe('Fehler: Diese Anfrage kann nicht abgeschlossen werden · Acme')
+    expect(title(unknown)).toBe('Fehler: Diese App ist hier nicht registriert · Acme')
     expect(choicesOf(unknown).en).toBe('/oauth/authorize?language=en')
     const chosen = await agent.get('/oauth/authorize?language=en', { Referer: unknown.url.href })
     expect(chosen.location?.search).toBe(unknown.url.search)
@@ -118,7 +118,7 @@ describe('the language of a page', () => {
     expect([english.status, languageOf(english), title(english)]).toEqual([
       400,
       'en',
-      'Error: This request can’t be completed · Acme',
+      'Error: This app isn’t registered here · Acme',
     ])
     for (const elsewhere of [
       'https://evil.example/oauth/authorize?x',

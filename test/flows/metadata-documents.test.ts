@@ -208,6 +208,17 @@ test.each<[string, (origin: string) => Documents, string]>([
   expect((await open()).html).toContain(shown)
 })
 
+test('a client of an origin that the host vouches for is not called unverified, and its document stays fresh (mcp 13)', async () => {
+  await start({ verifiedOrigins: ['https://client.example.com'] })
+  expect((await open()).html).toContain('Unverified app')
+  await start({ verifiedOrigins: [server.origin] })
+  expect((await open()).html).not.toContain('Unverified app')
+  serve({ client_name: 'Renamed' })
+  clock.travel(86_401)
+  await open()
+  await until(async () => (await host.oauth.clients.get(id))?.client_name === 'Renamed')
+})
+
 test.each([
   ['cache-control', 'max-age=600', 599, 601],
   ['cache-control', 'no-store', 299, 301],

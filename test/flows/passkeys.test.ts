@@ -14,6 +14,8 @@ import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem } from '../support/tokens.ts'
 
 const page = `/oauth${passkeysPath}`
+const chrome =
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36'
 const failed = 'That passkey didn’t work'
 
 let host: Host
@@ -56,8 +58,8 @@ const atPasskeys = async (
   const list = await browser.signIn(await browser.open(page), as.email, as.password)
   return { browser, list }
 }
-const add = (browser: RawBrowser, list: Answer, passkey: string, name = ''): Promise<Answer> =>
-  browser.submit(list, 'id="passkey"', { passkey, name })
+const add = (browser: RawBrowser, list: Answer, passkey: string): Promise<Answer> =>
+  browser.submit(list, 'id="passkey"', { passkey })
 const added = async (authenticator = createAuthenticator(), as = ada): Promise<Authenticator> => {
   const { browser, list } = await atPasskeys(as)
   const after = await add(browser, list, authenticator.create(askedBy(list)))
@@ -81,10 +83,11 @@ describe('a passkey', () => {
       user: { name: ada.email, id: expect.stringMatching(/^[\w-]{43}$/) },
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     })
-    const after = await add(browser, list, authenticator.create(asked), ' My phone ')
-    expect(after.html).toContain('Passkey added.')
-    expect(after.html).toContain('<bdi>My phone</bdi>')
+    const added = await add(browser, list, authenticator.create(asked))
+    expect(added.html).toContain('Passkey added.')
     expect((await browser.get(page)).html).not.toContain('Passkey added.')
+    const after = await browser.submit(added, 'value="rename"', { decision: 'rename', name: ' My phone ' })
+    expect(after.html).toContain('<bdi>My phone</bdi>')
     expect(askedBy(after)).toMatchObject({
       user: asked.user,
       excludeCredentials: [{ type: 'public-key', id: authenticator.id, transports: ['internal', 'hybrid'] }],
@@ -377,11 +380,37 @@ describe('the page that adds passkeys', () => {
     )
   })
 
+  test.each([
+    ['a browser that we know', chrome, 'Chrome, macOS'],
+    ['another browser', 'Something/1.0 <b>', ''],
+  ])(
+    'asks for the name of a passkey once it is there, and suggests that of %s (pages 21)',
+    async (_, userAgent, name) => {
+      const { browser, list } = await atPasskeys()
+      expect(list.html).not.toContain('id="name"')
+      const { action, fields } = passkeyForm(list)
+      const passkey = createAuthenticator().create(askedBy(list))
+      const { location } = await browser.post(action, { ...fields, passkey }, { 'user-agent': userAgent })
+      const naming = await browser.open(`${location?.pathname}${location?.search}`)
+      expect(naming.html).toContain('<h1>Name your passkey</h1>')
+      expect(naming.html).toContain(`id="name" value="${name}"`)
+      expect(naming.html).not.toContain('value="remove"')
+      // It is added whether it gets another name or not.
+      const [, later = ''] = /id="later" href="([^"]+)"/.exec(naming.html) ?? []
+      expect((await browser.open(later)).html).toContain(`<bdi>${name || 'Unnamed passkey'}</bdi>`)
+      expect((await browser.open(`${location?.pathname}${location?.search}`)).html).toContain(
+        'value="remove"',
+      )
+    },
+  )
+
   test('goes on with the login that has just added the first one (M5)', async () => {
     stopClock()
     const { browser, list } = await atPasskeys()
     const first = await add(browser, list, createAuthenticator().create(askedBy(list)))
-    const second = await add(browser, first, createAuthenticator().create(askedBy(first)))
+    expect(first.html).toContain('Passkey added.')
+    const again = await browser.open(page)
+    const second = await add(browser, again, createAuthenticator().create(askedBy(again)))
     expect(second.html).toContain('Passkey added.')
     expect(await table('passkeys')).toHaveLength(2)
   })

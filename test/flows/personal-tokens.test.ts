@@ -265,6 +265,8 @@ describe('the pages', () => {
   const chosen = { name: ' Backup script ', days: '90', 'scope:notes:read': 'on' }
   const create = async (agent: RawBrowser, fields: Record<string, string> = {}) =>
     agent.submit(await agent.open('/oauth/account/tokens/new'), form, { ...chosen, ...fields })
+  const dateIn = (days: number): string =>
+    new Date((clock.now() + days * day) * 1000).toISOString().slice(0, 10)
   const valueOn = ({ html }: { html: string }): string | undefined =>
     / id="secret" dir="ltr">([^<]*)</.exec(html)?.[1]
 
@@ -320,18 +322,55 @@ describe('the pages', () => {
       [{ name: 'x'.repeat(61) }, 'Enter a name'],
       [{ name: 'a\nb' }, 'Enter a name'],
       [{ 'scope:notes:read': '', 'scope:openid': 'on' }, 'Choose at least one permission'],
-      [{ days: '0' }, 'from 1 to <bdi>365</bdi>'],
-      [{ days: '366' }, 'from 1 to <bdi>365</bdi>'],
-      [{ days: '1e2' }, 'from 1 to <bdi>365</bdi>'],
+      [{ days: '0' }, 'Choose a date from tomorrow to'],
+      [{ days: '366' }, 'Choose a date from tomorrow to'],
+      [{ days: '1e2' }, 'Choose a date from tomorrow to'],
+      [{ days: 'other', until: '' }, 'Choose a date from tomorrow to'],
+      [{ days: 'other', until: dateIn(0) }, 'Choose a date from tomorrow to'],
+      [{ days: 'other', until: dateIn(366) }, 'Choose a date from tomorrow to'],
+      [{ days: 'other', until: '2026-02-31' }, 'Choose a date from tomorrow to'],
+      [{ days: 'other', until: '9'.repeat(300) }, 'Choose a date from tomorrow to'],
     ] as [Record<string, string>, string][]) {
       const { 'scope:notes:read': scope, ...others } = { ...chosen, ...wrong }
       const given = { ...others, ...(scope && { 'scope:notes:read': scope }) }
       const page = await agent.post('/oauth/account/tokens/new', { ...opened, ...given })
       expect({ wrong, status: page.status }).toEqual({ wrong, status: 400 })
       expect(page.html).toContain(message)
-      expect(page.html).toContain(`value="${wrong.days ?? '90'}"`)
+      if (!wrong.days) expect(page.html).toContain('value="90" checked')
+      if (wrong.until) expect(page.html).toContain(`value="${wrong.until}"`)
     }
     expect(await rows()).toEqual([])
+  })
+
+  test('its life is one of three, each with its date, or ends on a date that the user chooses (pages 22)', async () => {
+    const agent = await signedIn()
+    const open = await agent.open('/oauth/account/tokens/new')
+    const offered = [...open.html.matchAll(/name="days" id="[^"]+" value="(\w+)"( checked)?/g)]
+    expect(offered.map(([, days, checked]) => [days, checked !== undefined])).toEqual([
+      ['7', false],
+      ['30', true],
+      ['90', false],
+      ['other', false],
+    ])
+    expect(open.html).toContain('Expires on ')
+    expect(open.html).toContain(`min="${dateIn(1)}" max="${dateIn(365)}"`)
+    await agent.submit(open, form, { ...chosen, days: 'other', until: dateIn(45) })
+    expect(Number((await rows())[0].expires_at)).toBe(clock.now() + 45 * day)
+    const short = await another({ features: { personalAccessTokens: { maxLifetime: 2 * day } } })
+    const last = await (await signedIn(short)).open('/oauth/account/tokens/new')
+    expect(last.html).toMatch(/value="other" checked/)
+    expect(last.html).toContain(`value="${dateIn(2)}" min="${dateIn(1)}" max="${dateIn(2)}"`)
+  })
+
+  test('expired tokens stand apart below a heading (pages 23)', async () => {
+    await make()
+    await make({ days: 1 })
+    clock.travel(day + 1)
+    const { html } = await (await signedIn()).open('/oauth/account/tokens')
+    const [valid = '', ended = ''] = html.split('<h2 class="legend">Expired</h2>')
+    expect([valid, ended].map((part) => part.match(/class="client"/g)?.length)).toEqual([1, 1])
+    expect(ended).toContain('Expired on ')
+    expect(valid).toContain('Expires on ')
   })
 
   test('only a user who has just signed in may create one; the form comes back to the page', async () => {

@@ -112,6 +112,35 @@ test('a lost answer is repeated: the same successor, a new access token with the
   expectError(refused, 400, 'invalid_grant')
 })
 
+test('a client in a loop has to wait, loses nothing, and others are not slowed down (mcp 3)', async () => {
+  const limited = await startHost({ options: { limits: { quotas: { refresh: { max: 3, seconds: 60 } } } } })
+  try {
+    const [looping, other] = [await tokensFor(limited), await tokensFor(limited)]
+    let { refresh_token } = looping
+    for (let count = 0; count < 3; count += 1) {
+      const answer = await answerOf(refresh(limited, refresh_token))
+      refresh_token = answer.refresh_token
+    }
+    const refused = await refresh(limited, refresh_token)
+    expectError(refused, 429, 'temporarily_unavailable')
+    expect(refused.headers['retry-after']).toBe('60')
+    await answerOf(refresh(limited, other.refresh_token))
+    clock.travel(60)
+    await answerOf(refresh(limited, refresh_token))
+  } finally {
+    await limited.close()
+  }
+})
+
+test('the default is 30 refreshes of an authorization in a minute (mcp 3)', async () => {
+  let { refresh_token } = await tokensFor(host)
+  for (let count = 0; count < 30; count += 1) {
+    const answer = await answerOf(refresh(host, refresh_token))
+    refresh_token = answer.refresh_token
+  }
+  expectError(await refresh(host, refresh_token), 429, 'temporarily_unavailable')
+})
+
 describe('with a refreshGracePeriod of five minutes (I6)', () => {
   let processes: Host[]
   beforeAll(async () => {

@@ -12,12 +12,14 @@ import { expectError, post, userinfo } from '../support/tokens.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
+const resource = 'https://notes.example.com/mcp'
+
 let host: Host
 const start = async (features: AuthRouterOptions['features'], more: Partial<AuthRouterOptions> = {}) => {
   host = await startHost({
     options: {
       features,
-      resources: { 'https://notes.example.com/mcp': { scopes: ['notes:read', 'notes:write'] } },
+      resources: { [resource]: { scopes: ['notes:read', 'notes:write'] } },
       ...more,
     },
   })
@@ -82,7 +84,8 @@ describe('open registration', () => {
       response_types: ['code'],
       id_token_signed_response_alg: 'RS256',
       subject_type: 'public',
-      scope: 'openid profile email address phone offline_access notes:read notes:write',
+      // What it registered (mcp 8). It may ask for more, such as notes:read below.
+      scope: 'openid',
       registration_access_token: expect.stringMatching(/^lk_rg_[\w-]{43}$/),
       registration_client_uri: `${issuer}/register/${client_id}`,
     })
@@ -90,6 +93,94 @@ describe('open registration', () => {
     expect(tokens).toMatchObject({ scope: 'openid notes:read', refresh_token: expect.any(String) })
     await userinfo(host, tokens.access_token).expect(200)
     expect(await host.oauth.clients.get(client_id!)).toMatchObject({ self_described: 'registration' })
+  })
+
+  test.each([
+    ['Cursor', ['cursor://anysphere.cursor-mcp/oauth/callback', 'http://localhost:8787/callback']],
+    ['Cline', ['vscode://saoudrizwan.claude-dev/mcp-auth/callback/abc']],
+    ['Warp', ['warp://mcp/oauth2callback']],
+  ])(
+    '%s registers a scheme without a dot, and is asked for consent each time (mcp 1)',
+    async (name, uris) => {
+      const { client_id = '' } = await registered({ ...mcp, client_name: name, redirect_uris: uris })
+      const [redirect_uri = ''] = uris
+      const agent = new RawBrowser(host.app)
+      const url = authorizeUrl({
+        client_id,
+        redirect_uri,
+        scope: 'openid notes:read',
+        code_challenge: pkce().challenge,
+        code_challenge_method: 'S256',
+      })
+      codeOf(await agent.grant(url), { redirectUri: redirect_uri })
+      const again = await agent.open(url)
+      expect(again.html).toContain('value="allow"')
+      expect(again.headers['content-security-policy']).toContain(` ${new URL(redirect_uri).protocol}`)
+      expectErrorPage(
+        await agent.open(url.replace('code_challenge=', 'no_challenge=')),
+        400,
+        'invalid_request',
+      )
+    },
+  )
+
+  test('the root has the metadata too, where clients of 2025 look for it (mcp 3)', async () => {
+    const { body } = await supertest(host.app).get('/.well-known/oauth-authorization-server').expect(200)
+    expect(body).toMatchObject({ issuer, registration_endpoint: `${issuer}/register` })
+    const plain = await startHost()
+    await supertest(plain.app).get('/.well-known/oauth-authorization-server').expect(404)
+    await plain.close()
+  })
+
+  test('the page for a registration that was removed says what to do in the app (mcp 7)', async () => {
+    const { client_id, registration_access_token: token } = await registered()
+    await manage('delete', client_id, token).expect(204)
+    expectErrorPage(await authorizePage(client_id!), 400, /add it again/)
+  })
+
+  test('a client that names no resource means the only one of its scopes, or of this server (mcp 2)', async () => {
+    const { client_id = '' } = await registered({ ...mcp, grant_types: ['authorization_code'] })
+    for (const scope of ['notes:read', '']) {
+      const { body } = await grantTo(client_id, new RawBrowser(host.app), scope)
+      expect(body.scope).toBe(scope || 'notes:read notes:write')
+      const token = await host.oauth.tokenVerifier(resource).verifyAccessToken(body.access_token)
+      expect(token.resource?.href).toBe(resource)
+    }
+    const { body } = await grantTo(client_id, new RawBrowser(host.app), 'openid profile')
+    await expect(host.oauth.tokenVerifier(resource).verifyAccessToken(body.access_token)).rejects.toThrow()
+  })
+
+  test('a client that registers the grant refresh_token keeps access to a resource while the user is away (mcp 4)', async () => {
+    const away = async (grant_types: string[], scope: string) => {
+      const { client_id = '' } = await registered({ ...mcp, grant_types })
+      const agent = new RawBrowser(host.app)
+      const { body } = await grantTo(client_id, agent, scope)
+      return { scope: body.scope, refreshes: body.refresh_token !== undefined }
+    }
+    const refreshing = ['authorization_code', 'refresh_token']
+    expect(await away(refreshing, 'notes:read')).toEqual({
+      scope: 'notes:read offline_access',
+      refreshes: true,
+    })
+    expect(await away(refreshing, 'openid notes:read')).toEqual({
+      scope: 'openid notes:read',
+      refreshes: true,
+    })
+    expect(await away(['authorization_code'], 'notes:read')).toEqual({
+      scope: 'notes:read',
+      refreshes: false,
+    })
+  })
+
+  test('leaves out a redirect URI that is not accepted, and answers with the others (mcp 1)', async () => {
+    const refused = ['http://app.example.com/callback', 'intent://x/cb', 'javascript:alert(1)']
+    const body = await registered({ ...mcp, redirect_uris: [...refused, callback] })
+    expect(body.redirect_uris).toEqual([callback])
+    const withSecret = { ...mcp, token_endpoint_auth_method: 'client_secret_basic' }
+    const { redirect_uris } = await registered({ ...withSecret, redirect_uris: ['cursor://cb', callback] })
+    expect(redirect_uris).toEqual([callback])
+    for (const uri of [...refused, 'cursor://cb'])
+      expectError(await register({ ...withSecret, redirect_uris: [uri] }), 400, 'invalid_redirect_uri')
   })
 
   test('has the defaults of RFC 7591, with a secret that works', async () => {
@@ -367,6 +458,17 @@ describe('who may register', () => {
     expect((await grantTo(client_id)).body).toMatchObject({ scope: 'openid', expires_in: 60 })
   })
 
+  test('a client without redirect URIs is refused, whatever else it leaves out (mcp 14)', async () => {
+    await start({ registration: true })
+    for (const body of [
+      {},
+      { client_name: 'Nothing' },
+      { grant_types: ['refresh_token'] },
+      { grant_types: [] },
+    ])
+      expectError(await register(body), 400, 'invalid_client_metadata')
+  })
+
   test('a policy also decides about changes', async () => {
     await start({
       registration: { allow: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' },
@@ -379,13 +481,15 @@ describe('who may register', () => {
     await change('yes').expect(200)
   })
 
-  test('each address has a quota by hour and by day', async () => {
+  test('each address has a quota by hour and by day, which is logged once when it is reached (mcp 9)', async () => {
+    const warnings: string[] = []
+    const logger = { info: () => {}, warn: (line: string) => void warnings.push(line), error: () => {} }
     const clock = stopClock()
     const limits = {
       registration: { max: 2, seconds: 3600 },
       registrationDaily: { max: 3, seconds: 86_400 },
     }
-    await start({ registration: true }, { limits: { quotas: limits } })
+    await start({ registration: true }, { limits: { quotas: limits }, logger })
     const app = express().set('trust proxy', 1).use(host.app)
     host.app.set('trust proxy', 1)
     const from = async (address: string) =>
@@ -394,6 +498,7 @@ describe('who may register', () => {
     expect(await from('192.0.2.2')).toBe(201)
     clock.travel(3601)
     expect(await from('192.0.2.1')).toBe(429)
+    expect(warnings.filter((line) => line.includes('limits.quotas.registration'))).toHaveLength(1)
     clock.travel(86_400)
     expect(await from('192.0.2.1')).toBe(201)
     expect(await table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
@@ -415,14 +520,14 @@ describe('who may register', () => {
   test('new resources add their scopes to clients that are registered', async () => {
     await start({ registration: true }, { resources: {} })
     const { client_id = '', scope } = await registered()
-    expect(scope).toBe('openid profile email address phone offline_access')
+    expect(scope).toBe('openid profile email offline_access')
     const columns = { id: 'id', username: 'email', password: 'password_hash' }
     const { app } = await startHost({
       database: host.database,
       options: {
         features: { registration: true },
         users: { table: host.usersTable, columns },
-        resources: { 'https://notes.example.com/mcp': { scopes: ['notes:read'] } },
+        resources: { [resource]: { scopes: ['notes:read'] } },
       },
     })
     host = { ...host, app }

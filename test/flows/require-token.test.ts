@@ -63,6 +63,8 @@ beforeAll(async () => {
     apis[kind] = await startApi(optionsOf(kind))
     host.app.get(`/own/${kind}`, guard('notes:read', { resource: resources[kind] }), answer)
   }
+  const ask = { resource: resources.opaque, ask: 'notes:write' }
+  host.app.get('/own/ask', guard('notes:read', ask), answer)
   host.app.get('/own/any', guard('notes:read', { resource: resources.jwt, user: false }), answer)
   host.app.get('/api/any', guard(undefined, { user: false }), answer)
   host.app.get('/api/read', guard('notes:read', { user: false }), answer)
@@ -93,6 +95,23 @@ const summary = ({ status, body, headers }: supertest.Response) => ({
   status,
   error: body.error,
   challenge: headers['www-authenticate'],
+})
+
+test('the challenge without a valid token names more scopes, which are not required (mcp 6)', async () => {
+  const challenge = async (path: string, token?: string) => {
+    const request = supertest(host.app).get(path)
+    const { status, headers } = await (token ? request.auth(token, { type: 'bearer' }) : request)
+    return [status, / scope="([^"]+)"/.exec(headers['www-authenticate'] ?? '')?.[1]]
+  }
+  expect(await challenge('/own/ask')).toEqual([401, 'notes:read notes:write'])
+  expect(await challenge('/own/ask', 'lk_at_unknown')).toEqual([401, 'notes:read notes:write'])
+  const reading = await userToken(resources.opaque)
+  expect(await challenge('/own/ask', reading)).toEqual([200, undefined])
+  expect(await challenge('/own/ask', await userToken(resources.opaque, 'openid'))).toEqual([
+    403,
+    'notes:read',
+  ])
+  expect(() => host.oauth.requireToken('notes:read', { ask: 'notes:raed' })).toThrow('notes:raed')
 })
 
 describe('a guard in the process of the server', () => {
@@ -355,6 +374,12 @@ describe('wrong options are refused at once', () => {
   ])('of a guard for %j, %j: %s', (scope, wrong, message) => {
     const { requireToken } = resourceServer(right)
     expect(() => requireToken(scope, wrong)).toThrow(message)
+  })
+
+  test('a guard whose options come first (mcp 14)', () => {
+    const { requireToken } = resourceServer(right)
+    const given = { resource: right.audience } as unknown as string
+    expect(() => requireToken(given)).toThrow('requireToken() takes the scopes first')
   })
 
   test('a guard for another resource than the audience', () => {

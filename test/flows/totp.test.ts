@@ -49,7 +49,7 @@ const codeAt = (secret: string): string =>
 const secretOn = ({ html }: Answer): string =>
   (/id="secret" dir="ltr">([A-Z2-7 ]+)</.exec(html)?.[1] ?? '').replaceAll(' ', '')
 const codesOn = ({ html }: Answer): string[] =>
-  [...html.matchAll(/<code>([a-z2-7-]+)<\/code>/g)].map(([, code = '']) => code)
+  (/id="recovery-codes"[^>]*>([a-z2-7\n-]+)</.exec(html)?.[1] ?? '').split('\n').filter(Boolean)
 const typesOf = (): string[] =>
   events.map(({ type }) => type).filter((type) => type.startsWith('second_factor'))
 
@@ -211,6 +211,98 @@ test('parallel forms confirm it once, and a code signs in one of two browsers', 
     browsers.map((each, place) => send(each, pages[place] as Answer, { code: codeAt(secret) })),
   )
   expect(await table('logins').select('subject')).toHaveLength(1)
+})
+
+/** The page of a user who has saved the recovery codes. */
+const turnedOn = async (agent: RawBrowser): Promise<Answer> =>
+  agent.submit(await agent.open(settings), 'value="saved"', { decision: 'saved' })
+
+test('its page says that it is on, warns of few recovery codes, and Enter in its field changes nothing (pages 13)', async () => {
+  const { agent, secret } = await enrol()
+  const on = await turnedOn(agent)
+  expect(on.html).toContain('Two-step sign-in is on.')
+  expect(on.html).not.toContain('You’re almost out of recovery codes.')
+  const [, form = ''] = on.html.split('<form ')
+  expect(/<(?:button|input type="submit")[^>]*>/.exec(form)?.[0]).toBe('<button formmethod="dialog" hidden>')
+  const some = (await table('recovery_codes').select('hash')).slice(3).map(({ hash }) => hash)
+  await table('recovery_codes').whereIn('hash', some).delete()
+  expect((await agent.open(settings)).html).toContain('You’re almost out of recovery codes.')
+  // Who has none is not told that it is on.
+  const off = await send(agent, on, { decision: 'remove', code: codeAt(secret) })
+  const none = await agent.submit(off, 'name="code"', { decision: 'saved' })
+  expect(none.html).not.toContain('Two-step sign-in is on.')
+})
+
+test('with a code, a user gets new recovery codes, and the old ones no longer work (pages 13)', async () => {
+  const { agent, secret, codes } = await enrol()
+  const page = await turnedOn(agent)
+  const refused = await send(agent, page, { decision: 'renew', code: '000000' })
+  expect([refused.status, codesOn(refused)]).toEqual([400, []])
+  const renewed = codesOn(await send(agent, refused, { decision: 'renew', code: codeAt(secret) }))
+  expect(new Set([...codes, ...renewed]).size).toBe(20)
+  expect(typesOf().at(-1)).toBe('second_factor.recovery_codes_renewed')
+
+  const other = new RawBrowser(host.app)
+  const again = await send(other, await halfway(other), { code: codes[0]! })
+  expect(again.html).toContain('Wrong code')
+  await granted(other, await send(other, again, { code: renewed[0]! }))
+})
+
+test('another app takes the place of the first with its first code; until then the first one works (pages 13)', async () => {
+  const { agent, secret, codes } = await enrol()
+  const begun = await send(agent, await turnedOn(agent), { decision: 'replace', code: codeAt(secret) })
+  const next = secretOn(begun)
+  expect(begun.html).toContain('Set up another app')
+  expect([next.length, next === secret]).toEqual([secret.length, false])
+  clock.travel(30)
+  // The first app still signs in, and its code does not confirm the other one.
+  const other = new RawBrowser(host.app)
+  await granted(other, await send(other, await halfway(other), { code: codeAt(secret) }))
+  const wrong = await send(agent, begun, { decision: 'confirm', code: codeAt(secret) })
+  expect([wrong.status, secretOn(wrong)]).toEqual([400, next])
+  // Another login of the same user does not see the secret.
+  expect(secretOn(await other.open(settings))).toBe('')
+  const done = await send(agent, wrong, { decision: 'confirm', code: codeAt(next) })
+  expect(done.html).toContain('Your new app is set up.')
+  expect(done.html).toMatch(/Recovery codes left<\/dt><dd>10</)
+  expect(typesOf().at(-1)).toBe('second_factor.replaced')
+
+  clock.travel(30)
+  const third = new RawBrowser(host.app)
+  const again = await send(third, await halfway(third), { code: codeAt(secret) })
+  expect(again.html).toContain('Wrong code')
+  await granted(third, await send(third, again, { code: codes[1]! }))
+  const fourth = new RawBrowser(host.app)
+  await granted(fourth, await send(fourth, await halfway(fourth), { code: codeAt(next) }))
+})
+
+test('a user keeps the first app, and the secret of another app ends after an hour (pages 13)', async () => {
+  const { agent, secret } = await enrol()
+  const begun = await send(agent, await turnedOn(agent), { decision: 'replace', code: codeAt(secret) })
+  const kept = await agent.submit(begun, 'name="code"', { decision: 'keep' })
+  expect(secretOn(kept)).toBe('')
+  expect(kept.html).toContain('value="replace"')
+  clock.travel(30)
+  const again = await send(agent, kept, { decision: 'replace', code: codeAt(secret) })
+  const next = secretOn(again)
+  expect(next).not.toBe('')
+  clock.travel(3601)
+  const late = await agent.signIn(await agent.open(settings)).catch(() => undefined)
+  expect(late === undefined ? '' : secretOn(late)).toBe('')
+})
+
+test('recovery codes can be copied, saved without a script, and printed, with the account that they are for (pages 11)', async () => {
+  const agent = new RawBrowser(host.app)
+  const page = await agent.signIn(await agent.open(settings))
+  const uri = /href="(otpauth:[^"]+)"/.exec(page.html)?.[1] ?? ''
+  expect(uri.replaceAll('&amp;', '&')).toContain(`secret=${secretOn(page)}`)
+  const shown = await send(agent, page, { decision: 'confirm', code: codeAt(secretOn(page)) })
+  const [, file = ''] =
+    /download="recovery-codes.txt" href="data:text\/plain;charset=utf-8,([^"]+)"/.exec(shown.html) ?? []
+  const lines = decodeURIComponent(file).split('\n')
+  expect(lines[0]).toContain('ada@example.com')
+  expect(lines.slice(2, 12)).toEqual(codesOn(shown))
+  for (const button of ['data-copy="recovery-codes"', 'data-print']) expect(shown.html).toContain(button)
 })
 
 test('the database has neither the secret nor a recovery code; the second factor is exported, removed and erased', async () => {

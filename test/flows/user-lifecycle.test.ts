@@ -190,7 +190,10 @@ test('users.export(id) returns all stored data as plain JSON, without a hash or 
   }
   const refreshedLast = [...exported.authorizations].sort((one) => (one.lastUsedAt === null ? -1 : 1))
   expect(refreshedLast).toEqual([authorization, { ...authorization, lastUsedAt: time }])
-  expect(exported.logins).toEqual([{ authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null }])
+  const place = { userAgent: 'latchkey/testing', address: '127.0.0.1', lastSeenAt: time }
+  expect(exported.logins).toEqual([
+    { authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null, ...place },
+  ])
   expect(Math.abs(Number(exported.logins[0]?.authTime) - now)).toBeLessThan(60)
   const [row] = await table('authorizations')
   for (const hidden of [row.code_hash, row.sid, tokens.access_token, 'lk_'])

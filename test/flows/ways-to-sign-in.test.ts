@@ -264,6 +264,23 @@ describe('the links of the sign-in form', () => {
     expect(returnTo(linkOn(await browser().open('/oauth/account'), /Google/))).toBe('/oauth/account')
   })
 
+  test('while a password is locked, only another user can enter one; other ways stay (pages 20)', async () => {
+    const agent = browser()
+    let page = await agent.open(request)
+    for (let failures = 1; failures <= 6; failures += 1)
+      page = await agent.signIn(page, 'locked@example.com', `wrong ${failures}`)
+    expect(page.status).toBe(429)
+    const [shown = '', other = ''] = page.html.split('<details class="another">')
+    expect(shown).not.toContain('type="password"')
+    expect(shown).toMatch(/<p data-seconds="900" data-at="Try again at \{time\}\.">.*<bdi>15 minutes<\/bdi>/)
+    expect(linkOn({ ...page, html: shown }, /Google/).pathname).toBe('/auth/google')
+    expect(linkOn({ ...page, html: shown }, /Forgot/).pathname).toBe('/forgot')
+    expect(other).toContain('<summary>Use another account</summary>')
+    expect(other).not.toContain('locked@example.com')
+    await agent.signIn(page, 'bob@example.com', 'bob’s password')
+    expect((await agent.open('/oauth/account')).html).toContain('bob<wbr>@example.com')
+  })
+
   test.each([
     [ada.email, 3],
     ['unknown@example.com', 4],

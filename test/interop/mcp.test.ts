@@ -167,6 +167,10 @@ await database.destroy()`,
       client: '@modelcontextprotocol/client 2',
     })
     expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
+    // The page of another site is refused before its token is looked at (mcp 10).
+    const fromPage = (origin: string) => fetch(url, { method: 'POST', headers: { Origin: origin } })
+    expect((await fromPage('https://attacker.example')).status).toBe(403)
+    expect((await fromPage('http://localhost:6274')).status).toBe(401)
   } finally {
     folder.remove()
   }

@@ -54,3 +54,17 @@ test('what a client sends reaches the log of the server as one line (L16)', asyn
     logged.flat().filter((words) => typeof words === 'string' && /[\p{Cc}\p{Cf}\p{Zl}]/u.test(words)),
   ).toEqual([])
 })
+
+test('the text has the reason and its causes, for loggers that write nothing else, such as pino (adoption 5)', () => {
+  const { logged, logger } = collect()
+  const cause = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+  const error = new Error('users.verify failed', { cause: new Error('no pool', { cause }) })
+  plainLogger(logger).error('latchkey: server_error 8176-A078-C5', error)
+  plainLogger(logger).error('latchkey: not ready', new Error(hostile))
+  plainLogger(logger).error('latchkey: users.verify failed', error)
+  expect(logged.map(([text]) => text)).toEqual([
+    'latchkey: server_error 8176-A078-C5: users.verify failed: no pool: ECONNREFUSED',
+    `latchkey: not ready: ${shown}`,
+    'latchkey: users.verify failed: no pool: ECONNREFUSED',
+  ])
+})

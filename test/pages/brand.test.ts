@@ -89,7 +89,7 @@ describe('pages.scheme', () => {
 
   it.each(['light', 'dark'] as const)('%s: nothing depends on what the system prefers (39)', (scheme) => {
     const views = viewsOf({ scheme, logo, views: theme.pages.views })
-    for (const name of ['style.css', 'management.css'])
+    for (const name of ['style.css', 'management.css', 'operator.css'])
       expect(views.asset(name)?.body.toString()).not.toMatch(
         /prefers-color-scheme|color-scheme:\s*light dark/,
       )
@@ -152,7 +152,9 @@ describe('theme-color', () => {
 
 describe('the custom properties', () => {
   it('stand for every font, corner and width, so that a theme changes all of them (39)', () => {
-    const css = ['style.css', 'management.css'].map((name) => viewsOf({}).asset(name)?.body.toString() ?? '')
+    const css = ['style.css', 'management.css', 'operator.css'].map(
+      (name) => viewsOf({}).asset(name)?.body.toString() ?? '',
+    )
     const [, ...rest] = (css[0] ?? '').split('}')
     const rules = [...rest, css[1]].join('}')
     expect(css[0]).toMatch(/--font:.*--mono:.*--radius:.*--radius-card:.*--width:.*--space:/s)

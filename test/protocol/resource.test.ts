@@ -1,6 +1,7 @@
 import {
   canonicalResource,
   formatFor,
+  impliedResources,
   isSameResource,
   type KnownResource,
   parseResources,
@@ -154,4 +155,24 @@ test('no token has a resource or a scope beyond those of its authorization, what
         expect(api?.some((one) => one.scopes.includes(scope))).toBe(true)
     }),
   )
+})
+
+describe('the resource that a client means which names none (mcp 2)', () => {
+  const shared: KnownResource = { ...notes, identifier: 'https://other.example.com', scopes: ['notes:read'] }
+
+  test.each([
+    ['the only one that knows every scope', ['openid', 'files:read'], known, [files.identifier]],
+    ['the only one of the server, without a scope', [], [notes], [notes.identifier]],
+    ['the one that knows all of them', ['notes:read', 'notes:write'], [shared, notes], [notes.identifier]],
+    ['none for the identity alone', ['openid', 'profile'], [notes], []],
+    ['none for a scope of no resource', ['orders:read'], known, []],
+    ['none without resources', [], [], []],
+  ])('%s', (_what, scopes, resources, meant) => {
+    expect(impliedResources(scopes, resources)).toEqual(meant)
+  })
+
+  test.each([
+    ['a scope of two resources', ['notes:read'], [shared, notes]],
+    ['no scope at a server with two', [], known],
+  ])('%s is refused', (_what, scopes, resources) => refused(() => impliedResources(scopes, resources)))
 })

@@ -61,7 +61,7 @@ export const sent = async (
 const idOf = ({ url }: Answer): string => url.searchParams.get('client_id') ?? ''
 export const secretOf = ({ html }: Answer) => / id="secret" dir="ltr">([^<]+)</.exec(html)?.[1]
 export const stateOf = async (agent: RawBrowser, clientId: string) =>
-  /class="lead">(.*?)</.exec((await agent.open(`${root}/client?client_id=${clientId}`)).html)?.[1]
+  /id="state">(.*?)</.exec((await agent.open(`${root}/client?client_id=${clientId}`)).html)?.[1]
 
 /** A new client. */
 export const register = async (agent: RawBrowser, fields: Record<string, string> = {}) => {

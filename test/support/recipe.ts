@@ -149,7 +149,7 @@ export const startClientRecipes = async (
   }
   const lists: string[] = []
   for (const [index, page] of pages.entries()) {
-    const { 'latchkey.clients.mjs': list = '', ...others } = filesOf(page)
+    const { 'latchkey.clients.mjs': list = 'export default []\n', ...others } = filesOf(page)
     lists.push(`import list${index} from './list${index}.mjs'`)
     Object.assign(files, others, { [`list${index}.mjs`]: list })
   }

@@ -111,7 +111,8 @@ const tableNames = [
 ]
 
 /** A row without what any visit may change. */
-const textOf = ({ idle_ends_at: _, ...row }: Record<string, unknown>): string => JSON.stringify(row)
+const textOf = ({ idle_ends_at: _, last_seen_at: __, ...row }: Record<string, unknown>): string =>
+  JSON.stringify(row)
 
 /**
  * Starts an app with the router mounted in that place.

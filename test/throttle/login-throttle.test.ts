@@ -57,7 +57,73 @@ test('in memory: of twenty wrong passwords in flight, five are checked, in each 
   expect(checked).toEqual(Array(60).fill(5))
 })
 
+const limits = resolveOptions({}, featureOptions).limits.failures
+
+/** Guesses of the password of `account`, one after the other. */
+const guessTimes = async (
+  throttle: ReturnType<typeof createLoginThrottle>,
+  { account, address, times }: { account: string; address: string; times: number },
+) => {
+  for (let time = 0; time < times; time += 1)
+    await throttle.attempt({ account, address }, async () => undefined)
+}
+
+const expectUnlocking = async (counters: Counters) => {
+  const throttle = createLoginThrottle(limits, counters, now)
+  for (const address of ['198.51.100.1', '2001:db8::7'])
+    await guessTimes(throttle, { account: 'ada_%', address, times: 5 })
+  await guessTimes(throttle, { account: 'ada_', address: '198.51.100.1', times: 5 })
+  await guessTimes(throttle, { account: 'bob', address: '203.0.113.9', times: 4 })
+  const sorted = (await throttle.locks('ada_%')).map(({ network }) => network).sort()
+  expect(sorted).toEqual(['198.51.100.1', '2001:db8:0:0::/64'])
+  expect(await throttle.locks('bob')).toEqual([])
+  expect([await throttle.unlock('ada_%'), await throttle.unlock('ada_%')]).toEqual([true, false])
+  expect(await throttle.locks('ada_%')).toEqual([])
+  const user = { subject: '1' }
+  const mine = await throttle.attempt({ account: 'ada_%', address: '198.51.100.1' }, async () => user)
+  expect(mine).toEqual({ outcome: 'succeeded', user })
+  // Another name, which only begins as this one does, is still locked, and so is the next lock of this one short.
+  expect(await throttle.locks('ada_')).toMatchObject([{ network: '198.51.100.1' }])
+  await guessTimes(throttle, { account: 'ada_%', address: '2001:db8::7', times: 5 })
+  expect(await throttle.locks('ada_%')).toEqual([{ network: '2001:db8:0:0::/64', seconds: 900 }])
+}
+
+test.each(['memory', 'database'] as const)(
+  'in %s: an unlocked name is checked again everywhere, and no other name is unlocked (pages 28)',
+  async (store) => {
+    const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
+    const { database } = openDatabase(knex, tablePrefix)
+    await knex(`${tablePrefix}throttles`).delete()
+    await expectUnlocking(countersIn(store, { database, now }))
+  },
+)
+
+test('a name that is locked as a whole is unlocked, too (pages 28)', async () => {
+  const throttle = createLoginThrottle(
+    { ...limits, loginAccount: { max: 3, seconds: 900 } },
+    memoryCounters(now),
+    now,
+  )
+  await guessTimes(throttle, { account: 'ada', address: '198.51.100.1', times: 3 })
+  expect(await throttle.locks('ada')).toEqual([{ network: undefined, seconds: 900 }])
+  expect(await throttle.unlock('ada')).toBe(true)
+  expect(await throttle.locks('ada')).toEqual([])
+})
+
 describeWith('redis', 'in Redis', () => {
+  test('an unlocked name is checked again everywhere, and no other name is unlocked (pages 28)', async () => {
+    const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
+    const { database } = openDatabase(knex, tablePrefix)
+    const client = createClient({ url: services.redis, database: 10 })
+    await client.connect()
+    for (const key of await client.keys(`latchkey:${tablePrefix}login*`)) await client.del(key)
+    try {
+      await expectUnlocking(countersIn(client, { database, now }))
+    } finally {
+      client.destroy()
+    }
+  })
+
   test('of twenty wrong passwords in flight in two processes, five are checked, in each round (M7)', async () => {
     const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
     const { database } = openDatabase(knex, tablePrefix)

@@ -2,6 +2,19 @@
 addEventListener('DOMContentLoaded', () => {
   const byId = (id) => document.getElementById(id)
   const [password, show, submit, capsLock] = ['password', 'show', 'submit', 'caps-lock'].map(byId)
+
+  // When the next try is checked, by the clock of this device.
+  const pause = document.querySelector('[data-at]')
+  if (pause) {
+    const at = Date.now() + pause.dataset.seconds * 1000
+    const { format } = new Intl.DateTimeFormat(document.documentElement.lang, { timeStyle: 'short' })
+    pause.textContent = pause.dataset.at.replace('{time}', format(at))
+    // The page then has its field again, unless another user has begun to sign in.
+    const another = document.querySelector('.another')
+    setTimeout(() => another?.open || location.reload(), pause.dataset.seconds * 1000)
+  }
+  if (!password) return
+
   const words = {
     password: [show.textContent, show.ariaLabel],
     text: [show.dataset.shown, show.dataset.shownLabel],

@@ -21,7 +21,7 @@ import { type Fields, fieldsIn } from '../page-values.ts'
 // gives the session a new id, so a session that was planted before is worth nothing.
 
 /** The pages of the user's own account, below the mount, which sign the user in themselves. */
-const accountPaths = ['/account']
+const accountPaths = ['/account', '/account/devices']
 
 /** A page of the account, as a feature describes it. */
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>

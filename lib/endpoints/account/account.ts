@@ -46,7 +46,7 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const isConfirmed =
     removed !== undefined && !isConnected && (organization === undefined || organizations.has(organization))
   context.send('account', {
-    ...accountModel(server, active.user, 'account'),
+    ...(await accountModel(context, active.user, 'account')),
     clients: cards,
     removed: isConfirmed ? await nameOf(context, removed) : undefined,
     removedOrganization: organization && organizations.get(organization),

@@ -2,6 +2,7 @@ import type { Feature } from '../../feature.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { deviceAuthorizationEndpoint } from './authorization-endpoint.ts'
 import { devicePage } from './device-page.ts'
+import { eventDescriptions } from './event-descriptions.ts'
 import { deviceCode } from './grant.ts'
 import { deviceKind } from './kind.ts'
 import { deviceCodes } from './migration.ts'
@@ -16,6 +17,7 @@ export const device: Feature = {
   option,
   migrations: new Map([['106_device_codes', deviceCodes]]),
   texts,
+  events: eventDescriptions,
   userData: undefined,
   clientData: undefined,
   // A day later, so that a device learns that its code has expired.

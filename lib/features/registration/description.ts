@@ -14,6 +14,7 @@ import {
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
+import { isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -30,6 +31,19 @@ const supported = (input: Described, name: string, isSupported: (value: string) 
   return left.length > 0
     ? { [name]: left }
     : refuse(`${name} has no value that a client may register itself for`)
+}
+
+/**
+ * Without redirect URIs that no such client may have, if others remain: some clients register one for each way in which they
+ * can run.
+ */
+const usableRedirectUris = (input: Described): object => {
+  const { redirect_uris: given, token_endpoint_auth_method: method } = input
+  if (!Array.isArray(given)) return {}
+  const left = given.filter(
+    (uri) => typeof uri !== 'string' || isRegistrableRedirectUri(uri, { isPublic: method === 'none' }),
+  )
+  return left.length > 0 ? { redirect_uris: left } : {}
 }
 
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
@@ -54,6 +68,7 @@ const supportedInput = (
   }
   return {
     ...input,
+    ...usableRedirectUris(input),
     ...supported(input, 'grant_types', (value) => grants.includes(value)),
     ...(!mutualTls && { tls_client_certificate_bound_access_tokens: undefined }),
     ...(!hasPushedRequests && { require_pushed_authorization_requests: undefined }),
@@ -153,6 +168,15 @@ const withChanges = (
   }
 }
 
+/** Grants that begin with a redirect URI. */
+const redirectGrants = ['authorization_code', 'implicit', 'refresh_token']
+
+/** A client that could never get a token would only take up room. */
+const assertUseful = ({ grant_types: grants, redirect_uris: uris }: ClientMetadata): void => {
+  if (uris.length === 0 && grants.every((grant) => redirectGrants.includes(grant)))
+    refuse('redirect_uris is required')
+}
+
 /**
  * Applies all rules to what a client says about itself, and asks the host.
  *
@@ -182,6 +206,7 @@ export const describedClient = async (
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)
+  assertUseful(metadata)
   const scope = metadata.scope ?? scopesOfResources(options).join(' ')
   const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
   return { ...metadata, scope, self_described: request.kind, ...follows }

@@ -1,4 +1,5 @@
 import type { Feature } from '../../feature.ts'
+import { describedAt } from '../../protocol/clients/client.ts'
 import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
 import { clientRegistrations } from './migration.ts'
@@ -30,6 +31,7 @@ export const registration: Feature = {
     ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),
     ...(documents && {
       refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
+      vouchesFor: (client) => documents.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
       metadata: { client_id_metadata_document_supported: true },
     }),
   }),

@@ -64,6 +64,11 @@ const features = {
     allowedOrigins: origins,
     /** Origins whose documents are refused. @default none */
     deniedOrigins: origins,
+    /**
+     * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered, and
+     * the documents stay fresh. @default none
+     */
+    verifiedOrigins: origins,
     /** Changes or refuses documents. @default accepts all that are valid */
     allow: callback<AllowClient>(),
   }),

@@ -4,11 +4,13 @@ import { eraseClient } from '../../clients/erasure.ts'
 import { type ClientCredentials, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
 import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
+import { withSuppliedClaims } from '../../protocol/claims.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
+import { formatScope, intersectScopes } from '../../protocol/scope.ts'
 import { type ClientRecord, findClientRecord, lockClient } from '../../repositories/clients.ts'
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
@@ -20,15 +22,43 @@ export interface Registration extends ClientCredentials {
   /** Epoch seconds. */
   readonly issuedAt: number
   readonly metadata: ClientMetadata
+  /** The scopes that the answer names. */
+  readonly scope: string
   /** The registration access token. Only its hash is stored. */
   readonly token: string
 }
 
-const takeQuota = ({ throttle }: AuthorizationServer, address: string): Promise<void> =>
-  throttle.takeQuota([
-    { name: 'registration', address },
-    { name: 'registrationDaily', address },
-  ])
+/**
+ * The scopes that the answer names (RFC 7591 §3.2.1). Clients ask users for all of them at once, so they are no more than the
+ * client registered, although it may ask for more later, and none that reveals nothing.
+ */
+const answeredScope = (
+  { scopeClaims, users }: AuthorizationServer,
+  metadata: ClientMetadata,
+  input: Described = {},
+): string => {
+  const allowed = metadata.scope?.split(' ') ?? []
+  if (metadata.scope_follows_resources === undefined) return formatScope(allowed)
+  const registered = typeof input.scope === 'string' ? intersectScopes(input.scope.split(' '), allowed) : []
+  const named =
+    registered.length > 0 ? registered : withSuppliedClaims(allowed, scopeClaims, users.claimNames)
+  return formatScope(named)
+}
+
+const manyRegistrations =
+  'latchkey: one address has registered as many clients as limits.quotas.registration allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
+
+const takeQuota = async (server: AuthorizationServer, address: string): Promise<void> => {
+  try {
+    await server.throttle.takeQuota([
+      { name: 'registration', address },
+      { name: 'registrationDaily', address },
+    ])
+  } catch (error) {
+    if (error instanceof OAuthError && error.status === 429) server.warnOnce(manyRegistrations)
+    throw error
+  }
+}
 
 /**
  * Registers a client that describes itself (RFC 7591 §3).
@@ -64,7 +94,7 @@ export const registerSelf = async (
     await createClientRegistration(tx, registration)
     return stored
   })
-  return { ...credentials, issuedAt: now, metadata, token }
+  return { ...credentials, issuedAt: now, metadata, scope: answeredScope(server, metadata, input), token }
 }
 
 /**
@@ -101,7 +131,7 @@ export const readRegistration = async (
   token: string,
 ): Promise<Registration> => {
   const { metadata, createdAt } = await findOwn(server, clientId, token)
-  return { client_id: clientId, issuedAt: createdAt, metadata, token }
+  return { client_id: clientId, issuedAt: createdAt, metadata, scope: answeredScope(server, metadata), token }
 }
 
 /** A request that replaces a registration names the client, and nothing that only the server sets (RFC 7592 §2.2). */
@@ -145,7 +175,8 @@ export const replaceRegistration = async (
     }
     return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())
   })
-  return { ...credentials, issuedAt: client.createdAt, metadata, token }
+  const scope = answeredScope(server, metadata, input)
+  return { ...credentials, issuedAt: client.createdAt, metadata, scope, token }
 }
 
 /**
@@ -169,7 +200,7 @@ export const removeRegistration = async (
  * @param uri the client configuration endpoint
  */
 export const registrationAnswer = (
-  { client_id, client_secret, issuedAt, metadata, token }: Registration,
+  { client_id, client_secret, issuedAt, metadata, scope, token }: Registration,
   uri: string,
 ): object => ({
   client_id,
@@ -180,5 +211,5 @@ export const registrationAnswer = (
   }),
   registration_access_token: token,
   registration_client_uri: uri,
-  ...registeredMembers({ ...metadata }),
+  ...registeredMembers({ ...metadata, scope }),
 })

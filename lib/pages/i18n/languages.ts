@@ -199,6 +199,7 @@ export const createLanguages = (options: LanguageOptions, features: readonly Tex
     operators: {
       language: 'en',
       direction: 'ltr',
+      clock: 'h23',
       texts: Object.assign({}, english, operatorTexts, ...features.map((feature) => feature.operatorTexts)),
     },
     dictionary: (tag) => dictionaries.get(tag) ?? standard,

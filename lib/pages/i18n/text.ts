@@ -5,6 +5,8 @@ export interface Dictionary {
   /** BCP 47, for `lang`. */
   language: string
   direction: 'ltr' | 'rtl'
+  /** The clock of its times. @default that of the language */
+  clock?: 'h23'
   texts: Readonly<Record<string, string>>
 }
 
@@ -68,7 +70,7 @@ const htmlValue = (value: TextValue): string =>
  *
  * @example createText(en).html('login.continue', { client: 'Shop & Co' }) // to continue to <bdi>Shop &amp; Co</bdi>
  */
-export const createText = ({ language, texts }: Dictionary): Text => {
+export const createText = ({ language, texts, clock }: Dictionary): Text => {
   const has = (key: string): boolean => Object.hasOwn(texts, key)
   const sentence = (key: string): string => (has(key) ? (texts[key] ?? key) : key)
   const fill = (
@@ -82,7 +84,7 @@ export const createText = ({ language, texts }: Dictionary): Text => {
   const inWords = (iso: string, style: Intl.DateTimeFormatOptions): string => {
     const time = new Date(iso)
     if (Number.isNaN(time.getTime())) return iso
-    return new Intl.DateTimeFormat(language, { ...style, timeZone: 'UTC' }).format(time)
+    return new Intl.DateTimeFormat(language, { ...style, hourCycle: clock, timeZone: 'UTC' }).format(time)
   }
   const html = (key: string, values: Readonly<Record<string, TextValue>> = {}): string =>
     fill(escapeHtml(sentence(key)), values, htmlValue)

@@ -39,6 +39,7 @@ import {
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
+import { assertRedirectUriOf } from './redirect-uri.ts'
 import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
 
 export const grantTypes = [
@@ -274,7 +275,7 @@ const extensions: Readonly<Record<string, Check>> = {
 export const clientMetadataNames = [...Object.keys(registered), ...Object.keys(extensions)]
 
 /** Three of these differ from the defaults of RFC 7591, so that the shortest seed works. */
-const seedDefaults = {
+export const seedDefaults = {
   grant_types: ['authorization_code', 'refresh_token'],
   response_types: ['code'],
   id_token_signed_response_alg: 'RS256',
@@ -476,5 +477,7 @@ const assertConsistent = (metadata: ClientMetadata): void => {
       'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
     )
   }
+  for (const uri of [...metadata.redirect_uris, ...(metadata.post_logout_redirect_uris ?? [])])
+    assertRedirectUriOf(uri, { isPublic: method === 'none' })
   if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not have more than 50 entries')
 }

@@ -64,11 +64,11 @@ export const describedAt = ({
 }: Pick<Client, 'clientId' | 'metadata'>): URL | undefined =>
   metadata.self_described === 'document' ? new URL(clientId) : undefined
 
-/** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 /** Whether the client described itself, so that the host has not decided about it. */
 export const isStranger = ({ metadata }: Pick<Client, 'metadata'>): boolean =>
   metadata.self_described !== undefined
 
+/** Whether pages may link to the client. A client that describes itself gets no link: nothing is known about it. */
 const mayBeLinked = (client: Client): boolean => !isStranger(client)
 
 /** The client's page that starts a sign-in by itself (OIDC Core §4), with `iss`, if pages may link to it. */
@@ -83,6 +83,10 @@ export const signInUrl = (client: Client, issuer: string): string | undefined =>
 /** The client's home page, in the given language if it has one, if pages may link to it. */
 export const homePage = (client: Client, language: string): string | undefined =>
   mayBeLinked(client) ? inLanguage(client.metadata, 'client_uri', language) : undefined
+
+/** Whether a client has introduced itself, by registration or by a metadata document, without a person who read our docs. */
+export const isIntroduced = ({ metadata }: Client): boolean =>
+  metadata.self_described === 'registration' || metadata.self_described === 'document'
 
 /** The scopes a client may request: those it registered, or by default all standard ones. */
 export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly string[] =>

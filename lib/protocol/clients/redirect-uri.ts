@@ -71,18 +71,9 @@ export const redirectUriHost = (uri: string): string => {
 // RFC 3986 §2: the characters of a URI; a percent sign must begin an escape.
 const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=]|%[0-9A-Fa-f]{2})+$/
 const dotSegment = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/?]|%2f|%5c)/i
-const dangerousSchemes = [
-  'javascript:',
-  'data:',
-  'vbscript:',
-  'file:',
-  'blob:',
-  'about:',
-  'filesystem:',
-  'ws:',
-  'wss:',
-  'ftp:',
-]
+/** Schemes that browsers or systems handle themselves, and families of them that begin with `ms-` and the like. */
+const systemSchemes =
+  /^(javascript|vbscript|data|file|filesystem|blob|about|wss?|s?ftp|urn|intent|android-app|content|jar|resource|view-source|(moz|chrome|safari|safari-web|ms-browser)-extension|chrome(-.*)?|edge|brave|opera|devtools|ms-.*|search-ms|mailto|tel|sms|mms|callto|facetime.*|maps|itms.*|market|shell|ssh|telnet|ldaps?|smb|nfs|git|x-apple.*|web\+.*):$/
 const responseParameters = [
   'code',
   'state',
@@ -111,16 +102,46 @@ export const assertRegistrableRedirectUri = (uri: string): void => {
   if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')
   if (!URL.canParse(uri)) refuse('must be an absolute URI')
   const url = new URL(uri)
-  if (dangerousSchemes.includes(url.protocol)) refuse(`must not use the scheme ${url.protocol}`)
+  if (systemSchemes.test(url.protocol)) refuse(`must not use the scheme ${url.protocol}`)
   if (url.username !== '' || url.password !== '' || authorityOf(uri).includes('@'))
     refuse('must not contain user information')
   if (dotSegment.test(uri.slice(url.protocol.length).split('?')[0] ?? ''))
     refuse('must not contain dot segments')
   if (url.protocol === 'https:' || url.protocol === 'http:') assertWebUri(uri, url)
-  else if (!url.protocol.includes('.'))
-    refuse('must have a private-use scheme with a dot, such as com.example.app')
+  else if (!uri.slice(url.protocol.length).startsWith('/')) refuse('must have a slash after its scheme')
   for (const name of responseParameters) {
     if (url.searchParams.has(name)) refuse(`must not contain the response parameter ${name} in its query`)
+  }
+}
+
+/**
+ * Whether a redirect URI has a private-use scheme without a dot, such as `cursor://`. RFC 8252 §8.4 says that schemes should
+ * have one; many native apps have not, and those are public clients.
+ */
+export const hasDotlessScheme = (uri: string): boolean => {
+  const { protocol } = new URL(uri)
+  return redirectUriKind(uri) === 'private-use' && !protocol.includes('.')
+}
+
+/**
+ * Checks what depends on the kind of client: an app with a secret is on a server, which has no scheme of its own.
+ *
+ * @throws OAuthError `invalid_redirect_uri`
+ */
+export const assertRedirectUriOf = (uri: string, client: { readonly isPublic: boolean }): void => {
+  if (!client.isPublic && hasDotlessScheme(uri))
+    refuse('must have a private-use scheme with a dot, such as com.example.app, unless the client is public')
+}
+
+/** Whether a client may register a redirect URI. */
+export const isRegistrableRedirectUri = (uri: string, client: { readonly isPublic: boolean }): boolean => {
+  try {
+    assertRegistrableRedirectUri(uri)
+    assertRedirectUriOf(uri, client)
+    return true
+  } catch (error) {
+    if (error instanceof OAuthError) return false
+    throw error
   }
 }
 

@@ -1,5 +1,12 @@
 import { claimNames, type ScopeClaims } from '../claims.ts'
-import { allowedScopes, type Client, isPublic, isStranger, requiresPkce } from '../clients/client.ts'
+import {
+  allowedScopes,
+  type Client,
+  isIntroduced,
+  isPublic,
+  isStranger,
+  requiresPkce,
+} from '../clients/client.ts'
 import { responseTypes } from '../clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../clients/redirect-uri.ts'
 import {
@@ -19,6 +26,7 @@ import { type CodeChallenge, type CodeChallengeMethod, parseCodeChallenge } from
 import {
   defaultScopes,
   formatFor,
+  impliedResources,
   type KnownResource,
   parseResources,
   type ResourceScopes,
@@ -240,6 +248,29 @@ export const parseAuthorizationRequest = (
   }
 }
 
+/** The resources that a request names, or that a client means which describes itself. */
+const resourcesOf = (
+  parameters: Parameters,
+  client: Client,
+  requested: readonly string[],
+  known: readonly KnownResource[],
+): readonly string[] => {
+  if (known.length === 0) return []
+  const named = parseResources(parameters.all('resource'), known)
+  return named.length > 0 || !isIntroduced(client) ? named : impliedResources(requested, known)
+}
+
+/**
+ * Whether a client that describes itself is taken to ask for `offline_access` at a resource. That scope is one of OpenID
+ * Connect, which MCP clients do not know: they register the grant `refresh_token`, and mean that.
+ */
+const keepsAccess = (client: Client, scopes: readonly string[], allowed: readonly string[]): boolean =>
+  isIntroduced(client) &&
+  client.metadata.grant_types.includes('refresh_token') &&
+  !scopes.includes('openid') &&
+  !scopes.includes('offline_access') &&
+  allowed.includes('offline_access')
+
 /** What a request asks for, and how the user is to answer it. */
 const askedFor = (
   parameters: Parameters,
@@ -247,11 +278,13 @@ const askedFor = (
   allowed: readonly string[],
   known: readonly KnownResource[],
 ): Pick<AuthorizationRequest, 'scopes' | 'prompt' | 'maxAge' | 'loginHint' | 'uiLocales' | 'resources'> => {
-  const resources = known.length > 0 ? parseResources(parameters.all('resource'), known) : []
   const requested = parseScope(parameters.optional('scope'))
+  const resources = resourcesOf(parameters, client, requested, known)
   const grantable = resources.length === 0 ? allowed : scopesWithin(allowed, resources, known)
-  const scopes =
+  const asked =
     requested.length > 0 ? grantableScopes(requested, grantable) : defaultScopes(resources, allowed, known)
+  const scopes =
+    resources.length > 0 && keepsAccess(client, asked, allowed) ? [...asked, 'offline_access'] : asked
   return {
     scopes,
     prompt: promptOf(parameters),

@@ -63,6 +63,30 @@ export const parseResources = (values: readonly string[], known: readonly KnownR
   return [...new Set(identifiers)]
 }
 
+/**
+ * The resource that a client means which names none. Older MCP clients do not know the parameter; a server may choose for
+ * them (RFC 8707 §2). Only the one resource that knows every scope can be meant.
+ *
+ * @param requested the scopes of the request; none stand for all of the resource
+ * @returns no resource if a request is for the user's identity alone, or for scopes of no resource
+ * @throws OAuthError `invalid_target` if several resources could be meant
+ * @example impliedResources(['notes:read'], known) // ['https://app.example.com/mcp']
+ */
+export const impliedResources = (
+  requested: readonly string[],
+  known: readonly KnownResource[],
+): readonly string[] => {
+  const own = requested.filter((scope) => !isStandardScope(scope))
+  if (requested.length > 0 && own.length === 0) return []
+  const meant = known.filter(({ scopes }) => own.every((scope) => scopes.includes(scope)))
+  if (meant.length <= 1) return meant.map(({ identifier }) => identifier)
+  const expected = `one of: ${listed(meant.map(({ identifier }) => identifier))}`
+  throw invalidTarget('resource is required, because several resources could be meant', {
+    expected,
+    received: 'no resource',
+  })
+}
+
 const named = (resources: readonly string[], known: readonly KnownResource[]): KnownResource[] =>
   known.filter(({ identifier }) => resources.includes(identifier))
 

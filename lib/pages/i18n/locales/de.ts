@@ -37,6 +37,7 @@ export const de: Translation = {
     'login.throttled.title': 'Zu viele Versuche',
     'login.throttled.text':
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es in {wait} noch einmal.',
+    'login.throttled.at': 'Versuchen Sie es um {time} wieder.',
     'login.throttled.later':
       'Zum Schutz dieses Kontos ist die Anmeldung vorübergehend gesperrt. Versuchen Sie es später noch einmal.',
     'login.signed-out': 'Sie wurden abgemeldet. Melden Sie sich an, um fortzufahren.',
@@ -79,6 +80,7 @@ export const de: Translation = {
     'consent.organization.missing.link': 'Arbeitsbereich auswählen',
     'consent.organization.gone.title': 'Sie haben keinen Zugriff mehr auf diesen Arbeitsbereich',
     'consent.organization.gone.link': 'Anderen Arbeitsbereich auswählen',
+    'consent.preview.more': '… und {count} mehr',
     'consent.new': 'Neu',
     'consent.optional': 'Optional',
     'consent.risk': 'Sensibel',
@@ -126,6 +128,28 @@ export const de: Translation = {
     'account.remove': 'Zugriff entfernen',
     'account.remove.of': 'von {client}',
     'account.remove.of.organization': 'von {client} auf den Arbeitsbereich {organization}',
+    'devices.title': 'Geräte',
+    'devices.heading': 'Angemeldet auf',
+    'devices.text': 'Wenn du ein Gerät nicht kennst, melde es ab.',
+    'devices.name': '{browser} auf {system}',
+    'devices.unknown': 'Unbekanntes Gerät',
+    'devices.here': 'Hier und jetzt',
+    'devices.since': 'Angemeldet am {date}',
+    'devices.not-me': 'Das war ich nicht',
+    'devices.others': 'Überall sonst abmelden',
+    'devices.ended': '{device} ist abgemeldet.',
+    'devices.ended.others': 'Du bist überall sonst abgemeldet.',
+    'devices.password': 'Vielleicht kennt jemand dein Passwort. Wähle jetzt ein neues.',
+    'devices.password.link': 'Passwort ändern',
+    'devices.apps': 'Dort genutzte Apps',
+    'devices.apps.text': 'Vielleicht haben sie weiter Zugriff. Entferne alle, die du nicht erlaubt hast.',
+    'end-device.title': '{device} abmelden?',
+    'end-device.title.others': 'Überall sonst abmelden?',
+    'end-device.effect': 'Das Gerät wird sofort abgemeldet, ebenso die Apps, die du dort genutzt hast.',
+    'end-device.effect.others': 'Geräte, die abgemeldet werden: {count}. Hier bleibst du angemeldet.',
+    'end-device.host':
+      'Bei {product} selbst bleibst du dort vielleicht angemeldet, bis du dein Passwort änderst.',
+    'end-device.submit': 'Abmelden',
     'account-sign-in.title': 'Sie sind nicht angemeldet',
     'account-sign-in.text':
       'Melden Sie sich an, um zu sehen, welche Apps und Websites Ihr Konto bei {product} verwenden können.',
@@ -180,6 +204,11 @@ export const de: Translation = {
     'error.forbidden.what': 'Sie ist für die Menschen, die {product} betreuen.',
     'error.forbidden.next':
       'Wenn Sie Zugang haben sollten, fragen Sie die Stelle, von der Sie Ihr Konto haben.',
+    'error.unknown-client.title': 'Diese App ist hier nicht registriert',
+    'error.unknown-client.what':
+      '{product} kennt sie nicht, konnte ihre Beschreibung nicht lesen oder hat sie entfernt.',
+    'error.unknown-client.next':
+      'Wenn Sie sie schon einmal verbunden haben, entfernen Sie die Verbindung in der App und fügen Sie sie neu hinzu. Hilft das nicht, wenden Sie sich an den Anbieter der App.',
     'error.not-found.title': 'Diese Seite gibt es nicht',
     'error.not-found.what': 'Unter dieser Adresse gibt es bei {product} nichts, oder es gehört nicht Ihnen.',
     'error.not-found.next': 'Prüfen Sie die Adresse oder gehen Sie zurück.',

@@ -37,6 +37,7 @@ export const fr: Translation = {
     'login.throttled.title': 'Trop de tentatives',
     'login.throttled.text':
       'Pour protéger ce compte, la connexion est temporairement suspendue. Réessayez dans {wait}.',
+    'login.throttled.at': 'Réessayez à {time}.',
     'login.throttled.later':
       'Pour protéger ce compte, la connexion est temporairement suspendue. Réessayez plus tard.',
     'login.signed-out': 'Votre session a pris fin. Connectez-vous pour continuer.',
@@ -78,6 +79,7 @@ export const fr: Translation = {
     'consent.organization.missing.link': 'Choisissez un espace de travail',
     'consent.organization.gone.title': 'Vous n’avez plus accès à cet espace de travail',
     'consent.organization.gone.link': 'Choisissez un autre espace de travail',
+    'consent.preview.more': '… et {count} de plus',
     'consent.new': 'Nouveau',
     'consent.optional': 'Facultatif',
     'consent.risk': 'Sensible',
@@ -125,6 +127,30 @@ export const fr: Translation = {
     'account.remove': 'Retirer l’accès',
     'account.remove.of': 'de {client}',
     'account.remove.of.organization': 'de {client} à l’espace de travail {organization}',
+    'devices.title': 'Appareils',
+    'devices.heading': 'Appareils connectés',
+    'devices.text': 'Si vous ne reconnaissez pas un appareil, déconnectez-le.',
+    'devices.name': '{browser} sur {system}',
+    'devices.unknown': 'Appareil inconnu',
+    'devices.here': 'Ici et maintenant',
+    'devices.since': 'Connexion : {date}',
+    'devices.not-me': 'Ce n’était pas moi',
+    'devices.others': 'Se déconnecter partout ailleurs',
+    'devices.ended': '{device} : appareil déconnecté.',
+    'devices.ended.others': 'Vous êtes déconnecté partout ailleurs.',
+    'devices.password':
+      'Quelqu’un connaît peut-être votre mot de passe. Choisissez-en un nouveau maintenant.',
+    'devices.password.link': 'Changer le mot de passe',
+    'devices.apps': 'Applications utilisées là',
+    'devices.apps.text': 'Elles gardent peut-être un accès. Retirez celles que vous n’avez pas autorisées.',
+    'end-device.title': 'Déconnecter {device} ?',
+    'end-device.title.others': 'Se déconnecter partout ailleurs ?',
+    'end-device.effect':
+      'L’appareil est déconnecté immédiatement, ainsi que les applications que vous y avez utilisées.',
+    'end-device.effect.others': 'Appareils à déconnecter : {count}. Vous restez connecté ici.',
+    'end-device.host':
+      'Vous y resterez peut-être connecté à {product} même, jusqu’à ce que vous changiez de mot de passe.',
+    'end-device.submit': 'Déconnecter',
     'account-sign-in.title': 'Vous n’êtes pas connecté',
     'account-sign-in.text':
       'Connectez-vous pour voir quelles applications et quels sites peuvent utiliser votre compte {product}.',
@@ -175,6 +201,11 @@ export const fr: Translation = {
     'error.forbidden.what': 'Elle est réservée aux personnes qui gèrent {product}.',
     'error.forbidden.next':
       'Si vous devriez y avoir accès, adressez-vous à ceux qui vous ont donné votre compte.',
+    'error.unknown-client.title': 'Cette application n’est pas enregistrée ici',
+    'error.unknown-client.what':
+      '{product} ne la connaît pas, n’a pas pu lire sa description ou l’a supprimée.',
+    'error.unknown-client.next':
+      'Si vous l’aviez déjà connectée, supprimez la connexion dans l’application et ajoutez-la de nouveau. Si cela ne suffit pas, contactez l’éditeur de l’application.',
     'error.not-found.title': 'Cette page n’existe pas',
     'error.not-found.what': 'Rien n’existe à cette adresse sur {product}, ou cela ne vous appartient pas.',
     'error.not-found.next': 'Vérifiez l’adresse ou revenez en arrière.',
