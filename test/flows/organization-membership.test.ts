@@ -98,7 +98,9 @@ describe('an invalid answer of the host', () => {
       expect(answer.text).not.toMatch(/directory|organizations must/)
     }
     expect(logged).toHaveLength(9)
-    const line = expect.stringMatching(/^latchkey: server_error [0-9A-F-]{12}: the option organizations failed: /)
+    const line = expect.stringMatching(
+      /^latchkey: server_error [0-9A-F-]{12}: the option organizations failed: /,
+    )
     const failed = { message: 'latchkey: the option organizations failed', cause: expect.anything() }
     for (const words of logged) expect(words).toEqual([line, expect.objectContaining(failed)])
     members.set('1', [acme, globex])
