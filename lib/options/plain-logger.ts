@@ -1,13 +1,19 @@
 import { visible } from '../protocol/foreign-text.ts'
 import type { Logger } from './server.ts'
 
+/** Drivers repeat what they connect with: `postgres://app:hunter2@db`, `password=hunter2`. */
+const masked = (text: string): string =>
+  text
+    .replace(/:\/\/[^\s/@]{1,200}@/g, '://***@')
+    .replace(/(password|passwd|secret|token)=[^\s&,;'"]+/gi, '$1=***')
+
 /** Errors have stacks of many lines. */
-const visibleLines = (text: string): string => text.split('\n').map(visible).join('\n')
+const visibleLines = (text: string): string => masked(text).split('\n').map(visible).join('\n')
 
 /** How many causes of an error the log can have. */
 const maxCauses = 8
 
-/** The same error with visible texts; itself if its texts are visible. */
+/** The same error with visible texts without passwords; itself if its texts are already so. */
 const plainError = (error: Error, causes = maxCauses): Error => {
   const { message, stack = '', cause } = error
   const known = cause instanceof Error && causes > 0 ? plainError(cause, causes - 1) : undefined
@@ -22,7 +28,7 @@ const plainError = (error: Error, causes = maxCauses): Error => {
 
 const plainDetail = (detail: unknown): unknown => {
   if (detail instanceof Error) return plainError(detail)
-  return typeof detail === 'string' ? visible(detail) : detail
+  return typeof detail === 'string' ? visible(masked(detail)) : detail
 }
 
 /** Characters that one reason may have in the text of a message. */
@@ -42,11 +48,12 @@ const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
 const withReasons = (message: string, details: readonly unknown[]): string =>
   details
     .flatMap((detail) => reasonsOf(detail))
-    .map((reason) => visible(reason.replace(/^latchkey: /, '')).slice(0, maxReason))
+    .map((reason) => visible(masked(reason.replace(/^latchkey: /, ''))).slice(0, maxReason))
     .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
 
 /**
- * The logger of the host, which gets each message as one line. What others wrote cannot look like another message.
+ * The logger of the host, which gets each message as one line. What others wrote cannot look like another message, and
+ * passwords that a driver repeats are masked.
  *
  * The text of a message contains its reasons, because pino writes nothing of what follows the text, and winston only a part.
  * Errors follow it as well, with their stacks, for loggers that write them.

@@ -41,6 +41,19 @@ test('an error without such characters is logged as it is, and one that causes i
   expect((logged[1] as [string, Error])[1].message).not.toContain('\u001b')
 })
 
+test('passwords that a driver repeats are masked in the text, the error, its stack and its causes', () => {
+  const { logged, logger } = collect()
+  const cause = new Error('no such host in postgres://app:hunter2@db.internal:5432/app?sslpassword=hunter3')
+  plainLogger(logger).error('latchkey: failed', new Error("client_secret=hunter4; user='app'", { cause }))
+  const [message, error] = logged[0] as [string, Error]
+  expect(message).toBe(
+    "latchkey: failed: client_secret=***; user='app': no such host in postgres://***@db.internal:5432/app?sslpassword=***",
+  )
+  expect([error.message, error.stack, String(error.cause), (error.cause as Error).stack].join()).not.toMatch(
+    /hunter/,
+  )
+})
+
 test('what a client sends reaches the log of the server as one line (L16)', async () => {
   const { logged, logger } = collect()
   const host = await startHost({ options: { logger } })
