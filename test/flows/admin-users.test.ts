@@ -54,7 +54,7 @@ const linkWith = ({ html }: Answer, words: string): string => {
 }
 
 const now = () => Math.floor(Date.now() / 1000)
-/** A user with a second factor, two passkeys and two tokens, one of which has expired. */
+/** A user with a second factor, two passkeys, a token, and an expired token. */
 const fill = async (subject = '1'): Promise<void> => {
   await table('second_factors').insert({ subject, secret: 'sealed', created_at: now(), expires_at: null })
   for (const hash of ['a', 'b', 'c']) await table('recovery_codes').insert({ hash: hash + subject, subject })

@@ -12,6 +12,7 @@ import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AdminOption } from './option.ts'
 
@@ -86,6 +87,19 @@ export const findNamedClient = async (
   if (client) return client
   throw new OAuthError('invalid_request', 'no client has this client_id', { status: 404 })
 }
+
+/** What a page says before it acts on a client: its name, and how many users that concerns. */
+export const clientInNumbers = async (
+  { server, person }: OperatorContext,
+  { client_id: id, client_name: name = id }: RegisteredClient,
+) => ({
+  ...(await countUsageOfClient(server.database, { clientId: id })),
+  maxCounted,
+  ...person.header,
+  name,
+  id,
+  cancelUrl: person.clientUrl(id),
+})
 
 /** The clients, administered in the name of this administrator. */
 export const clientsFor = ({ server, person: { actor }, info }: OperatorContext): ClientAdministration =>

@@ -1,7 +1,6 @@
 import type { OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
-import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
-import { clientsFor, findNamedClient } from './area.ts'
+import { clientInNumbers, clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to delete a client, and deletes it. */
 export const deleteClientPage: OperatorPage = {
@@ -9,17 +8,11 @@ export const deleteClientPage: OperatorPage = {
   section: 'clients',
   fields: ['client_id'],
   async show(context, query) {
-    const { server, person } = context
-    const { client_id: id, client_name: name = id, disabled } = await findNamedClient(context, query)
+    const client = await findNamedClient(context, query)
     context.send('operator-delete-client', {
-      ...(await countUsageOfClient(server.database, { clientId: id })),
-      maxCounted,
-      ...person.header,
-      name,
-      id,
-      disabled,
-      remove: context.form(aboutClient(id), 'delete'),
-      cancelUrl: person.clientUrl(id),
+      ...(await clientInNumbers(context, client)),
+      disabled: client.disabled,
+      remove: context.form(aboutClient(client.client_id), 'delete'),
     })
   },
   acts: {

@@ -1,7 +1,6 @@
 import type { OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
-import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
-import { clientsFor, findNamedClient } from './area.ts'
+import { clientInNumbers, clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to disable a client, and says how many users that concerns. */
 export const disableClientPage: OperatorPage = {
@@ -9,16 +8,10 @@ export const disableClientPage: OperatorPage = {
   section: 'clients',
   fields: ['client_id'],
   async show(context, query) {
-    const { server, person } = context
-    const { client_id: id, client_name: name = id } = await findNamedClient(context, query)
+    const client = await findNamedClient(context, query)
     context.send('operator-disable-client', {
-      ...(await countUsageOfClient(server.database, { clientId: id })),
-      maxCounted,
-      ...person.header,
-      name,
-      id,
-      disable: context.form(aboutClient(id), 'disable'),
-      cancelUrl: person.clientUrl(id),
+      ...(await clientInNumbers(context, client)),
+      disable: context.form(aboutClient(client.client_id), 'disable'),
     })
   },
   acts: {
