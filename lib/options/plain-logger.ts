@@ -34,13 +34,17 @@ const plainDetail = (detail: unknown): unknown => {
 /** Characters that one reason may have in the text of a message. */
 const maxReason = 500
 
+/** Errors of a native driver can come from another realm, as under Jest, and are then no `instanceof Error`. */
+const isError = (detail: unknown): detail is Error =>
+  typeof detail === 'object' && detail !== null && 'message' in detail && typeof detail.message === 'string'
+
 /** What an error says; its code if it has no message, as when no address of a host answers. */
 const saidBy = (error: Error): string => error.message || String(Reflect.get(error, 'code') ?? error.name)
 
 /** What an error and its causes say, the outermost first. */
 const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
   if (typeof detail === 'string') return [detail]
-  if (!(detail instanceof Error)) return []
+  if (!isError(detail)) return []
   return [saidBy(detail), ...(causes > 0 ? reasonsOf(detail.cause, causes - 1) : [])]
 }
 

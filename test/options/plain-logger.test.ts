@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { plainLogger } from '../../lib/options/plain-logger.ts'
 import { startHost } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -52,6 +53,13 @@ test('passwords that a driver repeats are masked in the text, the error, its sta
   expect([error.message, error.stack, String(error.cause), (error.cause as Error).stack].join()).not.toMatch(
     /hunter/,
   )
+})
+
+test('the text has the reason of an error that comes from another realm', () => {
+  const { logged, logger } = collect()
+  const cause: unknown = runInNewContext("new Error('no such table: events')")
+  plainLogger(logger).error('latchkey: failed', new Error('unavailable', { cause }))
+  expect(logged[0]?.[0]).toBe('latchkey: failed: unavailable: no such table: events')
 })
 
 test('what a client sends reaches the log of the server as one line (L16)', async () => {

@@ -49,8 +49,8 @@ describe('the overview', () => {
   beforeEach(async () => {
     await serverBehind(host.oauth)!.eventLog!.settled()
     await forget()
-    // Noon, so that the last day and today differ.
-    now = Math.floor(Date.now() / 86_400_000) * 86_400 + 43_200
+    // Noon, so that the last day and today differ; of tomorrow, because the keys sign since now.
+    now = Math.ceil(Date.now() / 86_400_000) * 86_400 + 43_200
     midnight = now - 43_200
     const clock = stopClock()
     clock.travel(now - clock.now())
