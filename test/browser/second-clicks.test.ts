@@ -41,6 +41,46 @@ describeWith(
         }),
       )
 
+      test.each([320, 375, 768, 1280])(
+        'at %i px is ignored 0.1 s after the page loads and after it comes to the front, and Allow does not move (pages 1)',
+        (width) =>
+          inBrowser(async (page) => {
+            await page.setViewportSize({ width, height: 800 })
+            await comeToConsent(page)
+            const posted: string[] = []
+            page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+            // With the true time. A busy machine that is late does not click, and the page is opened again.
+            await page.addInitScript(`
+            performance.now = Performance.prototype.now.bind(performance)
+            const allow = () => document.querySelector('[value=allow]')
+            window.placeOfAllow = () => JSON.stringify(allow().getBoundingClientRect())
+            window.clickSoon = () => new Promise((resolve) => {
+              const [begun, place] = [performance.now(), placeOfAllow()]
+              setTimeout(() => {
+                if (performance.now() - begun > 400) return resolve()
+                allow().click()
+                resolve([place, placeOfAllow()])
+              }, 100)
+            })
+            addEventListener('DOMContentLoaded', () => { window.clicked = allow() && clickSoon() })`)
+            const clickAt = async (moment: string): Promise<string[]> => {
+              for (let attempt = 0; attempt < 5; attempt += 1) {
+                await page.goto(authorizeAt({ prompt: 'consent', state: 'of-the-person' }))
+                const places = await page.evaluate<string[] | undefined>(moment)
+                if (places) return [...places, await page.evaluate<string>('placeOfAllow()')]
+              }
+              throw new Error('the machine was too busy for five clicks')
+            }
+            const loaded = await clickAt('window.clicked')
+            const focused = await clickAt(
+              `window.clicked.then(() => { dispatchEvent(new Event('focus')); return clickSoon() })`,
+            )
+            expect([...loaded, ...focused]).toEqual(Array(6).fill(loaded[0]))
+            expect(posted).toEqual([])
+            await pressUntilAtClient(page)
+          }),
+      )
+
       test('is ignored on a page that has just loaded', () =>
         inBrowser(async (page) => {
           await comeToConsent(page)
