@@ -41,7 +41,7 @@ export type {
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
-export type { DetailField } from './options/authorization-details.ts'
+export type { DetailDescription, DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
 export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
 export type { Lifetimes } from './options/lifetimes.ts'

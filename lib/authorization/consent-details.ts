@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { DetailField, DetailType } from '../options/authorization-details.ts'
+import type { DetailDescription, DetailField, DetailType } from '../options/authorization-details.ts'
 import type { Text } from '../pages/i18n/text.ts'
 import type { ConsentDetail } from '../pages/page-models.ts'
 import { isObject } from '../protocol/json.ts'
@@ -82,23 +82,34 @@ const fieldsOf = (value: unknown, path: readonly string[], text: Text): DetailFi
 const isField = (value: unknown): value is DetailField =>
   isObject(value) && typeof value.label === 'string' && typeof value.value === 'string'
 
+const isDescription = (value: unknown): value is DetailDescription =>
+  isObject(value) &&
+  Array.isArray(value.fields) &&
+  value.fields.every(isField) &&
+  [value.heading, value.button].every((words) => words === undefined || typeof words === 'string')
+
+/** Characters of a button, so that it stays one on a phone. */
+const maxButton = 60
+
 const described = async (
   { languages }: DetailTexts,
   type: DetailType | undefined,
   detail: AuthorizationDetail,
   language: string,
-): Promise<readonly DetailField[]> => {
+): Promise<DetailDescription> => {
   const { type: _, ...members } = detail
-  if (type?.describe === undefined) return fieldsOf(members, [], languages.text(language))
-  const fields: unknown = await callHost('features.authorizationDetails.describe', () =>
+  if (type?.describe === undefined) return { fields: fieldsOf(members, [], languages.text(language)) }
+  const given: unknown = await callHost('features.authorizationDetails.describe', () =>
     type.describe?.(detail, { language }),
   )
-  if (!Array.isArray(fields) || !fields.every(isField)) {
+  const description = Array.isArray(given) ? { fields: given } : given
+  if (!isDescription(description)) {
     throw new Error(
-      `latchkey: describe of authorizationDetails['${detail.type}'] must return a list of { label, value }`,
+      `latchkey: describe of authorizationDetails['${detail.type}'] must return a list of { label, value }, or { heading, button, fields }`,
     )
   }
-  return fields.map(({ label, value }) => ({ label, value }))
+  const { heading, button, fields } = description
+  return { heading, button, fields: fields.map(({ label, value }) => ({ label, value })) }
 }
 
 /** The objects of a request in the words of the page. */
@@ -110,9 +121,16 @@ export const consentDetails = async (
   const shown: ConsentDetail[] = []
   for (const detail of authorizationDetails) {
     const type = server.options.features.authorizationDetails[detail.type]
-    const fields = await described(server, type, detail, language)
-    const words = detailWords(server, detail.type, language)
-    shown.push({ detail, ...words, fields, ...(type?.partial !== undefined && { partial: type.partial }) })
+    const { heading, button, fields } = await described(server, type, detail, language)
+    const words = heading ? { description: heading } : detailWords(server, detail.type, language)
+    const isShort = button && [...button].length <= maxButton
+    shown.push({
+      detail,
+      ...words,
+      fields,
+      ...(isShort && { button }),
+      ...(type?.partial !== undefined && { partial: type.partial }),
+    })
   }
   return shown
 }
@@ -123,11 +141,12 @@ export const receiptDetails = (
   details: readonly ConsentDetail[],
   meaningOf: (entry: string) => string,
 ): ReceiptDetail[] =>
-  details.map(({ detail, description, fields }) => ({
+  details.map(({ detail, description, fields, button }) => ({
     name: detailEntry(detail),
     detail,
     text: description,
     fields,
+    ...(button !== undefined && { button }),
     meaning: meaningOf(detailEntry(detail)),
     remembered: options.features.authorizationDetails[detail.type]?.remember === true,
   }))

@@ -13,6 +13,19 @@ export interface DetailField {
   value: string
 }
 
+/** An authorization detail on the consent page, with words of its own. */
+export interface DetailDescription {
+  /** The heading, which replaces `description`: "Pay €123.50". @default the description of the type */
+  heading?: string
+  /**
+   * The button that allows the request, if the request has no other object: "Pay €123.50 to Merchant A". If it has more than
+   * 60 characters, the button says "Allow". @default "Allow", in the language of the page
+   */
+  button?: string
+  /** The lines below the heading. */
+  fields: readonly DetailField[]
+}
+
 const description = required(text('the heading on the consent page'))
 
 const members = {
@@ -38,15 +51,15 @@ const members = {
       ) => AuthorizationDetail | undefined | Promise<AuthorizationDetail | undefined>
     >(),
   /**
-   * Returns what the consent page says about an object: labels and values as plain text. It must return the same for the same
-   * object. @default all members of the object
+   * Returns what the consent page says about an object, as plain text: labels and values, or these with a heading and a button.
+   * It must return the same for the same object. @default all members of the object
    */
   describe:
     callback<
       (
         detail: AuthorizationDetail,
         page: { readonly language: string },
-      ) => readonly DetailField[] | Promise<readonly DetailField[]>
+      ) => readonly DetailField[] | DetailDescription | Promise<readonly DetailField[] | DetailDescription>
     >(),
   /**
    * The name of a template in `pages.views` that shows an object instead of its lines, such as `'partials/payment'`.

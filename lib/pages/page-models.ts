@@ -60,6 +60,8 @@ export interface ConsentDetail {
   /** Language of the heading (BCP 47), if it differs from the page. */
   language?: string
   fields: readonly { readonly label: string; readonly value: string }[]
+  /** What the button says that allows it, if the page shows no other object; "Allow" if undefined. */
+  button?: string
   /** The host's template, which replaces the fields. */
   partial?: string
 }

@@ -78,6 +78,18 @@ export const consentSamples: readonly Sample[] = [
         },
       ],
     },
+    'consent-payment': {
+      ...consent,
+      scopes: [],
+      details: [
+        {
+          detail: { type: 'payment' },
+          description: 'Pay €123.50 to Merchant A',
+          fields: [{ label: 'Account', value: 'DE02 1001 0010 9307 1186 03' }],
+          button: 'Pay €123.50 to Merchant A',
+        },
+      ],
+    },
     'consent-resources': {
       ...consent,
       client: unverified,

@@ -15,7 +15,7 @@ import { answerOf, expectError, guarded, post, redeem, refresh, web } from '../s
 const bank = 'https://bank.example/api'
 const payment = { type: 'payment', amount: '12.50', to: { name: 'Shop', iban: 'DE02' } }
 const account = { type: 'account', actions: ['list', 'read'], identifier: 'A-1' }
-const types = ['payment', 'account', 'ledger']
+const types = ['payment', 'account', 'ledger', 'order']
 const scope = 'openid notes:read offline_access'
 
 const options: Partial<AuthRouterOptions> = {
@@ -37,6 +37,11 @@ const options: Partial<AuthRouterOptions> = {
       },
       account: { description: 'See your account', remember: true },
       ledger: { description: 'See the ledger', remember: true, resource: bank },
+      order: {
+        description: 'Order something',
+        describe: ({ heading, button, fields = [] }) =>
+          ({ heading, button, fields }) as { heading?: string; button?: string; fields: [] },
+      },
     },
   },
   resources: {
@@ -105,6 +110,27 @@ test('the consent page shows each object in the words of its type, in the langua
   )
   const german = await agent.open(asked([payment], { ui_locales: 'de' }))
   expect(textOf(german.html)).toContain('Eine Zahlung ausführen Betrag 12.50 EUR')
+})
+
+const buttonOf = (html: string): string | undefined =>
+  /<button type="submit" name="decision" value="allow"[^>]*>(.*?)<\/button>/.exec(html)?.[1]
+
+test('an object may have its own heading and button, which the receipt keeps; a long button and two objects say Allow', async () => {
+  const order = { type: 'order', heading: 'Order <b>one</b> lamp', button: 'Pay €12.50 to <b>Shop</b>' }
+  const page = await agent.open(asked([order]))
+  expect(page.html).toContain('Order &lt;b&gt;one&lt;/b&gt; lamp')
+  expect(textOf(page.html)).not.toContain('Order something')
+  expect(buttonOf(page.html)).toBe('<bdi>Pay €12.50 to &lt;b&gt;Shop&lt;/b&gt;</bdi>')
+  for (const others of [[{ ...order, button: 'x'.repeat(61) }], [order, account], [{ type: 'order' }]])
+    expect(buttonOf((await agent.open(asked(others))).html)).toBe('Allow')
+  codeOf(await agent.grant(asked([order])))
+  const { receipts = [] } = JSON.parse(JSON.stringify(await host.oauth.users.export('1')))
+  expect(JSON.stringify(receipts)).toContain(JSON.stringify(order.button).slice(1, -1))
+})
+
+test('a description without lines is an error of the host, not a page that hides them', async () => {
+  const page = await agent.open(asked([{ type: 'order', heading: 'Order', fields: 'none' }]))
+  expect([page.status, buttonOf(page.html)]).toEqual([500, undefined])
 })
 
 test('the page hides no member that is empty (L5)', async () => {

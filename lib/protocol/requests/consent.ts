@@ -96,6 +96,8 @@ export interface ReceiptDetail {
   readonly detail: AuthorizationDetail
   readonly text: string
   readonly fields: readonly { readonly label: string; readonly value: string }[]
+  /** What the button said, if it did not say "Allow". */
+  readonly button?: string
   /** Whether the user is not asked again for the same one. */
   readonly remembered: boolean
   /** Its meaning, as in `ConsentTerms`. */
