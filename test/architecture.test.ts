@@ -18,7 +18,7 @@ const floors = [
   ['authorization'],
   ['account'],
   ['endpoints'],
-  ['command', 'check'],
+  ['command', 'check', 'assessment'],
   ['feature'],
   ['features'],
   ['guards', 'schema'],

@@ -186,6 +186,7 @@ const silent: readonly string[] = [
   'GET /admin/publish-keys',
   'POST /admin/publish-keys',
   'GET /admin/events',
+  'GET /admin/report',
   'GET /.well-known/openid-configuration',
   'GET /.well-known/oauth-authorization-server',
   'GET /assets/:name',

@@ -41,6 +41,7 @@ const pages = [
     '/oauth/admin/clients',
     '/oauth/admin/keys',
     '/oauth/admin/events',
+    '/oauth/admin/report',
   ]),
 ]
 
@@ -55,7 +56,7 @@ describe('refusals', () => {
   test.each(pages)('a browser without an administrator is refused at %s, by GET and POST', async (page) => {
     const stranger = new RawBrowser(host.app)
     const answers = [await stranger.get(page), await stranger.post(page, { decision: 'save' })]
-    const onlyShows = /admin(\/clients|\/keys|\/events)?$/.test(page)
+    const onlyShows = /admin(\/clients|\/keys|\/events|\/report)?$/.test(page)
     for (const [index, answer] of answers.entries()) {
       expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
       expect(answer.html.includes('You can’t open this page')).toBe(answer.status === 403)

@@ -1,6 +1,6 @@
+import { type Assessed, assess } from '../../assessment/requirements.ts'
 import type { Command } from '../../command.ts'
 import { loadOptions } from '../config.ts'
-import { type Assessed, assess } from '../report/requirements.ts'
 import { note, print, printJson, titledTable } from '../terminal.ts'
 
 const titles = ['document', 'number', 'requirement', 'state', 'setting or proof']

@@ -11,6 +11,8 @@ import { newClientPage } from './new-client-page.ts'
 import { option } from './option.ts'
 import { overviewPage } from './overview/page.ts'
 import { overviewTexts } from './overview/texts.ts'
+import { reportPage } from './report/page.ts'
+import { reportTexts } from './report/texts.ts'
 import { operatorTexts } from './texts.ts'
 import { userActPage } from './users/act-page.ts'
 import { userTexts } from './users/texts.ts'
@@ -22,7 +24,7 @@ export const admin: Feature = {
   option,
   migrations: new Map(),
   texts: {},
-  operatorTexts: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...userTexts },
+  operatorTexts: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...reportTexts, ...userTexts },
   userData: undefined,
   clientData: undefined,
   expired: [],
@@ -43,6 +45,7 @@ export const admin: Feature = {
           keysPage,
           publishKeysPage,
           eventsPage,
+          reportPage,
         ]),
     },
 }

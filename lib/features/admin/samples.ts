@@ -6,6 +6,7 @@ import { long, type Sample, statesOf } from '../../samples/sample.ts'
 import { inParts } from './client-fields.ts'
 import { eventsStates } from './events/states.ts'
 import { overviewStates } from './overview/states.ts'
+import { reportStates } from './report/states.ts'
 import { userActStates, userParts, userStates } from './users/states.ts'
 
 /** What stands above every page. */
@@ -18,7 +19,7 @@ const above = (present: string): OperatorPageModel => ({
   },
 })
 const sectionsFrom = (present: string): OperatorSection[] =>
-  ['overview', 'clients', 'requests', 'users', 'keys', 'events'].map((name) => ({
+  ['overview', 'clients', 'requests', 'users', 'keys', 'events', 'report'].map((name) => ({
     kind: name,
     url: name === 'overview' ? '/admin' : `/admin/${name}`,
     isCurrent: name === present,
@@ -314,4 +315,5 @@ export const samples: readonly Sample[] = [
     'operator-publish-keys-none': { ...publishing, algorithms: [] },
   }),
   ...statesOf('operator-events', eventsStates(above('events'))),
+  ...statesOf('operator-report', reportStates(above('report'))),
 ]

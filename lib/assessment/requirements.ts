@@ -1,4 +1,4 @@
-import type { Options } from '../../options/options.ts'
+import type { Options } from '../options/options.ts'
 
 /**
  * `met`: always, and a test shows it. `by configuration`: the setting meets it. `host`: the app must do it. `not met`: the
@@ -20,11 +20,23 @@ export interface Assessed {
 type Judged = Pick<Assessed, 'state' | 'reason'>
 type Row = readonly [number: string, requirement: string, judge: (options: Options) => Judged]
 
-const met = (test: string) => (): Judged => ({ state: 'met', reason: test })
+const met = (test: string, title: string) => (): Judged => ({ state: 'met', reason: `${test}: “${title}”` })
 const host = (act: string) => (): Judged => ({ state: 'host', reason: act })
 const setting =
   (name: string, isMet: (options: Options) => boolean) =>
   (options: Options): Judged => ({ state: isMet(options) ? 'by configuration' : 'not met', reason: name })
+
+const comparedExactly = met(
+  'test/attacks/redirect-uri.test.ts',
+  'ends on a page when it differs from the registered one by',
+)
+const usedOnce = met('test/attacks/stolen-code-or-token.test.ts', 'ends every token of it')
+const namesIssuer = met('test/attacks/authorize.test.ts', 'the answer names ours, once')
+const rotated = met('test/attacks/stolen-code-or-token.test.ts', 'after the grace period ends the family')
+const rotatedForPublic = met(
+  'test/flows/refresh-token.test.ts',
+  'does not count for a client that is public now',
+)
 
 /** Only FAPI holds every client to it; otherwise a client can still get bearer tokens. */
 const boundTokens = ({ features }: Options): Judged => {
@@ -53,26 +65,42 @@ const ownSession = ({ session }: Options): Judged =>
 
 const documents: Readonly<Record<string, readonly Row[]>> = {
   'RFC 9700': [
-    ['2.1', 'redirect URIs are compared as strings', met('test/attacks/redirect-uri.test.ts')],
-    ['2.1.1', 'public clients use PKCE', met('test/attacks/authorize.test.ts')],
+    ['2.1', 'redirect URIs are compared as strings', comparedExactly],
+    [
+      '2.1.1',
+      'public clients use PKCE',
+      met('test/attacks/authorize.test.ts', 'the challenge taken out, for a public client'),
+    ],
     ['2.1.1 S256', 'the PKCE challenge does not show the verifier', onlyS256],
     ['2.1.2', 'no access token is in the front channel', noImplicit],
     ['2.2.1', 'access tokens are bound to their sender', boundTokens],
-    ['2.2.2', 'refresh tokens rotate, and reuse ends them', met('test/flows/refresh-token.test.ts')],
-    ['2.4', 'the password grant is not offered', met('test/attacks/token.test.ts')],
-    ['2.6', 'the server publishes its metadata', met('test/flows/discovery.test.ts')],
-    ['4.4', 'answers name the issuer', met('test/attacks/authorize.test.ts')],
-    ['4.5', 'a code works once', met('test/attacks/stolen-code-or-token.test.ts')],
-    ['4.12', 'redirects after a form use 303', met('test/attacks/login.test.ts')],
+    ['2.2.2', 'refresh tokens rotate, and reuse ends them', rotated],
+    ['2.4', 'the password grant is not offered', met('test/attacks/token.test.ts', 'the grant type')],
+    [
+      '2.6',
+      'the server publishes its metadata',
+      met('test/flows/discovery.test.ts', 'both documents are below the issuer'),
+    ],
+    ['4.4', 'answers name the issuer', namesIssuer],
+    ['4.5', 'a code works once', usedOnce],
+    [
+      '4.12',
+      'redirects after a form use 303',
+      met('test/attacks/login.test.ts', 'is answered with 303 and a local path'),
+    ],
     ['4.13', 'proxies replace the headers that they set', host("set 'trust proxy' to match your proxies")],
-    ['4.16', 'pages cannot be framed', met('test/attacks/pages.test.ts')],
+    ['4.16', 'pages cannot be framed', met('test/attacks/pages.test.ts', 'cannot be framed')],
   ],
   'OAuth 2.1 draft': [
     ['1.5', 'the server is reached over TLS', https],
-    ['2.3', 'redirect URIs are registered and compared exactly', met('test/protocol/redirect-uri.test.ts')],
+    [
+      '2.3',
+      'redirect URIs are registered and compared exactly',
+      met('test/protocol/redirect-uri.test.ts', 'only a loopback port may differ from a registered URI'),
+    ],
     ['4.1.1', 'the PKCE method is S256', onlyS256],
-    ['4.1.3', 'a code works once, for its client', met('test/attacks/stolen-code-or-token.test.ts')],
-    ['4.3', 'refresh tokens of public clients rotate', met('test/flows/refresh-token.test.ts')],
+    ['4.1.3', 'a code works once, for its client', usedOnce],
+    ['4.3', 'refresh tokens of public clients rotate', rotatedForPublic],
     ['10.1', 'the implicit grant is gone', noImplicit],
   ],
   'FAPI 2.0 Security Profile': [
@@ -85,7 +113,7 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
       'a code lives for at most 60 seconds',
       setting('lifetimes.code: 60 or less', ({ lifetimes }) => lifetimes.code <= 60),
     ],
-    ['5.3.2.2 iss', 'answers name the issuer', met('test/attacks/authorize.test.ts')],
+    ['5.3.2.2 iss', 'answers name the issuer', namesIssuer],
     ['5.2', 'TLS is 1.2 or newer, with recommended ciphers', host('configure TLS at the app or its proxy')],
   ],
   'OWASP ASVS 5': [
@@ -106,11 +134,15 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
         Boolean(features.passkeys || features.authenticatorApps || login?.secondFactor),
       ),
     ],
-    ['7.2.4', 'a login gets a new session secret', met('test/attacks/session.test.ts')],
+    [
+      '7.2.4',
+      'a login gets a new session secret',
+      met('test/attacks/session.test.ts', 'that was fixed before the login is worthless after it'),
+    ],
     ['7.3.1', 'a session ends without activity', ownSession],
     ['7.3.2', 'a session ends after some time', setting('lifetimes.sessionAbsolute', () => true)],
-    ['10.4.1', 'redirect URIs are compared as strings', met('test/attacks/redirect-uri.test.ts')],
-    ['10.4.2', 'a code works once', met('test/attacks/stolen-code-or-token.test.ts')],
+    ['10.4.1', 'redirect URIs are compared as strings', comparedExactly],
+    ['10.4.2', 'a code works once', usedOnce],
     [
       '10.4.3',
       'a code lives for at most 10 minutes',
@@ -127,7 +159,7 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
       (options) =>
         options.users
           ? { state: 'host', reason: 'your user table decides' }
-          : { state: 'met', reason: 'test/passwords/passwords.test.ts' },
+          : met('test/passwords/passwords.test.ts', 'makes argon2id hashes')(),
     ],
     ['12.2.1', 'the server is reached over TLS', https],
   ],

@@ -1,0 +1,20 @@
+import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
+
+declare module '../../../pages/page-models.ts' {
+  interface PageModels {
+    /** What security standards require of the server. */
+    'operator-report': OperatorPageModel & {
+      /** What there is to do first. */
+      groups: readonly {
+        kind: 'not-met' | 'host' | 'by-configuration' | 'met'
+        rows: readonly {
+          requirement: string
+          /** The standard and the section, such as `RFC 9700 §2.1`. */
+          source: string
+          /** The setting that decides, what the app must do, or the test that shows it. */
+          reason: string
+        }[]
+      }[]
+    }
+  }
+}

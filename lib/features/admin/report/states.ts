@@ -1,0 +1,57 @@
+import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
+import type { PageModels } from '../../../pages/page-models.ts'
+
+/** Every state of the report, as a sample. @param above what stands above every page */
+export const reportStates = (above: OperatorPageModel): Record<string, PageModels['operator-report']> => ({
+  'operator-report': {
+    ...above,
+    groups: [
+      {
+        kind: 'not-met',
+        rows: [
+          {
+            requirement: 'access tokens are bound to their sender',
+            source: 'RFC 9700 §2.2.1',
+            reason: 'features.dpop or features.mutualTls, with features.fapi2',
+          },
+          {
+            requirement: 'authorization requests are pushed',
+            source: 'FAPI 2.0 Security Profile §5.3.2.2 PAR',
+            reason: 'features.pushedRequests: { required: true }',
+          },
+        ],
+      },
+      {
+        kind: 'host',
+        rows: [
+          {
+            requirement: 'proxies replace the headers that they set',
+            source: 'RFC 9700 §4.13',
+            reason: "set 'trust proxy' to match your proxies",
+          },
+        ],
+      },
+      {
+        kind: 'by-configuration',
+        rows: [
+          {
+            requirement: 'the server is reached over TLS',
+            source: 'OAuth 2.1 draft §1.5',
+            reason: 'issuer with https',
+          },
+        ],
+      },
+      {
+        kind: 'met',
+        rows: [
+          {
+            requirement: 'redirect URIs are compared as strings',
+            source: 'OWASP ASVS 5 §10.4.1',
+            reason:
+              'test/attacks/redirect-uri.test.ts: “ends on a page when it differs from the registered one by”',
+          },
+        ],
+      },
+    ],
+  },
+})

@@ -1,0 +1,17 @@
+/** The texts of the report. */
+export const reportTexts = {
+  'operator.report': 'Report',
+
+  'operator-report.text':
+    'What security standards require, and which setting of this server meets it. This is no complete audit and no certification.',
+  'operator-report.not-met': 'Not met',
+  'operator-report.not-met.text': 'The named setting would meet it.',
+  'operator-report.host': 'Your app must do it',
+  'operator-report.host.text': 'This server cannot see whether it does.',
+  'operator-report.by-configuration': 'Met by configuration',
+  'operator-report.by-configuration.text': 'The named setting meets it.',
+  'operator-report.met': 'Always met',
+  'operator-report.met.text': 'No setting changes it. The named test shows it.',
+  'operator-report.source': 'Standard',
+  'operator-report.reason': 'Setting or proof',
+}

@@ -1,0 +1,40 @@
+import { assess } from '../../../lib/assessment/requirements.ts'
+import type { AuthRouterOptions } from '../../../lib/index.ts'
+import { serverBehind } from '../../../lib/router.ts'
+import { startHost } from '../../support/host.ts'
+import { RawBrowser, textOf } from '../../support/raw-browser.ts'
+
+/** The report of a server with these options, as an administrator reads it. */
+const reportOf = async (options: Partial<AuthRouterOptions> = {}) => {
+  const admin = { allow: () => 'carol' }
+  const host = await startHost({
+    clients: [],
+    options: { ...options, features: { ...options.features, admin } },
+  })
+  const page = await new RawBrowser(host.app).get('/oauth/admin/report')
+  expect(page.status).toBe(200)
+  const text = textOf(page).replaceAll('&#39;', "'")
+  const rows = assess(serverBehind(host.oauth)!.options)
+  await host.close()
+  const groups = [...page.html.matchAll(/<h2 class="part" id="([\w-]+)">[\s\S]*?(?=<h2|<\/main)/g)]
+  return { text, rows, groups: new Map(groups.map(([html, kind]) => [kind, html])) }
+}
+
+test('the page has each requirement once, below its state, with what decides it', async () => {
+  const { text, rows, groups } = await reportOf()
+  for (const { document, number, reason, state } of rows) {
+    expect(text.split(`${document} §${number} Setting or proof ${reason}`)).toHaveLength(2)
+    expect(groups.get(state.replace(' ', '-'))).toContain(`${document} §${number}<`)
+  }
+  expect([...groups.keys()]).toEqual(['not-met', 'host', 'by-configuration', 'met'])
+})
+
+test('the page is of the running server: a setting moves its requirement', async () => {
+  const pushed = 'OWASP ASVS 5 §10.4.13<'
+  expect((await reportOf()).groups.get('not-met')).toContain(pushed)
+  const { groups } = await reportOf({
+    features: { pushedRequests: { required: true } },
+  })
+  expect(groups.get('by-configuration')).toContain(pushed)
+  expect(groups.get('not-met')).not.toContain(pushed)
+})
