@@ -1,4 +1,11 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+} from 'node:crypto'
 import { authenticatorCertificate, certificate } from './certificate.ts'
 import { type Answer, formOf } from './raw-browser.ts'
 
@@ -57,8 +64,19 @@ export const askedBy = (page: Answer): Options => {
   return JSON.parse(json.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
 }
 
+/** A passkey, as it can be written into a file. */
+export interface KeptPasskey {
+  readonly id: string
+  /** PKCS #8, in base64url. */
+  readonly privateKey: string
+  readonly userHandle: string
+  readonly uses: number
+}
+
 export interface Authenticator {
   readonly id: string
+  /** The passkey, for another authenticator. */
+  kept(): KeptPasskey
   /** The row of its passkey, as if this user had added it. */
   row(subject: string): Record<string, string | number>
   /** What the script of the page that adds passkeys sends. */
@@ -70,11 +88,18 @@ export interface Authenticator {
 /**
  * @param origin of the pages that the browser shows
  * @param isSynced whether its passkey is copied to other devices
+ * @param kept a passkey that was kept, instead of a new one
  */
-export const createAuthenticator = (origin = 'http://localhost:3000', isSynced = false): Authenticator => {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
-  const id = randomBytes(32)
+export const createAuthenticator = (
+  origin = 'http://localhost:3000',
+  isSynced = false,
+  kept?: KeptPasskey,
+): Authenticator => {
+  const privateKey = kept
+    ? createPrivateKey({ key: Buffer.from(kept.privateKey, 'base64url'), format: 'der', type: 'pkcs8' })
+    : generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const { x = '', y = '' } = createPublicKey(privateKey).export({ format: 'jwk' })
+  const id = kept ? Buffer.from(kept.id, 'base64url') : randomBytes(32)
   const coordinates = [x, y].map((each) => Buffer.from(each, 'base64url'))
   const key = cbor(
     new Map<number, unknown>([
@@ -86,8 +111,8 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
     ]),
   )
   const normal = isSynced ? usual | flag.eligible | flag.backedUp : usual
-  let userHandle = ''
-  let uses = 0
+  let userHandle = kept?.userHandle ?? ''
+  let uses = kept?.uses ?? 0
 
   const clientDataOf = (type: string, { challenge }: Options, lies: Lies): Buffer =>
     Buffer.from(JSON.stringify({ type, challenge, origin, crossOrigin: false, ...lies }))
@@ -103,6 +128,12 @@ export const createAuthenticator = (origin = 'http://localhost:3000', isSynced =
 
   return {
     id: id.toString('base64url'),
+    kept: () => ({
+      id: id.toString('base64url'),
+      privateKey: privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64url'),
+      userHandle,
+      uses,
+    }),
     row: (subject) => ({
       hash: sha256(id.toString('base64url')).toString('base64url'),
       subject,
