@@ -21,8 +21,14 @@ const announce = `data:text/javascript,${encodeURIComponent(`
     return listen.apply(this, args)
   }`)}`
 
-/** @param files their texts by their paths in the folder */
-export const openHostFolder = (files: Readonly<Record<string, string>>): HostFolder => {
+/**
+ * @param files their texts by their paths in the folder
+ * @param installed the folder of the package
+ */
+export const openHostFolder = (
+  files: Readonly<Record<string, string>>,
+  installed = compiledPackage(),
+): HostFolder => {
   const artifacts = join(__dirname, '../.artifacts')
   mkdirSync(artifacts, { recursive: true })
   const path = mkdtempSync(join(artifacts, 'host-'))
@@ -33,7 +39,7 @@ export const openHostFolder = (files: Readonly<Record<string, string>>): HostFol
     writeFileSync(join(path, name), text)
   }
   mkdirSync(join(path, 'node_modules'))
-  symlinkSync(compiledPackage(), join(path, 'node_modules/latchkey'))
+  symlinkSync(installed, join(path, 'node_modules/latchkey'))
   return {
     path,
     start: (file, env = {}) => {
