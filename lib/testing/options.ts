@@ -68,7 +68,7 @@ export const attackOptions = object(
     api: custom<string>('a path', (value) => (typeof value === 'string' ? value : undefined)),
     /**
      * The number of wrong passwords that the limits allow. One more is tried, twice, with accounts that do not exist, from
-     * addresses that nobody else uses. False: not tried.
+     * addresses that no user has. False: not tried.
      * @default 5; not tried where this machine has one loopback address only, because that address would be locked
      */
     wrongPasswords: either(oneOf(false), (value) => value === false, number()),

@@ -7,7 +7,7 @@ import type { Target } from '../target.ts'
 const remedy =
   'Change the session id at sign-in: use express-session’s req.session.regenerate(), and call it in your own login page.'
 
-/** A cookie that contains the login itself stays what it is, whatever happens later. */
+/** For a cookie that contains the login itself, which no later sign-in changes. */
 const remedyOfCookies = `${remedy} If your login is a signed cookie without a session on the server, a copy of it stays valid until it expires: keep that time short, compare it with a version that you store with the user, or accept it and set statelessLogin: true.`
 
 /** What an attacker who knows the earlier cookies can do. */

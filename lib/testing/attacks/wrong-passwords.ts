@@ -16,7 +16,7 @@ const withManyAddresses = ['linux', 'win32']
 const fromOther = (told: string): string => told.replace(/^[^,]+/, `203.0.113.${randomInt(1, 255)}`)
 
 /**
- * A browser at an address that nobody else uses, so that its wrong passwords lock nobody out: not the next run either.
+ * A browser at an address of its own, so that its wrong passwords lock no user out, and not the next run.
  *
  * @returns undefined if this machine has no such address
  */
@@ -62,7 +62,7 @@ const fromHere: Attack = {
   source: 'RFC 6749 §10.10, OWASP ASVS 5 §6.3.1',
   expected,
   remedy:
-    'Keep limits.failures on; with several processes, use a store that they share. If your limits allow more than 5, say so: wrongPasswords.',
+    'Keep limits.failures on; with several processes, use a store that they share. If your limits allow more than 5, set wrongPasswords to their number.',
   run: (target) => guess(target, () => ({})),
 }
 
