@@ -18,6 +18,7 @@ import { createRequestInfo, type EndpointKind, route } from './http/route.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
+import type { UserRow } from './options/users.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
 import { expired, migrations } from './schema.ts'
 
@@ -164,8 +165,10 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * app.use('/oauth', oauth)
  * app.use(oauth.wellKnown)
  */
-export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
-  const resolved = resolveOptions(options, featureOptions)
+export const authRouter = <Row extends object = UserRow>(
+  options: AuthRouterOptions<Row> = {},
+): AuthRouter => {
+  const resolved = resolveOptions(options as AuthRouterOptions, featureOptions)
   const { server, endpoints } = compose(resolved)
   const router = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.

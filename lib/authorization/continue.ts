@@ -106,9 +106,26 @@ const withdrawn: Refusal = {
   description: 'the user has just removed this client',
 }
 
+const loginNotRenewed: Refusal = {
+  step: 'error',
+  code: 'login_required',
+  description: 'the user is signed in, but no new login was reported',
+}
+
 /** The error if the browser comes back from the host's login page without what the request needs. */
-const unanswered = (request: AuthorizationRequest, login: Login | undefined): Refusal =>
-  login && lacksLevel(request, login) ? unmetLevel : loginRequired
+const unanswered = (
+  server: AuthorizationServer,
+  request: AuthorizationRequest,
+  login: Login | undefined,
+): Refusal => {
+  if (login === undefined) return loginRequired
+  if (lacksLevel(request, login)) return unmetLevel
+  if (!server.options.production)
+    server.warnOnce(
+      'login.url sent the browser back with an earlier login, although the client asked for a new one; if prompt contains login, the page must ask for the password again and login.current must report the new authTime',
+    )
+  return loginNotRenewed
+}
 
 /** Stores what a form has changed, when a further page has to be shown. */
 const storeChanges = async (
@@ -173,7 +190,7 @@ export const continueRequest = async (
   const next = nextStep(authorization)
   if (showLogin?.(['confirm', 'consent', 'issue'].includes(next.step))) return
   const { login } = authorization
-  const step = returned && next.step === 'login' ? unanswered(asked.request, login) : next
+  const step = returned && next.step === 'login' ? unanswered(server, asked.request, login) : next
   if (step.step === 'issue') {
     const outcome = await kind.grant(context, asked, { authorization, step })
     if (outcome === 'answered') return
@@ -188,9 +205,8 @@ export const continueRequest = async (
   const named = { [requestParameter]: secret }
   if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
   if (step.step === 'confirm') return redirectToPage(res, ownPath(server, kind.path, named))
-  // The parameter `prompt` asks the host's own page to let the user choose. Our page asks which login it came back with.
-  const isOurChoice = step.step === 'select-account' && (returned || server.options.login.url === undefined)
-  if (isOurChoice) return redirectToPage(res, ownPath(server, '/select-account', named))
+  // Also with a login page of the host: it would send a user who is signed in straight back, or away.
+  if (step.step === 'select-account') return redirectToPage(res, ownPath(server, '/select-account', named))
   const isFirstVisit = boundBrowser(context) === undefined
   redirectToPage(res, loginLocation(server, secret, asked.request, { isFirstVisit }))
 }

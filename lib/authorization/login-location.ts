@@ -30,6 +30,8 @@ export interface LoginLocationOptions {
   readonly isFirstVisit?: boolean
   /** The login whose user is to be replaced: the form is shown to them nevertheless. */
   readonly replaces?: string
+  /** Whether the page of the host must ask, although a user is signed in there. @default the request decides */
+  readonly asksAgain?: boolean
 }
 
 /** The login page for a pending request: ours, or the host's with what it needs to know of the request. */
@@ -37,7 +39,7 @@ export const loginLocation = (
   server: ServerSetup,
   secret: string,
   request: AuthorizationRequest,
-  { isFirstVisit = false, replaces }: LoginLocationOptions = {},
+  { isFirstVisit = false, replaces, asksAgain = false }: LoginLocationOptions = {},
 ): string => {
   const named = { [requestParameter]: secret }
   const { url } = server.options.login
@@ -48,8 +50,8 @@ export const loginLocation = (
       ...(replaces !== undefined && { [replacesParameter]: replaces }),
     })
   }
-  const asksAgain = request.maxAge !== undefined || request.acrValues !== undefined
-  const prompt = asksAgain ? [...new Set([...request.prompt, 'login'])] : request.prompt
+  const needsLogin = asksAgain || request.maxAge !== undefined || request.acrValues !== undefined
+  const prompt = needsLogin ? [...new Set([...request.prompt, 'login'])] : request.prompt
   const asked = prompt.length > 0 ? prompt.join(' ') : undefined
   return hostPage(server, url, ownPath(server, '/login', named), {
     prompt: asked,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { exactCollations, type Schema, type SchemaChange } from '../../migrations/migration.ts'
 import { driverName, privateClient, privateSchema, silence } from './driver.ts'
-import { isUniqueViolation } from './errors.ts'
+import { isMissingTable, isUniqueViolation } from './errors.ts'
 import { schemaVersion } from './schema-version.ts'
 import { withoutBound } from './statement-bound.ts'
 import type { Database } from './types.ts'
@@ -125,11 +125,56 @@ const withoutPrinting = (knex: Knex): Knex => {
   return handle
 }
 
+const exists = async ({ knex }: Database, table: string): Promise<boolean> => {
+  try {
+    await knex(table).select(knex.raw('1')).limit(1)
+    return true
+  } catch (error) {
+    if (isMissingTable(error)) return false
+    throw error
+  }
+}
+
+/** The tables that migrations create. Their statements are written here and not run. */
+const createdTables = (migrations: Migrations, { knex, prefix }: Database): string[] =>
+  [...migrations.values()].flatMap(({ up }) => {
+    const name = (table: string): string => `${prefix}${table}`
+    const only = () => knex.queryBuilder()
+    const statements = up({ schema: privateSchema(knex), name, only, collation: undefined }).toSQL()
+    return statements.flatMap(({ sql }) => /^create table [`"]([^`"]+)/.exec(sql)?.[1] ?? [])
+  })
+
+/** Whether another process migrates now. It creates its lock before the first table. */
+const isLockedNow = async ({ knex, prefix }: Database): Promise<boolean> => {
+  const table = `${prefix}migrations_lock`
+  if (!(await privateSchema(knex).hasTable(table))) return false
+  const rows: { is_locked: number }[] = await knex(table).select('is_locked')
+  return rows.some((row) => row.is_locked === 1)
+}
+
+/**
+ * Requires the names of our tables to be free where no migration has run: other servers call theirs `oauth_clients` and
+ * `oauth_access_tokens`, too. MariaDB could not take back the tables that were created before.
+ *
+ * @throws Error that names the tables, and the option that gives ours other names
+ */
+const assertNamesFree = async (db: Database, migrations: Migrations): Promise<void> => {
+  const hasRun = async () => (await schemaVersion(db, migrations)).pending.length < migrations.size
+  if (await hasRun()) return
+  const taken: string[] = []
+  for (const table of createdTables(migrations, db)) if (await exists(db, table)) taken.push(table)
+  if (taken.length === 0 || (await isLockedNow(db)) || (await hasRun())) return
+  throw new Error(
+    `latchkey: the database has ${taken.join(', ')} already, and Latchkey did not create this: does another authorization server use the database? Give Latchkey's tables other names: database: { tablePrefix: 'latchkey_' }`,
+  )
+}
+
 /**
  * Creates the tables or brings them up to date. While another process migrates, this one waits.
  *
  * @param starting is called with the name of each migration before it runs
  * @returns the names of the migrations that ran
+ * @throws Error if the database has tables of another program under these names; nothing is then created
  */
 export const migrateDatabase = async (
   db: Database,
@@ -138,6 +183,7 @@ export const migrateDatabase = async (
 ): Promise<string[]> => {
   try {
     if ((await schemaVersion(db, migrations)).pending.length === 0) return []
+    await assertNamesFree(db, migrations)
     await prepareLock(db)
     const settings = configuration(migrations, db.prefix, starting)
     const [, names] = await withoutPrinting(db.knex).migrate.latest(settings)

@@ -31,7 +31,10 @@ const show = async (context: PageContext, pending: PendingRequest): Promise<void
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
   const { server, res } = context
   const choice = form.required('decision')
-  if (choice === 'another') return redirectToPage(res, loginLocation(server, pending.secret, pending.request))
+  if (choice === 'another') {
+    const location = loginLocation(server, pending.secret, pending.request, { asksAgain: true })
+    return redirectToPage(res, location)
+  }
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, pending)
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.

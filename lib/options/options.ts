@@ -19,7 +19,7 @@ import {
 } from './schema.ts'
 import { scopes } from './scopes.ts'
 import { database, issuer, logger, outbound, secrets } from './server.ts'
-import { organizations, users } from './users.ts'
+import { organizations, type UserFunctions, type UserMapping, type UserRow, users } from './users.ts'
 
 // The tree of all options. A folder in lib/features adds its own: at runtime with `FeatureOptions`, and in types by declaration
 // merging.
@@ -142,8 +142,16 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
 
 type Tree = ReturnType<typeof optionTree>
 
-/** The options of `authRouter()`. Every option has a default in development. */
-export interface AuthRouterOptions extends GivenMembers<Tree['members']> {}
+/**
+ * The options of `authRouter()`. Every option has a default in development.
+ *
+ * @typeParam Row the type of a row of the user table, if the host has one
+ */
+export interface AuthRouterOptions<Row extends object = UserRow>
+  extends Omit<GivenMembers<Tree['members']>, 'users'> {
+  /** Your users: a table, or functions. @default Latchkey's own table */
+  users?: UserMapping<Row> | UserFunctions
+}
 
 /** Checked options with every default filled in. Features that are off are undefined. */
 export interface Options extends CheckedMembers<Tree['members']> {

@@ -19,7 +19,7 @@ import {
 export type UserRow = Record<string, unknown>
 
 /** A claim is a column name of the user row, or a function of the row. */
-export type ClaimMapping = string | ((row: UserRow) => unknown)
+export type ClaimMapping<Row extends object = UserRow> = string | ((row: Row) => unknown)
 
 /** A user of the function form: any object with an `id` that never changes and is never reused. */
 export interface HostUser {
@@ -47,7 +47,7 @@ const claim = custom<ClaimMapping>('the name of a column or a function of the ro
   typeof value === 'string' || typeof value === 'function' ? (value as ClaimMapping) : undefined,
 )
 
-const mappingMembers = {
+const mappingMembersOf = <Row extends object>() => ({
   /** The table's name, as your own code writes it. */
   table: required(text('the name of the table')),
   /** The columns that hold the id, the login name and the password hash. */
@@ -65,25 +65,25 @@ const mappingMembers = {
    * Maps each claim to a column or a function of the row.
    * @default `{ preferred_username: columns.username }`, unless it is an e-mail address
    */
-  claims: record(claim),
+  claims: record(claim as Schema<ClaimMapping<Row>, ClaimMapping<Row> | undefined>),
   /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
-  isActive: callback<(row: UserRow) => Answer<boolean>>(),
+  isActive: callback<(row: Row) => Answer<boolean>>(),
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
-  verify: callback<(row: UserRow, given: { readonly password: string }) => Answer<boolean>>(),
+  verify: callback<(row: Row, given: { readonly password: string }) => Answer<boolean>>(),
   /**
    * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one, where the row still has the hash of `row`: a new
    * password may be stored at the same moment. If it fails, the sign-in succeeds and the error is logged.
    * @default hashes stay as they are
    */
-  rehash: callback<(row: UserRow, made: { readonly hash: string }) => unknown>(),
-}
+  rehash: callback<(row: Row, made: { readonly hash: string }) => unknown>(),
+})
 
-type MappingSchemasMembers = typeof mappingMembers
+type MappingSchemasMembers<Row extends object> = ReturnType<typeof mappingMembersOf<Row>>
 
 /** The members of `users` with a table. */
-export interface MappingSchemas extends MappingSchemasMembers {}
+export interface MappingSchemas<Row extends object = UserRow> extends MappingSchemasMembers<Row> {}
 
-const mapping: ObjectSchema<MappingSchemas> = object(mappingMembers)
+const mapping: ObjectSchema<MappingSchemas> = object(mappingMembersOf<UserRow>())
 
 const functionsOf = <User extends HostUser>() =>
   object({
@@ -105,8 +105,12 @@ const functionsOf = <User extends HostUser>() =>
       >(),
   })
 
-/** The host's user table. */
-export interface UserMapping extends GivenMembers<(typeof mapping)['members']> {}
+/**
+ * The host's user table.
+ *
+ * @typeParam Row the type of a row, if the host has one
+ */
+export interface UserMapping<Row extends object = UserRow> extends GivenMembers<MappingSchemas<Row>> {}
 /** The host's users behind functions, for users that do not live in one table. */
 export interface UserFunctions<User extends HostUser = HostUser>
   extends GivenMembers<ReturnType<typeof functionsOf<User>>['members']> {}

@@ -22,6 +22,8 @@ export interface Place {
   readonly headers: Readonly<Record<string, string>>
   /** Where the client waits, perhaps on the app's own origin: the browser stops there. */
   readonly redirectUri: string
+  /** The address of this machine that requests come from. @default the system chooses */
+  readonly from?: string
   /** Milliseconds to wait for an answer. @default 10,000 */
   readonly timeoutMs?: number
 }
@@ -56,6 +58,7 @@ export class Browser {
       path,
       headers: withoutUndefined(sent),
       body,
+      from: this.#place.from,
       timeoutMs: this.#place.timeoutMs,
     })
     this.#jar.store(url, answer.setCookies)

@@ -1,10 +1,13 @@
 import {
   callback,
   custom,
+  either,
+  flag,
   type GivenMembers,
   list,
   number,
   object,
+  oneOf,
   optional,
   record,
   required,
@@ -64,10 +67,16 @@ export const attackOptions = object(
     /** The path of a GET route behind `requireToken()`. @default such attacks are skipped */
     api: custom<string>('a path', (value) => (typeof value === 'string' ? value : undefined)),
     /**
-     * The number of wrong passwords that the limits allow, 5 by default. One more is tried, twice, with accounts that do
-     * not exist. This address may be locked afterwards. @default not tried
+     * The number of wrong passwords that the limits allow. One more is tried, twice, with accounts that do not exist, from
+     * addresses that no user has. False: not tried.
+     * @default 5; not tried where this machine has one loopback address only, because that address would be locked
      */
-    wrongPasswords: number(),
+    wrongPasswords: either(oneOf(false), (value) => value === false, number()),
+    /**
+     * Whether the login of the host is in a signed cookie, without a session on the server. A copy of such a cookie stays
+     * valid until it expires, so nothing can end it at the next sign-in, and that attack is skipped.
+     */
+    statelessLogin: flag(false),
   },
   'the options of attack()',
 )

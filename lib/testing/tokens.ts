@@ -95,9 +95,16 @@ export const tokensIn = (answer: Answer): Tokens => {
 export const newTokens = async (target: Target, browser: Browser = target.browser()): Promise<Tokens> =>
   tokensIn(await asClient(target, '/token', redemption(await newCode(target, browser))))
 
+/** A request of a program: an API that also serves pages would lead a browser to them. */
+export const callApi = (
+  target: Target,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> => target.browser().get(path, { accept: 'application/json', ...headers })
+
 /** A request with an access token in the header. */
 export const withToken = (target: Target, path: string, token: string): Promise<Answer> =>
-  target.browser().get(path, { authorization: `Bearer ${token}` })
+  callApi(target, path, { authorization: `Bearer ${token}` })
 
 /** Whether an access token is valid: UserInfo accepts it, or only misses the scope. */
 export const isAlive = async (target: Target, accessToken: string): Promise<boolean> => {

@@ -35,6 +35,8 @@ export interface RawRequest {
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
+  /** The address of this machine that sends it. @default the system chooses */
+  readonly from?: string | undefined
   /** Milliseconds to wait for the answer. @default 10,000 */
   readonly timeoutMs?: number | undefined
 }
@@ -65,7 +67,7 @@ const locationOf = ({ location }: IncomingHttpHeaders, url: URL): URL | undefine
 export const exchange = (
   base: URL,
   url: URL,
-  { method, path, headers, body, timeoutMs = 10_000 }: RawRequest,
+  { method, path, headers, body, from, timeoutMs = 10_000 }: RawRequest,
 ): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const send = base.protocol === 'https:' ? overHttps : overHttp
@@ -77,6 +79,7 @@ export const exchange = (
     const request = send({
       hostname: base.hostname.replace(/^\[|\]$/g, ''),
       port: base.port,
+      localAddress: from,
       method,
       path,
       headers: { ...length, ...headers },

@@ -75,8 +75,44 @@ test('plan, apply and drift agree: what is applied is no difference any more', a
   await run(folder, 'apply')
   expect(await run(folder, 'drift')).toMatchObject({ code: 0 })
   expect(await run(folder, 'drift', '--remove')).toMatchObject({ code: 1 })
-  expect((await run(folder, 'apply', '--remove')).stdout).toContain('- remove phone')
+  expect((await run(folder, 'apply', '--remove', '--yes')).stdout).toContain('- remove phone')
   expect((await clientsIn(folder)).map(({ client_id }) => client_id)).toEqual(['shop'])
+})
+
+describe('clients that the file does not list', () => {
+  const [shop, phone] = ['shop', 'phone'].map((client_id) => ({ client_id, redirect_uris }))
+  let folder: string
+  beforeEach(async () => {
+    folder = await folderWith([shop, phone])
+    await run(folder, 'apply')
+    const consent = { client_id: 'phone', scopes: 'openid', terms: '{}', created_at: 0, updated_at: 0 }
+    const rows = ['1', '2'].map((subject) => ({ ...consent, subject }))
+    await withDatabase(folder, (database) => database('oauth_consents').insert(rows))
+  })
+  const names = async () => (await clientsIn(folder)).map(({ client_id }) => client_id)
+  const loss = '- remove phone, with the consents of 2 users and the tokens of 0 authorizations'
+
+  test('are removed with --yes only; without it the command says what would be lost', async () => {
+    write(folder, [shop])
+    const refused = await run(folder, 'apply', '--remove')
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toContain(loss)
+    expect(refused.stderr).toContain('to confirm, add --yes')
+    expect(await names()).toEqual(['shop', 'phone'])
+    expect((await run(folder, 'plan', '--remove')).stdout).toContain(loss)
+    expect((await run(folder, 'apply', '--remove', '--yes')).stdout).toContain(loss)
+    expect(await names()).toEqual(['shop'])
+    // There is nothing to confirm any more.
+    expect(await run(folder, 'apply', '--remove')).toMatchObject({ code: 0 })
+  })
+
+  test('stay if the file lists none at all, whatever is confirmed', async () => {
+    write(folder, [])
+    const refused = await run(folder, 'apply', '--remove', '--yes')
+    expect(refused).toMatchObject({ code: 1, stdout: '' })
+    expect(refused.stderr).toContain('lists no client, so --remove would remove all of them')
+    expect(await names()).toEqual(['shop', 'phone'])
+  })
 })
 
 test('a replaced secret stays valid for a while, and no command prints it', async () => {

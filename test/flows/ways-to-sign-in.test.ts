@@ -178,24 +178,63 @@ describe('a wrong form chooses nothing:', () => {
   })
 })
 
-test('the host’s own login page gets the prompt; our page asks about a login that is older', async () => {
+describe('with the host’s own login page', () => {
+  // Like many pages, it shows its form only to users who are not signed in, or if it is told to.
   const user = { id: 1, at: 1_700_000_000 }
   const login = { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) }
-  const hosted = await startHost({ options: { login } })
-  const agent = new RawBrowser(hosted.app)
-  codeOf(await agent.decide(await agent.open(authorizeUrl(web)), 'allow'))
-  const there = await agent.get(authorizeUrl(select))
-  expect(there.location?.pathname).toBe('/sign-in')
-  expect(there.location?.searchParams.get('prompt')).toBe('select_account')
-  const comeBack = async ({ location }: Answer): Promise<Answer> =>
-    goOn(agent, await agent.get(location?.searchParams.get('return_to') ?? ''))
-  const choice = await agent.follow(await comeBack(there))
-  expect(pathOf(choice)).toBe(choicePage)
-  codeOf(await choose(agent, choice, 'continue'))
-  const again = await agent.get(authorizeUrl(select))
-  user.at = Math.floor(Date.now() / 1000)
-  codeOf(await comeBack(again))
-  await hosted.close()
+  const signInPage: express.RequestHandler = ({ path, query: { prompt } }, res, next) => {
+    if (path !== '/sign-in') return next()
+    if (String(prompt).split(' ').includes('login')) return void res.send('the form')
+    res.redirect('/')
+  }
+
+  const warn = jest.fn()
+  let hosted: Host
+  let agent: RawBrowser
+  beforeAll(async () => {
+    hosted = await startHost({ before: [signInPage], options: { login, logger: { ...console, warn } } })
+  })
+  afterAll(() => hosted.close())
+  beforeEach(async () => {
+    Object.assign(user, { id: 1, at: 1_700_000_000 })
+    agent = new RawBrowser(hosted.app)
+    codeOf(await agent.decide(await agent.open(authorizeUrl({ ...web, prompt: 'consent' })), 'allow'))
+  })
+
+  const comeBack = async ({ url }: Answer): Promise<Answer> =>
+    goOn(agent, await agent.get(url.searchParams.get('return_to') ?? ''))
+  const asked = async (): Promise<Answer> => {
+    const choice = await agent.open(authorizeUrl(select))
+    expect(pathOf(choice)).toBe(choicePage)
+    expect(choice.html).toContain('ada@example.com')
+    return choice
+  }
+
+  test('a signed-in user chooses on our page, and goes on without signing in', async () => {
+    codeOf(await choose(agent, await asked(), 'continue'))
+  })
+
+  test('another account is the host’s form, also for a user who is signed in', async () => {
+    const form = await choose(agent, await asked(), 'another')
+    expect(form.html).toBe('the form')
+    expect(form.url.searchParams.get('prompt')).toBe('select_account login')
+    Object.assign(user, { id: 2, at: Math.floor(Date.now() / 1000) })
+    expect(pathOf(await comeBack(form))).toBe(consentPage)
+  })
+
+  test('a user who comes back with the same login is asked again, and may go on with it', async () => {
+    const choice = await comeBack(await choose(agent, await asked(), 'another'))
+    expect(pathOf(choice)).toBe(choicePage)
+    codeOf(await choose(agent, choice, 'continue'))
+  })
+
+  test('for a client that asked for a new login, the error and the log say that there was none', async () => {
+    const back = await comeBack(await agent.open(authorizeUrl({ ...select, prompt: 'select_account login' })))
+    const { error, error_description } = Object.fromEntries(back.location?.searchParams ?? [])
+    expect(error).toBe('login_required')
+    expect(error_description).toBe('the user is signed in, but no new login was reported')
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('login.url sent the browser back'))
+  })
 })
 
 describe('the links of the sign-in form', () => {

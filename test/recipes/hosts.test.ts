@@ -1,11 +1,13 @@
 // The recipes for apps with a login or users of their own, as they stand in the documentation: Nest runs and Prisma is
 // type-checked in one run of tsc, with the options of a Nest project.
 
-import { existsSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import createKnex, { type Knex } from 'knex'
 import { type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import { attack } from '../../lib/testing/index.ts'
 import { freePort } from '../support/free-ports.ts'
 import { callback, secret } from '../support/host.ts'
 import { type HostFolder, openHostFolder } from '../support/host-folder.ts'
@@ -20,7 +22,7 @@ import {
   startRecipe,
 } from '../support/recipe.ts'
 import { describeWith, services } from '../support/services.ts'
-import { filesOf } from '../support/snippets.ts'
+import { filesOf, snippetsOf } from '../support/snippets.ts'
 import { ada } from '../support/stock-client.ts'
 
 jest.setTimeout(120_000)
@@ -93,6 +95,98 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
     expect(done.html).toContain('You’re signed out')
     expect(await home(browser)).toBe(signedOut)
     expect((await silently(browser)).searchParams.get('error')).toBe('login_required')
+  })
+})
+
+/** The attack pack on the app of a page, and what it is told about the app. */
+const attacked = [
+  { page: 'docs/recipes/passport.md', told: {} },
+  { page: 'docs/recipes/jwt-cookie.md', told: { statelessLogin: true } },
+]
+test.each(attacked)('$page withstands the attack pack', async ({ page, told }) => {
+  const recipe = await startRecipe(page)
+  try {
+    const report = await attack(recipe.origin, {
+      issuer: recipe.issuer,
+      client: { client_id: 'web', client_secret: secret, redirect_uri: callback, scope: 'openid email' },
+      user: { username: ada.email, password: ada.password },
+      ...told,
+    })
+    if (report.findings.length > 0) throw new Error(String(report))
+    expect(report.passed.length).toBeGreaterThan(30)
+  } finally {
+    recipe.folder.remove()
+  }
+})
+
+describe('docs/recipes/api-keys.md', () => {
+  let recipe: Recipe
+  beforeAll(async () => {
+    recipe = await startRecipe('docs/recipes/api-keys.md')
+    const filename = join(recipe.folder.path, 'app.sqlite')
+    const database = createKnex({
+      client: 'better-sqlite3',
+      useNullAsDefault: true,
+      connection: { filename },
+    })
+    await database.schema.createTable('api_keys', (table) => {
+      table.string('hash').primary()
+      table.integer('user_id')
+    })
+    const key = createHash('sha256').update('shop_key').digest('hex')
+    await database('api_keys').insert({ hash: key, user_id: 1 })
+    await database.destroy()
+  })
+  afterAll(() => recipe?.folder.remove())
+
+  const orders = async (headers: Record<string, string>): Promise<unknown[]> => {
+    const answer = await fetch(`${recipe.origin}/api/orders`, { headers })
+    const { ordersOf, error } = await answer.json()
+    return [answer.status, ordersOf ?? error]
+  }
+  const token = async (scope: string): Promise<Record<string, string>> => {
+    const response = await grantedTo(recipe, recipe.browser(), { scope, prompt: 'consent' })
+    return { Authorization: `Bearer ${(await redeemed(recipe, response)).access_token}` }
+  }
+
+  test('a key and a token lead to the same user', async () => {
+    expect(await orders({ 'X-Api-Key': 'shop_key' })).toEqual([200, ada.email])
+    expect(await orders(await token('openid orders:read'))).toEqual([200, ada.email])
+  })
+
+  test('without a valid one, or without the scope, the guard answers', async () => {
+    expect(await orders({})).toEqual([401, 'invalid_token'])
+    expect(await orders({ 'X-Api-Key': 'another' })).toEqual([401, 'invalid_token'])
+    expect(await orders(await token('openid'))).toEqual([403, 'insufficient_scope'])
+  })
+})
+
+describe('the packages that a page imports', () => {
+  const directory = join(__dirname, '../../docs/recipes')
+  const pages = readdirSync(directory).filter((name) => name !== 'README.md')
+  /** `@scope/name` or `name`, without a path in the package. */
+  const packageOf = (specifier: string): string =>
+    specifier
+      .split('/')
+      .slice(0, specifier.startsWith('@') ? 2 : 1)
+      .join('/')
+
+  test.each(pages)('%s says how to install each of them', (name) => {
+    const page = readFileSync(join(directory, name), 'utf8')
+    const code = snippetsOf(`docs/recipes/${name}`)
+      .map((snippet) => snippet.code)
+      .join('\n')
+    const specifiers = [...code.matchAll(/^import (?:[^'\n]* from )?'([^'.][^']*)'/gm)].map(
+      ([, from = '']) => from,
+    )
+    const imported = specifiers.filter((from) => !from.startsWith('node:')).map(packageOf)
+    const installed = [...page.matchAll(/npm install ([^`\n]+)/g)].flatMap(([, names = '']) =>
+      names.split(' '),
+    )
+    const [, own = ''] = /The project itself has ([^.]+)/.exec(page) ?? []
+    const named = [...installed, ...[...own.matchAll(/`([^`]+)`/g)].map(([, each = '']) => each)]
+    expect([...new Set(imported)].filter((each) => !named.includes(each))).toEqual([])
+    expect(imported.length).toBeGreaterThan(0)
   })
 })
 

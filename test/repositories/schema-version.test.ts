@@ -90,6 +90,42 @@ const boot = async (environment: 'development' | 'production'): Promise<AuthRout
 }
 const messages = (told: jest.Mock): string[] => told.mock.calls.map(([message]) => String(message))
 
+describe('in a database that has tables of another server under these names', () => {
+  /** As Doorkeeper and node-oauth2-server make theirs; MariaDB could not take back what it created before the second. */
+  const others = ['access_tokens', 'clients']
+  beforeEach(async () => {
+    await open(true)
+    for (const name of others)
+      await database.knex.schema.createTable(`${database.tablePrefix}${name}`, (of) => of.string('id'))
+  })
+  const tablesHere = async (): Promise<string[]> => {
+    const exists = await Promise.all(
+      [...others, 'users', 'migrations', 'migrations_lock'].map(async (name) =>
+        (await database.knex.schema.hasTable(`${database.tablePrefix}${name}`)) ? [name] : [],
+      ),
+    )
+    return exists.flat()
+  }
+
+  test('migrate names them and tablePrefix, and leaves nothing behind', async () => {
+    const error: Error = await migrated().then(
+      () => new Error('nothing was thrown'),
+      (thrown: Error) => thrown,
+    )
+    const [tokens, clients] = others.map((name) => `${database.tablePrefix}${name}`)
+    expect(error.message).toContain(`the database has ${clients}, ${tokens} already`)
+    expect(error.message).toContain("database: { tablePrefix: 'latchkey_' }")
+    expect(await tablesHere()).toEqual(others)
+  })
+
+  test('it works with the prefix that the error names', async () => {
+    const tablePrefix = `${database.tablePrefix}lk_`
+    expect(await migrate(database.knex, { database: { tablePrefix } })).toEqual([...migrations.keys()])
+    await rollback(database.knex, { database: { tablePrefix } })
+    expect(await tablesHere()).toEqual(others)
+  })
+})
+
 test('an empty database lacks every migration, and the check creates no table', async () => {
   await open(true)
   expect(await version()).toEqual({ pending: [...migrations.keys()], newer: [] })

@@ -30,7 +30,6 @@ export const attackOptions: AttackOptions = {
   user: { username: 'ada@example.com', password: 'ada’s password' },
   otherClient: { client_id: other.client_id, client_secret: other.client_secret },
   api: '/api/notes',
-  wrongPasswords: 5,
 }
 
 export interface AttackedHost extends HostSettings {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type Express, type RequestHandler } from 'express'
+import express, { type Express, type Request, type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
 import type { Attack } from '../../lib/testing/attack.ts'
@@ -84,12 +84,12 @@ const hosts: Record<string, Sound> = {
       ...native('https://client.example.com/callback'),
       otherClient: undefined,
       api: undefined,
-      wrongPasswords: undefined,
+      wrongPasswords: false,
     },
     skips: {
       'codes and tokens used by another client': expect.stringContaining('otherClient'),
       'the API of the host without an access token in the header': expect.stringContaining('api'),
-      'guessing passwords': expect.stringContaining('wrongPasswords'),
+      'guessing passwords': 'wrongPasswords is false',
       'a client without its secret, with a wrong one, or with two': 'the client is public',
     },
   },
@@ -157,6 +157,42 @@ describe('the report has no finding, and says what was skipped, for a host', () 
   })
 })
 
+test('an API that leads browsers to its sign-in page, and refuses programs, is no finding', async () => {
+  const some = attacks.filter(({ name }) => name.startsWith('the API of the host'))
+  const leading: RequestHandler = (req, res, next) => {
+    const isPage = req.path === '/api/notes' && req.headers.authorization === undefined
+    if (isPage && req.accepts('html', 'json') === 'html') res.redirect('/sign-in')
+    else next()
+  }
+  expectFindings(await attackHost({ before: [leading] }, some), {})
+})
+
+test('a login in a signed cookie stays valid: with statelessLogin the report says so instead of a finding', async () => {
+  const name = 'session fixation: cookies of an earlier sign-in'
+  const some = attacks.filter((one) => one.name === name)
+  // The cookie is the login: whoever has a copy is the user.
+  const current = ({ req }: { req: Request }) => {
+    const [, id] = /(?:^|; )user=(\d+)/.exec(req.headers.cookie ?? '') ?? []
+    return id === undefined ? undefined : { subject: id, authTime: Math.floor(Date.now() / 1000) - 60 }
+  }
+  const settings: AttackedHost = {
+    options: {
+      session: 'own',
+      login: {
+        current,
+        remember: ({ id }, { res }) => void res.cookie('user', id, { httpOnly: true, sameSite: 'lax' }),
+        forget: ({ res }) => void res.clearCookie('user'),
+      },
+    },
+  }
+  const found = await attackHost(settings, some)
+  expect(found.findings.map((each) => each.attack)).toEqual([name])
+  expect(found.findings[0]?.remedy).toContain('set statelessLogin: true')
+  const report = await attackHost({ ...settings, told: { statelessLogin: true } }, some)
+  expect(report.findings).toEqual([])
+  expect(String(report)).toContain('a stolen copy of the cookie stays valid until it expires')
+})
+
 describe('the app', () => {
   let host: Host
   beforeAll(async () => {
@@ -173,6 +209,30 @@ describe('the app', () => {
     expect({ findings, passed }).toEqual({ findings: [], passed: ['a code used twice'] })
     const served = await fetch(`http://127.0.0.1:${port}/oauth/jwks`)
     expect(served.status).toBe(200)
+    await new Promise((resolve) => {
+      server.close(resolve)
+      server.closeAllConnections()
+    })
+  })
+
+  test('may be attacked again and again: wrong passwords lock no address that somebody uses', async () => {
+    const some = attacks.filter(({ name }) => name === 'guessing passwords')
+    for (let run = 0; run < 5; run += 1) {
+      const { findings, passed } = await runAttacks(some, host.app, attackOptions)
+      expect({ findings, passed }).toEqual({ findings: [], passed: ['guessing passwords'] })
+    }
+  })
+
+  test('at localhost has one address, which is not locked unless the number is set', async () => {
+    const server = createServer(host.app)
+    await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
+    const { port } = server.address() as AddressInfo
+    const some = attacks.filter(({ name }) => name === 'guessing passwords')
+    const run = (told: Partial<AttackOptions>) =>
+      runAttacks(some, `http://localhost:${port}`, { ...attackOptions, ...told })
+    const { skipped } = await run({})
+    expect(skipped[0]?.why).toContain('set wrongPasswords to the number')
+    expect((await run({ wrongPasswords: 5 })).passed).toEqual(['guessing passwords'])
     await new Promise((resolve) => {
       server.close(resolve)
       server.closeAllConnections()

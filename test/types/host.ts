@@ -18,6 +18,19 @@ const options = {
   lifetimes: { code: 30 },
 } satisfies AuthRouterOptions
 
+interface MyUser {
+  id: number
+  banned: boolean
+}
+
+export const withRows: AuthRouterOptions<MyUser> = {
+  users: {
+    table: 'users',
+    columns: { id: 'id', username: 'email', password: 'password_hash' },
+    isActive: (user) => !user.banned,
+  },
+}
+
 const clients: ClientSeed[] = [
   { client_id: 'shop', client_name: 'Shop', redirect_uris: ['https://shop.example.com/callback'] },
 ]

@@ -7,8 +7,9 @@ import {
   planClients,
 } from '../../clients/plan.ts'
 import type { CheckedRegistration } from '../../clients/register.ts'
-import type { Command, CommandContext, Invocation } from '../../command.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { registrableOf } from '../../options/registrable.ts'
+import { countUsageOfClient, maxCounted } from '../../repositories/client-usage.ts'
 import { loadDefaultExport } from '../config.ts'
 import { withProgress } from '../progress.ts'
 import { secondsOf } from '../seconds.ts'
@@ -38,8 +39,35 @@ const signs = { create: '+ create', update: '~ update', remove: '- remove', keep
 
 const shown = (value: unknown): string => (value === undefined ? 'none' : JSON.stringify(value))
 
-const described = ({ client_id, action, fields }: ClientDifference): string[] => [
-  `${signs[action]} ${client_id}${action === 'keep' ? ', which the file does not list; --remove deletes it' : ''}`,
+/** What ends with a client that is removed. */
+interface Losses {
+  readonly users: number
+  readonly authorizations: number
+}
+
+interface ShownDifference extends ClientDifference {
+  /** Present if the client is removed. */
+  readonly loses?: Losses
+}
+
+const withLosses = ({ database }: CommandContext, differences: readonly ClientDifference[]) =>
+  Promise.all(
+    differences.map(async (each): Promise<ShownDifference> => {
+      if (each.action !== 'remove') return each
+      return { ...each, loses: await countUsageOfClient(database, { clientId: each.client_id }) }
+    }),
+  )
+
+const counted = (count: number, one: string, many: string): string =>
+  `${count}${count === maxCounted ? ' or more' : ''} ${count === 1 ? one : many}`
+
+const lost = ({ users, authorizations }: Losses): string =>
+  `, with the consents of ${counted(users, 'user', 'users')} and the tokens of ${counted(authorizations, 'authorization', 'authorizations')}`
+
+const notListed = ', which the file does not list; --remove deletes it'
+
+const described = ({ client_id, action, fields, loses }: ShownDifference): string[] => [
+  `${signs[action]} ${client_id}${action === 'keep' ? notListed : ''}${loses ? lost(loses) : ''}`,
   ...fields.map(({ name, from, to }) =>
     action === 'create' ? `    ${name}: ${shown(to)}` : `    ${name}: ${shown(from)} → ${shown(to)}`,
   ),
@@ -51,13 +79,13 @@ const countsOf = (differences: readonly ClientDifference[]): string =>
     .join(', ')
 
 /** Prints a line for each client that differs and one for each of its fields, and counts them. */
-export const printDifferences = (differences: readonly ClientDifference[]): void => {
+export const printDifferences = (differences: readonly ShownDifference[]): void => {
   for (const line of differences.flatMap(described)) print(line)
   print(countsOf(differences))
 }
 
 /** As JSON if wanted, else as lines. */
-const report = (differences: readonly ClientDifference[], invocation: Invocation): void => {
+const report = (differences: readonly ShownDifference[], invocation: Invocation): void => {
   if (invocation.flag('json')) printJson({ clients: differences })
   else printDifferences(differences)
 }
@@ -89,23 +117,54 @@ export const planClientsCommand: Command = {
   example: 'latchkey clients plan',
   async run(context, invocation) {
     const { registrations, unlisted } = await read(context, invocation)
-    report(await planClients(context, registrations, { unlisted }), invocation)
+    report(await withLosses(context, await planClients(context, registrations, { unlisted })), invocation)
   },
+}
+
+/**
+ * What would be removed, counted before it is gone.
+ *
+ * @throws UsageError unless the invocation confirms it, and Error for an empty list: a broken file would remove everything
+ */
+const confirmedLosses = async (
+  context: CommandContext,
+  { file, registrations, unlisted }: Awaited<ReturnType<typeof read>>,
+  invocation: Invocation,
+): Promise<ReadonlyMap<string, Losses>> => {
+  if (unlisted !== 'remove') return new Map()
+  if (registrations.length === 0)
+    throw new Error(
+      `${file} lists no client, so --remove would remove all of them; use: latchkey client delete ID --yes`,
+    )
+  const planned = await withLosses(context, await planClients(context, registrations, { unlisted }))
+  const removed = planned.filter(({ action }) => action === 'remove')
+  if (removed.length > 0 && !invocation.flag('yes')) {
+    for (const line of removed.flatMap(described)) note(line)
+    throw new UsageError(
+      `clients apply --remove removes ${counted(removed.length, 'client', 'clients')} with consents and tokens; nothing was changed; to confirm, add --yes`,
+    )
+  }
+  return new Map(removed.flatMap(({ client_id, loses }) => (loses ? [[client_id, loses] as const] : [])))
 }
 
 /** `latchkey clients apply` */
 export const applyClientsCommand: Command = {
   name: 'clients apply',
   summary: 'stores the clients of a file, in one transaction',
-  details: `${details}\nA secret that is created is printed once. One that is replaced stays valid for a while.`,
+  details: `${details}\nA secret that is created is printed once. One that is replaced stays valid for a while.\nWith --remove it first says what would be lost; --yes confirms that.`,
   options: {
     ...options,
+    yes: { help: 'confirm that clients are removed with their consents and tokens' },
     keep: { value: 'SECONDS', help: 'how long a replaced secret stays valid; 86400 by default' },
   },
-  example: 'latchkey clients apply --remove',
+  example: 'latchkey clients apply',
   check: (invocation) => void secondsOf(invocation, 'keep'),
   async run(context, invocation) {
-    const { registrations, unlisted } = await read(context, invocation)
+    const asked = await read(context, invocation)
+    const { registrations } = asked
+    const losses = await confirmedLosses(context, asked, invocation)
+    // What was created meanwhile was not confirmed.
+    const unlisted = losses.size > 0 ? 'remove' : 'keep'
     const keepPreviousFor = secondsOf(invocation, 'keep')
     const { differences, credentials } = await withProgress((say) =>
       applyClients(context, registrations, {
@@ -115,8 +174,12 @@ export const applyClientsCommand: Command = {
       }),
     )
     const secrets = credentials.filter((each) => each.client_secret !== undefined)
-    if (invocation.flag('json')) return printJson({ clients: differences, secrets })
-    printDifferences(differences)
+    const shown = differences.map((each): ShownDifference => {
+      const loses = losses.get(each.client_id)
+      return { ...each, ...(loses && { loses }) }
+    })
+    if (invocation.flag('json')) return printJson({ clients: shown, secrets })
+    printDifferences(shown)
     for (const created of secrets) printCredentials(created, invocation)
   },
 }
@@ -132,7 +195,7 @@ export const driftOfClientsCommand: Command = {
     const { file, registrations, unlisted } = await read(context, invocation)
     const differences = await planClients(context, registrations, { unlisted })
     const changes = differences.filter(({ action }) => action !== 'keep')
-    report(differences, invocation)
+    report(await withLosses(context, differences), invocation)
     if (changes.length > 0) throw new Error(`the database differs from ${file}: ${countsOf(changes)}`)
     note(`the database has the clients of ${file}`)
   },

@@ -1,6 +1,6 @@
 import type { Attack, Outcome } from '../attack.ts'
 import { described, wrongAnswers } from '../outcome.ts'
-import { newCode, newTokens, program, withToken } from '../tokens.ts'
+import { callApi, newCode, newTokens, program, withToken } from '../tokens.ts'
 import type { VisitedTarget } from '../visit.ts'
 import type { Answer } from '../wire.ts'
 
@@ -12,10 +12,10 @@ const misused = async (target: VisitedTarget, path: string): Promise<Record<stri
   const { code } = await newCode(target, target.signedIn())
   const others = { 'an authorization code': code, 'a refresh token': refreshToken, 'an ID token': idToken }
   const answers: Record<string, Answer> = {
-    'no token': await target.browser().get(path),
-    'the token in the query': await target.browser().get(`${path}?access_token=${accessToken}`),
-    'the token as a cookie': await target.browser().get(path, { cookie: `access_token=${accessToken}` }),
-    'the token with Basic': await target.browser().get(path, { authorization: `Basic ${accessToken}` }),
+    'no token': await callApi(target, path),
+    'the token in the query': await callApi(target, `${path}?access_token=${accessToken}`),
+    'the token as a cookie': await callApi(target, path, { cookie: `access_token=${accessToken}` }),
+    'the token with Basic': await callApi(target, path, { authorization: `Basic ${accessToken}` }),
     'a forged token': await withToken(target, path, `lk_at_${'A'.repeat(43)}`),
   }
   for (const [what, value] of Object.entries(others)) {

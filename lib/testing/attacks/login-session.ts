@@ -7,6 +7,9 @@ import type { Target } from '../target.ts'
 const remedy =
   'Change the session id at sign-in: use express-session’s req.session.regenerate(), and call it in your own login page.'
 
+/** For a cookie that contains the login itself, which no later sign-in changes. */
+const remedyOfCookies = `${remedy} If your login is a signed cookie without a session on the server, a copy of it stays valid until it expires: keep that time short, compare it with a version that you store with the user, or accept it and set statelessLogin: true.`
+
 /** What an attacker who knows the earlier cookies can do. */
 const stolen = async (target: Target, thief: Browser, when: string): Promise<string[]> =>
   (await isSignedIn(target, thief))
@@ -36,8 +39,10 @@ const takeover: Attack = {
   name: 'session fixation: cookies of an earlier sign-in',
   source: 'OWASP ASVS 5 §7.2.4, CWE-384',
   expected: 'they are not signed in after the next sign-in',
-  remedy,
+  remedy: remedyOfCookies,
   run: async (target) => {
+    if (target.options.statelessLogin)
+      return { skipped: 'statelessLogin: a stolen copy of the cookie stays valid until it expires' }
     if (target.options.login) return { skipped: 'the host’s login page decides whether to ask again' }
     const browser = target.browser()
     await grant(target, browser)
