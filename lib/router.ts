@@ -171,7 +171,7 @@ export const authRouter = (options: AuthRouterOptions = {}): AuthRouter => {
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
-  if (server.options.checksAtStart) server.runInBackground(warnAtStart(server))
+  server.runInBackground(warnAtStart(server))
   Object.defineProperty(router, serverOf, { value: server })
   return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
     wellKnown: mountWellKnown(server, endpoints),
