@@ -249,6 +249,15 @@ test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level,
   ])
 })
 
+test('an unknown scope is named with its client', async () => {
+  const found = await diagnose({
+    breakDatabase: (host) => registered(host, { scope: 'openid orders:read' }),
+  })
+  expect(found.map(({ message }) => message)).toEqual([
+    'scope orders:read of client web is one that no token can have',
+  ])
+})
+
 test('a server logs once at its start what needs no request, in every environment (M17)', async () => {
   const first = await startHost()
   await redirectsTo('http://shop.example.com/cb')(first)
@@ -306,7 +315,8 @@ test('an app that closes its database as soon as the server has started hears no
     logger: { info: error, warn: error, error },
     secrets: [serverSecret],
   })
-  await oauth.ready()
+  // The router itself would wait for the checks.
+  await serverBehind(oauth)?.ready()
   // Knex itself says that a statement lost its connection.
   jest.spyOn(console, 'log').mockImplementationOnce(() => {})
   await database.knex.destroy()
