@@ -40,7 +40,10 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly keys: KeyAdministration
   /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
-  /** Resolves when schema and keys are loaded; rejects with what is wrong. Requests before that wait for a few seconds. */
+  /**
+   * Resolves when schema and keys are loaded and the checks at the start are done; rejects with what is wrong. Requests do
+   * not wait for the checks, and for the keys a few seconds.
+   */
   ready(): Promise<void>
   /** Waits for the start and for background work, and closes the database pool if Latchkey opened it. */
   close(): Promise<void>
@@ -174,7 +177,8 @@ export const authRouter = <Row extends object = UserRow>(
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
-  if (server.options.checksAtStart) server.runInBackground(warnAtStart(server))
+  const checks = warnAtStart(server)
+  server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
   return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
     wellKnown: mountWellKnown(server, endpoints),
@@ -185,7 +189,11 @@ export const authRouter = <Row extends object = UserRow>(
     clients: clientAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),
-    ready: () => server.ready().then(() => {}),
+    ready: async () => {
+      await server.ready()
+      // The log has the reason if they fail.
+      await checks.catch(() => {})
+    },
     close: () => server.close(),
   })
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 
 /** The floors, top to bottom: a folder or top-level file of lib/ imports itself and what stands above it. */
@@ -250,6 +250,29 @@ test('only these files write to a terminal, so that no other text reaches it as 
     'lib/seed.ts',
   ])
 })
+
+/** Words by which shipped code could tell that a test runs it. */
+const signsOfTests =
+  /webdriver|headless|playwright|puppeteer|selenium|JEST_WORKER_ID|\bnpm_lifecycle|NODE_ENV\s*[!=]==?\s*['"`]test/i
+const shipped = ['lib', 'views', 'migrations', 'types']
+  .flatMap((folder) =>
+    existsSync(folder)
+      ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((file) => posix.join(folder, file))
+      : [],
+  )
+  .filter((file) => /\.(?:ts|js|cjs|mjs|eta|css)$/.test(file))
+
+test('nothing that is shipped, pages and their scripts included, behaves otherwise under test', () => {
+  expect(shipped.some((file) => /second-clicks|form-guard|\.eta$/.test(file))).toBe(true)
+  expect(shipped.filter((file) => signsOfTests.test(readFileSync(file, 'utf8')))).toEqual([])
+})
+
+test.each(['if (navigator.webdriver) return', 'process.env.JEST_WORKER_ID', "NODE_ENV === 'test'"])(
+  'code that would is found: %s',
+  (code) => {
+    expect(code).toMatch(signsOfTests)
+  },
+)
 
 test('the floors name only what exists', () => {
   const places = new Set(paths.map(placeOf))

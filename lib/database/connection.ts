@@ -14,6 +14,9 @@ const acquire = ({ knex: { client } }: Database): Promise<unknown> => {
   })
 }
 
+/** Whether the pool is closed for good, as by a host that closes its database before it closes Latchkey. */
+export const isPoolClosed = ({ knex: { client } }: Database): boolean => client.pool?.destroyed !== false
+
 /**
  * Runs work on a connection borrowed from the pool. A connection that can no longer serve us is closed.
  *

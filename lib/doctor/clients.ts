@@ -1,5 +1,5 @@
 import { type Check, type Found, type Level, note, type StoredSubject } from '../check.ts'
-import { knownScopes, unknownScope } from '../options/scopes.ts'
+import { knownScopes } from '../options/scopes.ts'
 import { type Client, isPublic, isStranger } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import { shellWord } from '../protocol/foreign-text.ts'
@@ -59,7 +59,8 @@ const redirectUriProblems = (client: Client, subject: StoredSubject): ClientProb
 
 const scopeProblems = (client: Client, { options }: StoredSubject): ClientProblem[] => {
   const scopes = (client.metadata.scope ?? '').split(' ').filter(Boolean)
-  const value = unknownScope(scopes, knownScopes(options))
+  const known = knownScopes(options)
+  const value = scopes.find((scope) => !known.includes(scope))
   if (value === undefined) return []
   const fix = `${change(client, `--scope '…'`)}, or add the scope to the option scopes`
   return [{ level: 'warning', kind: 'scope', value, text: 'is one that no token can have', fix }]

@@ -1,4 +1,5 @@
 import type { ServerSetup } from '../authorization-server.ts'
+import { isPoolClosed } from '../database/connection.ts'
 import { installedSqlite } from '../database/sqlite-version.ts'
 import { diagnoseConfiguration, diagnoseStart } from './diagnosis.ts'
 
@@ -12,10 +13,11 @@ export const warnAtStart = async (setup: ServerSetup): Promise<void> => {
   if (server === undefined) return
   const { options, database, now } = server
   const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
-  const found = [
-    ...(await diagnoseConfiguration(subject)),
-    ...(await diagnoseStart({ ...subject, database, hostKnex: database.knex })),
-  ]
+  const stored = diagnoseStart({ ...subject, database, hostKnex: database.knex }).catch((error: unknown) => {
+    if (isPoolClosed(database)) return []
+    throw error
+  })
+  const found = [...(await diagnoseConfiguration(subject)), ...(await stored)]
   for (const { level, message, fix } of found) {
     if (level !== 'note') options.logger.warn(`latchkey: ${message}; ${fix}`)
   }

@@ -161,8 +161,6 @@ export interface Options extends CheckedMembers<Tree['members']> {
   /** True when the issuer is the development default, which may not match the actual mount. */
   readonly issuerIsGuess: boolean
   readonly production: boolean
-  /** Whether the server looks for mistakes when it starts: everywhere but in tests. */
-  readonly checksAtStart: boolean
   readonly database: CheckedMembers<Tree['members']>['database'] & { readonly knex: Knex | Knex.Config }
   readonly secrets: readonly [string, ...string[]]
   /** By canonical identifier; empty if the host has none. */

@@ -100,7 +100,6 @@ export const resolveOptions = (
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
     issuerIsGuess: checked.issuer === undefined,
     production,
-    checksAtStart: environment.NODE_ENV !== 'test',
     database: { ...checked.database, knex },
     secrets: checked.secrets ?? required(secrets).check([developmentSecret(knex, logger)], 'secrets'),
     resources,

@@ -123,32 +123,4 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
       await press(tab, 'Sign in with a passkey')
       await allowedBy(tab, ada.email)
     }))
-
-  test('without JavaScript the page says what adding needs, and names and removes passkeys', () =>
-    app.visit(
-      async (tab) => {
-        await table('passkeys').insert({
-          hash: 'x'.repeat(43),
-          subject: '1',
-          credential_id: 'AAAA',
-          public_key: 'AAAA',
-          counter: 0,
-          transports: '',
-          name: 'Key',
-          backed_up: 0,
-          // After the sign-in below, which else would have to use it.
-          created_at: Math.floor(Date.now() / 1000) + 3600,
-        })
-        await tab.goto(page())
-        expect(await tab.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0)
-        await signIn(tab)
-        await waitForHeading(tab, 'Passkeys')
-        expect(await tab.textContent('#no-passkey')).toContain('allows scripts')
-        expect(await tab.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
-        await tab.getByRole('link', { name: 'Key Added' }).click()
-        await press(tab, 'Remove')
-        await tab.getByText('Passkey removed.').waitFor()
-      },
-      { javaScriptEnabled: false },
-    ))
 })

@@ -118,9 +118,12 @@ const formsIn = (name: string): string[][] => {
   return name.startsWith('login') ? [signInForm(labels[name] ?? 'Email or username')] : []
 }
 
-/** On consent pages neither answer has the focus at first, so that no key decides; a missing choice has it. */
-const focusOnConsent = (name: string): string =>
-  name === 'consent-organizations-gone' || name === 'consent-organizations-long' ? 'input#organization-0' : ''
+/** On consent pages neither answer has the focus at first, so that no key decides. What the user must see or choose has it. */
+const focusOnConsent = (name: string): string => {
+  if (name === 'consent-account' || name === 'consent-changed') return 'div#notice.caution'
+  const isChoice = name === 'consent-organizations-gone' || name === 'consent-organizations-long'
+  return isChoice ? 'input#organization-0' : ''
+}
 
 /** Languages from right to left, with the longest words, and without spaces between words. */
 const otherLanguages = ['ar', 'de', 'ja']

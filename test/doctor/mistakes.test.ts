@@ -249,7 +249,16 @@ test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level,
   ])
 })
 
-test('a server logs once at its start what needs no request, but not in tests (M17)', async () => {
+test('an unknown scope is named with its client', async () => {
+  const found = await diagnose({
+    breakDatabase: (host) => registered(host, { scope: 'openid orders:read' }),
+  })
+  expect(found.map(({ message }) => message)).toEqual([
+    'scope orders:read of client web is one that no token can have',
+  ])
+})
+
+test('a server logs once at its start what needs no request, in every environment (M17)', async () => {
   const first = await startHost()
   await redirectsTo('http://shop.example.com/cb')(first)
   // They take no place in the log.
@@ -275,16 +284,18 @@ test('a server logs once at its start what needs no request, but not in tests (M
       ...options,
     })
     await again.ready()
+    // It waits for the checks.
     await again.close()
   }
   await start()
-  expect(lines).toEqual([])
+  const inTests = lines.splice(0)
   process.env.NODE_ENV = 'production'
   await start()
   const said = lines.splice(0)
   await start({ login: { secondFactor: () => undefined } })
   await start({ features: { authenticatorApps: true } })
   process.env.NODE_ENV = env.NODE_ENV
+  expect(inTests).toEqual(said.slice(1))
   expect(lines.join()).not.toContain('mfa_secret')
   expect(said).toEqual([
     expect.stringMatching(/^latchkey: the pages call the product Latchkey; set pages: /),
@@ -292,4 +303,23 @@ test('a server logs once at its start what needs no request, but not in tests (M
     expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])
+})
+
+test('an app that closes its database as soon as the server has started hears nothing of the checks', async () => {
+  const { database, usersTable } = await startHost()
+  const error = jest.fn()
+  const oauth = authRouter({
+    issuer,
+    database: database.knex,
+    users: { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } },
+    logger: { info: error, warn: error, error },
+    secrets: [serverSecret],
+  })
+  // The router itself would wait for the checks.
+  await serverBehind(oauth)?.ready()
+  // Knex itself says that a statement lost its connection.
+  jest.spyOn(console, 'log').mockImplementationOnce(() => {})
+  await database.knex.destroy()
+  await oauth.close()
+  expect(error.mock.calls).toEqual([])
 })

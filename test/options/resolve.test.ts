@@ -57,8 +57,7 @@ describe('defaults', () => {
 
   test('apply if an option is undefined, such as an unset environment variable', () => {
     const names = Object.keys(resolve()).filter(
-      (name) =>
-        !['issuerIsGuess', 'production', 'checksAtStart', 'basePath', ...Object.keys(right)].includes(name),
+      (name) => !['issuerIsGuess', 'production', 'basePath', ...Object.keys(right)].includes(name),
     )
     const nothing = Object.fromEntries(names.map((name) => [name, undefined]))
     expect(resolve(nothing)).toEqual(resolve())

@@ -27,7 +27,7 @@ export const useBrowserApp = (settings: HostSettings = {}): BrowserApp => {
     browser = await launchBrowser()
     server = await openServer()
     const options = { ...settings.options, issuer: `${server.origin}/oauth` }
-    host = await startHost({ ...settings, options, before: [helmet()] })
+    host = await startHost({ ...settings, options, before: [helmet(), ...(settings.before ?? [])] })
     server.serve(host.app)
   })
   afterAll(async () => {

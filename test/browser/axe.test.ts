@@ -1,0 +1,67 @@
+import type { Browser } from 'playwright-core'
+import { launchBrowser, withPage } from '../support/browser.ts'
+import { barriersOf } from '../support/browser-barriers.ts'
+import { describeWith } from '../support/services.ts'
+import { type Gallery, openGallery } from './gallery.ts'
+
+const isExhaustive = process.env.TEST_ALL === '1'
+// Hundreds of pages for each setting, on a machine that may be busy.
+jest.setTimeout(isExhaustive ? 1_800_000 : 180_000)
+
+/** English, the longest words, and from right to left. */
+const languages = ['en', 'de', 'ar']
+const widths = [320, 1280]
+const schemes = ['light', 'dark'] as const
+
+const settings = languages.flatMap((language) =>
+  widths.flatMap((width) => schemes.map((colorScheme) => ({ language, width, colorScheme }))),
+)
+
+/** The pages for operators are in English only. */
+const isShownIn = (language: string, name: string): boolean =>
+  language === 'en' || !name.startsWith('operator')
+
+const openDetails = `for (const details of document.querySelectorAll('details')) details.open = true`
+
+describeWith('chromium', 'axe and the edge of the window', () => {
+  let browser: Browser
+  let gallery: Gallery
+  beforeAll(async () => {
+    browser = await launchBrowser()
+    gallery = await openGallery()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await gallery?.close()
+  })
+
+  /** Every state in its turn, so that all settings together show each kind of element; all of them with TEST_ALL=1. */
+  const statesFor = (setting: number, language: string): readonly string[] =>
+    (isExhaustive
+      ? gallery.names
+      : gallery.sample.filter((_name, index) => index % settings.length === setting)
+    ).filter((name) => isShownIn(language, name))
+
+  test.each(settings.map((setting, index) => ({ ...setting, index })))(
+    'find nothing in $language at $width px in the $colorScheme scheme, with details closed and open',
+    ({ index, language, width, colorScheme }) =>
+      withPage(
+        browser,
+        { colorScheme, reducedMotion: 'reduce', viewport: { width, height: 720 } },
+        async (page) => {
+          const states = statesFor(index, language)
+          const found: [string, readonly string[]][] = []
+          for (const name of states) {
+            await gallery.show(page, name, language)
+            const closed = await barriersOf(page)
+            await page.evaluate(openDetails)
+            const opened = (await page.locator('details').count()) > 0 ? await barriersOf(page) : []
+            const barriers = [...new Set([...closed, ...opened])]
+            if (barriers.length > 0) found.push([name, barriers])
+          }
+          expect(states.length).toBeGreaterThan(0)
+          expect(found).toEqual([])
+        },
+      ),
+  )
+})
