@@ -5,8 +5,10 @@ import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import type { EventDetails } from './events/event.ts'
+import { coreEvents } from './events/descriptions.ts'
 import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
+import type { Observe } from './events/sighting.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
@@ -60,6 +62,8 @@ export interface ServerSetup {
   readonly events: Events
   /** Stores the events, if `features.storedEvents` is on. */
   readonly eventLog: EventLog | undefined
+  /** Receives what is seen of clients; undefined if no feature asks for it. */
+  readonly observe: Observe | undefined
   /** Limits on failures. */
   readonly throttle: Throttle
   /** The HTTP clients: for URLs that the host named, and for those of strangers. */
@@ -160,6 +164,14 @@ export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed'
   readonly migrations: Migrations
 }
 
+/** The types of events that anyone can cause as often as they like. */
+const briefEvents = (installed: readonly Feature[]): ReadonlySet<string> =>
+  new Set(
+    [coreEvents, ...installed.map(({ events }) => events ?? {})].flatMap((descriptions) =>
+      Object.entries(descriptions).flatMap(([type, { isBrief }]) => (isBrief ? [type] : [])),
+    ),
+  )
+
 /**
  * Composes the server. It reads nothing from the database before {@link ServerSetup.ready}.
  *
@@ -196,9 +208,20 @@ export const createAuthorizationServer = (
   }
 
   const eventLog = options.features.storedEvents
-    ? createEventLog({ logger: options.logger, database, lifetime: options.lifetimes.event, runInBackground })
+    ? createEventLog({
+        logger: options.logger,
+        database,
+        lifetime: options.lifetimes.event,
+        brief: briefEvents(installed),
+        runInBackground,
+      })
     : undefined
   if (eventLog) events.listeners.on('*', eventLog.add)
+
+  const observers = features.filter(({ observe }) => observe !== undefined)
+  const observe: Observe = (sighting) => {
+    for (const feature of observers) feature.observe?.(setup, sighting)
+  }
 
   const start = async (): Promise<AuthorizationServer> => {
     await migrateInDevelopment(options, opened, migrations)
@@ -229,6 +252,7 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
+    observe: observers.length > 0 ? observe : undefined,
     throttle,
     reach: {
       host: createReach({ allow: options.outbound.allow }, context),
