@@ -4,8 +4,8 @@ import { type Migrations, migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
-import type { EventDetails } from './events/event.ts'
 import { coreEvents } from './events/descriptions.ts'
+import type { EventDetails } from './events/event.ts'
 import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
 import type { Observe } from './events/sighting.ts'
@@ -218,9 +218,9 @@ export const createAuthorizationServer = (
     : undefined
   if (eventLog) events.listeners.on('*', eventLog.add)
 
-  const observers = features.filter(({ observe }) => observe !== undefined)
+  const observers: Observe[] = []
   const observe: Observe = (sighting) => {
-    for (const feature of observers) feature.observe?.(setup, sighting)
+    for (const observer of observers) observer(sighting)
   }
 
   const start = async (): Promise<AuthorizationServer> => {
@@ -252,7 +252,7 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
-    observe: observers.length > 0 ? observe : undefined,
+    observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
     throttle,
     reach: {
       host: createReach({ allow: options.outbound.allow }, context),
@@ -306,6 +306,7 @@ export const createAuthorizationServer = (
       await close()
     },
   }
+  for (const { observer } of features) if (observer) observers.push(observer(setup))
   const { views } = options.pages
   if (views !== undefined && !options.production) warnOfOldCopies(views, options.logger)
   return setup

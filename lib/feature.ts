@@ -8,7 +8,7 @@ import type { Database } from './database/types.ts'
 import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from './endpoints/login-form.ts'
 import type { OperatorPage, UserSection } from './endpoints/operator-page.ts'
 import type { EventDescriptions } from './events/description.ts'
-import type { Sighting } from './events/sighting.ts'
+import type { Observe } from './events/sighting.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
@@ -135,8 +135,8 @@ export interface ActiveFeature {
    * @returns the endpoints of these and its own pages
    */
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
-  /** Receives what the server sees of clients and announces as no event. It must be fast, and must not throw. */
-  observe?(server: ServerSetup, sighting: Sighting): void
+  /** Makes what receives all that the server sees of clients and announces as no event. Called once, before any request. */
+  observer?(server: ServerSetup): Observe
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */

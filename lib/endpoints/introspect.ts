@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { SeenCall } from '../events/sighting.ts'
 import { invalidClient } from '../client-auth/index.ts'
+import type { SeenCall } from '../events/sighting.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
@@ -57,7 +57,14 @@ const observeCall = (
   seen: Pick<SeenCall, 'accepted' | 'refused'>,
 ): void => {
   const [resource] = resourcesOf(server, client)
-  server.observe?.({ kind: 'call', info: undefined, path: undefined, api: client.clientId, resource, ...seen })
+  server.observe?.({
+    kind: 'call',
+    info: undefined,
+    path: undefined,
+    api: client.clientId,
+    resource,
+    ...seen,
+  })
 }
 
 /** The token is for another API than the one that asks. */

@@ -101,9 +101,7 @@ const faultOf = (
     }
   if (client === undefined) return { fault: 'client' }
   if (revokedAt !== null) return { fault: 'ended' }
-  return expiresAt <= now
-    ? { fault: 'expired', explanation: lateExplanation(expiresAt, now) }
-    : undefined
+  return expiresAt <= now ? { fault: 'expired', explanation: lateExplanation(expiresAt, now) } : undefined
 }
 
 const isFor = (resources: readonly string[], resource: string | undefined): boolean =>

@@ -68,10 +68,7 @@ const open = ({ keys }: AuthorizationServer, value: string): ReturnType<KeyRing[
   value.includes('.') ? keys.open(value, accessTokenType, { onlyPublished: true }) : undefined
 
 /** Why a JWT is refused, for events only. @param claims undefined if its signature is not right */
-const jwtFault = (
-  claims: Readonly<Record<string, unknown>> | undefined,
-  now: number,
-): OAuthErrorOptions => {
+const jwtFault = (claims: Readonly<Record<string, unknown>> | undefined, now: number): OAuthErrorOptions => {
   const { exp, client_id: clientId } = claims ?? {}
   if (typeof exp !== 'number' || typeof clientId !== 'string' || exp > now) return { fault: 'unknown' }
   return { fault: 'expired', clientId, explanation: lateExplanation(exp, now) }
@@ -91,7 +88,11 @@ export const verifyJwtAccessToken = async (
   const claims = await open(server, value)
   const now = server.now()
   if (claims && isJwtAccessToken(claims, server.issuer, now)) return claims
-  throw new OAuthError('invalid_token', 'the access token is unknown, expired or revoked', jwtFault(claims, now))
+  throw new OAuthError(
+    'invalid_token',
+    'the access token is unknown, expired or revoked',
+    jwtFault(claims, now),
+  )
 }
 
 /** The same, and reads what the claims say. */
