@@ -50,7 +50,8 @@ export const connectionCauses = {
     remedy: 'Turn off features.fapi2, or register the client with a key of its own',
   },
   'not-introduced': {
-    sentence: 'The client read the metadata, and neither registered nor opened the sign-in',
+    sentence:
+      'The client read the metadata and did not go on: it neither registered nor, from this address, opened the sign-in',
     remedy:
       'Turn on features.registration and features.clientMetadataDocuments, or give the client an id that you registered; check that a proxy leaves the metadata as it is',
   },

@@ -1,3 +1,4 @@
+import { timeOf } from '../../protocol/explanation.ts'
 import type { EventRecord } from '../../repositories/index.ts'
 import { rankOf, type SeenStep, stepsOf, textIn } from './steps.ts'
 import { type Stop, type Surroundings, stopOfClient, stopOfStranger } from './stops.ts'
@@ -95,6 +96,13 @@ const ofPrograms = (attempt: readonly SeenStep[], { events }: Strangers): readon
   return events.filter((event) => event.time >= since && isTheirs(event))
 }
 
+/** The id that is refused says nothing about when the registration was deleted. */
+const withDeletion = (stop: Stop | undefined, events: readonly EventRecord[]): Stop | undefined => {
+  const deletion = events.findLast(({ type }) => type === 'client.deleted')
+  if (stop?.cause.name !== 'registration-deleted' || deletion === undefined) return stop
+  return { ...stop, cause: { ...stop.cause, values: { time: timeOf(deletion.time) } } }
+}
+
 const isBefore = ({ step }: SeenStep): boolean => rankOf(step) < rankOf('introduced')
 
 const connectionOf = (
@@ -111,19 +119,16 @@ const connectionOf = (
   const steps = [...unnamed.filter(isBefore), ...attempt].sort(
     (one, other) => one.event.time - other.event.time,
   )
+  const returns = unnamed.filter(({ isFailure, event }) => isFailure || event.type === 'call.refused')
   const own = attempt.map(({ event }) => event)
   const program = own.findLast((event) => agentOf(event) !== undefined)
   return {
     clientId: clientOf(latest.event),
-    subject: own.findLast(({ subject }) => subject !== undefined)?.subject,
+    subject: events.findLast(({ subject }) => subject !== undefined)?.subject,
     address: textIn(program ?? latest.event, 'address'),
     agent: program && agentOf(program),
     steps,
-    stop: stopOfClient(
-      steps,
-      unnamed.filter(({ isFailure, event }) => isFailure || event.type === 'call.refused'),
-      surroundings,
-    ),
+    stop: withDeletion(stopOfClient(steps, returns, surroundings), events),
     time: latest.event.time,
   }
 }

@@ -21,7 +21,7 @@ const optional: readonly StepName[] = ['refreshed', 'step-up', 'removed']
  */
 export const allSteps = ({ steps, stop }: Connection): ConnectionStep[] => {
   const furthest = Math.max(
-    -1,
+    stop === undefined ? -1 : connectionSteps.indexOf(stop.step),
     ...steps.filter(({ isFailure }) => !isFailure).map(({ step }) => connectionSteps.indexOf(step)),
   )
   return connectionSteps.flatMap((step, index): ConnectionStep[] => {
