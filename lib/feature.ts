@@ -16,6 +16,7 @@ import type { FeatureOptions, Options } from './options/options.ts'
 import type { Sample } from './pages/page-models.ts'
 import type { Client } from './protocol/clients/client.ts'
 import type { Parameters } from './protocol/parameters.ts'
+import type { EventRecord } from './repositories/index.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
@@ -163,6 +164,8 @@ export interface FeatureTools {
   readonly tokens?: TokenCommands
   /** What `latchkey doctor` asks the running server. */
   readonly mountChecks?: readonly Check<MountedSubject>[]
+  /** What `latchkey explain` adds to the events of a request: lines of text. */
+  explain?(context: CommandContext, events: readonly EventRecord[]): Promise<readonly string[]>
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }

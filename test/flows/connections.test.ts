@@ -333,3 +333,121 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(await page(app)).toMatch(/A clock is wrong: .* differ by (59|60|61) minutes/)
   })
 })
+
+const rows = async (type: string): Promise<{ details: string }[]> => {
+  await serverBehind(host.oauth)!.eventLog!.settled()
+  return host.database.knex(`${host.database.tablePrefix}events`).where({ type })
+}
+
+test('what strangers repeat is stored once, and no more than a hundred things in ten minutes', async () => {
+  const app = await start()
+  clock.travel(600 - (clock.now() % 600))
+  for (let times = 0; times < 5; times += 1) await supertest(app).get('/mcp').set('User-Agent', 'one/1')
+  expect(await rows('call.refused')).toHaveLength(1)
+  for (let times = 0; times < 60; times += 1) {
+    await supertest(app).get('/mcp').set('User-Agent', `many/${times}`)
+    await supertest(app).get(`/.well-known/oauth-protected-resource/${times}`)
+  }
+  expect([...(await rows('call.refused')), ...(await rows('document.requested'))]).toHaveLength(100)
+  clock.travel(600)
+  await supertest(app).get('/mcp').set('User-Agent', 'one/1')
+  expect(await rows('call.refused')).toHaveLength(51 + 1)
+})
+
+test('a call with each token is stored once, and nothing of a token', async () => {
+  const app = await start()
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  for (let times = 0; times < 5; times += 1) await client.call()
+  expect(await rows('call.accepted')).toHaveLength(1)
+  const { body } = await client.post({
+    grant_type: 'refresh_token',
+    refresh_token: client.refreshToken ?? '',
+  })
+  client.token = body.access_token
+  await client.call()
+  expect(await rows('call.accepted')).toHaveLength(2)
+  await host.oauth.users.revokeAll(1)
+  await client.call()
+  const stored = JSON.stringify(await host.database.knex(`${host.database.tablePrefix}events`))
+  for (const secret of [client.token, client.refreshToken, body.refresh_token])
+    expect(stored).not.toContain(String(secret).slice(6))
+  expect(await page(app)).toContain('The client uses a token that was revoked')
+  await host.oauth.users.erase(1)
+  expect(await rows('call.accepted')).toEqual([])
+})
+
+test('an API in another process is seen by what it asks about tokens', async () => {
+  const app = await start({
+    options: {
+      resources: {
+        [mcp]: { scopes: ['notes:read'], introspection: ['mcp-api'] },
+        [api]: { scopes: ['notes:read'], introspection: ['other-api'] },
+      },
+    },
+  })
+  const secret = 'a-secret-of-an-api-with-more-than-32-characters'
+  for (const client_id of ['mcp-api', 'other-api'])
+    await host.oauth.clients.create({ client_id, client_secret: secret, redirect_uris: [], grant_types: [] })
+  const client = new Client(app, mcp, registering)
+  client.id = (
+    await supertest(app)
+      .post('/oauth/register')
+      .set('User-Agent', registering.agent)
+      .send({
+        client_name: 'Helper',
+        redirect_uris: [callback],
+        token_endpoint_auth_method: 'none',
+      })
+  ).body.client_id
+  const [code, code_verifier] = await client.authorize(mcp)
+  const { body } = await client.post({
+    grant_type: 'authorization_code',
+    code,
+    code_verifier,
+    redirect_uri: callback,
+  })
+  expect(await page(app, { client: client.id! })).toContain(
+    `A token was issued for ${mcp}, and no guard has seen a call with it`,
+  )
+  const ask = (client_id: string) => {
+    clock.travel(1)
+    const form = { client_id, client_secret: secret, token: body.access_token }
+    return supertest(app).post('/oauth/introspect').type('form').send(form).expect(200)
+  }
+  await ask('other-api')
+  expect(await page(app, { client: client.id! })).toContain(
+    `the client has one for ${mcp}, and the guard requires ${api}`,
+  )
+  await ask('mcp-api')
+  expect(await page(app, { client: client.id!, user: 'ada@example.com' })).toContain('Connected')
+})
+
+test('the pages of a client and of a user lead to its connections', async () => {
+  const app = await start()
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  const admin = new RawBrowser(app)
+  const ofClient = await admin.get(`/oauth/admin/client?client_id=${client.id}`)
+  expect(ofClient.html).toContain(`href="/oauth/admin/connections?client=${client.id}"`)
+  expect((await admin.get('/oauth/admin/users?q=ada%40example.com')).html).toContain(
+    'href="/oauth/admin/connections?user=1"',
+  )
+  expect(await page(app, { user: 'ada@example.com' })).toContain('Helper')
+  expect(await page(app, { user: 'bob@example.com' })).toContain('No connection was seen')
+  expect(await page(app, { stopped: 'on' })).toContain('No connection was seen')
+})
+
+test.each([
+  ['switched off', { connections: false }],
+  ['without stored events', { storedEvents: false }],
+])('%s, nothing is seen, and the page does not exist', async (_, features) => {
+  const app = await start({ features })
+  const types: string[] = []
+  host.oauth.events.on('*', (event) => void types.push(event.type, ...('agent' in event ? ['agent'] : [])))
+  await new Client(app, mcp, registering).connect()
+  expect(types).toEqual(expect.arrayContaining(['tokens.issued']))
+  expect(types.filter((type) => /^(call|document|agent)|requested/.test(type))).toEqual([])
+  expect(serverBehind(host.oauth)!.observe).toBeUndefined()
+  expect((await new RawBrowser(app).get('/oauth/admin/connections')).status).toBe(404)
+})

@@ -2,11 +2,13 @@ import { heading, type Line, note, print, printJson, table } from '../../cli/ter
 import type { Command, CommandContext } from '../../command.ts'
 import { causeAsText } from '../../events/connection-causes.ts'
 import { timeOf } from '../../protocol/explanation.ts'
+import type { EventRecord } from '../../repositories/index.ts'
 import { createUsers } from '../../users/index.ts'
 import { isLookup } from '../../users/users.ts'
 import type { Connection } from './connections.ts'
 import { readConnections } from './history.ts'
 import { allSteps, stepNames } from './shown.ts'
+import { stepOf, textIn } from './steps.ts'
 
 /** Connections that are printed at once. */
 const most = 20
@@ -67,6 +69,27 @@ const subjectOf = async ({ options, hostKnex, database }: CommandContext, asked:
   const users = createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database })
   const user = (await users.find(asked)) ?? (await users.findByUsername?.(asked))
   return user?.subject ?? asked
+}
+
+/**
+ * Where the connection stopped that the events of a request belong to.
+ *
+ * @returns no lines if it did not stop
+ */
+export const explainConnection = async (
+  { database, options }: CommandContext,
+  events: readonly EventRecord[],
+): Promise<readonly string[]> => {
+  const [event] = events.filter((each) => stepOf(each) !== undefined)
+  if (event === undefined) return []
+  const clientId = textIn(event, 'clientId')
+  const found = await readConnections(database, { clientId }, Object.keys(options.resources))
+  const isTheirs = ({ steps }: Connection): boolean =>
+    steps.some((step) => step.event.requestId === event.requestId)
+  const stop = found.find(isTheirs)?.stop
+  if (stop === undefined) return []
+  const { sentence, remedy } = causeAsText(stop.cause)
+  return [`connection  stopped at: ${stepNames[stop.step]}`, `  ${sentence}.`, `  ${remedy}.`]
 }
 
 /** `latchkey connections` */
