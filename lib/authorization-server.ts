@@ -4,9 +4,11 @@ import { type Migrations, migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
 import { schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
+import { coreEvents } from './events/descriptions.ts'
 import type { EventDetails } from './events/event.ts'
 import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
+import type { Observe } from './events/sighting.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
@@ -60,6 +62,8 @@ export interface ServerSetup {
   readonly events: Events
   /** Stores the events, if `features.storedEvents` is on. */
   readonly eventLog: EventLog | undefined
+  /** Receives what is seen of clients; undefined if no feature asks for it. */
+  readonly observe: Observe | undefined
   /** Limits on failures. */
   readonly throttle: Throttle
   /** The HTTP clients: for URLs that the host named, and for those of strangers. */
@@ -160,6 +164,14 @@ export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed'
   readonly migrations: Migrations
 }
 
+/** The types of events that anyone can cause as often as they like. */
+const briefEvents = (installed: readonly Feature[]): ReadonlySet<string> =>
+  new Set(
+    [coreEvents, ...installed.map(({ events }) => events ?? {})].flatMap((descriptions) =>
+      Object.entries(descriptions).flatMap(([type, { isBrief }]) => (isBrief ? [type] : [])),
+    ),
+  )
+
 /**
  * Composes the server. It reads nothing from the database before {@link ServerSetup.ready}.
  *
@@ -196,9 +208,20 @@ export const createAuthorizationServer = (
   }
 
   const eventLog = options.features.storedEvents
-    ? createEventLog({ logger: options.logger, database, lifetime: options.lifetimes.event, runInBackground })
+    ? createEventLog({
+        logger: options.logger,
+        database,
+        lifetime: options.lifetimes.event,
+        brief: briefEvents(installed),
+        runInBackground,
+      })
     : undefined
   if (eventLog) events.listeners.on('*', eventLog.add)
+
+  const observers: Observe[] = []
+  const observe: Observe = (sighting) => {
+    for (const observer of observers) observer(sighting)
+  }
 
   const start = async (): Promise<AuthorizationServer> => {
     await migrateInDevelopment(options, opened, migrations)
@@ -229,6 +252,7 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
+    observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
     throttle,
     reach: {
       host: createReach({ allow: options.outbound.allow }, context),
@@ -282,6 +306,7 @@ export const createAuthorizationServer = (
       await close()
     },
   }
+  for (const { observer } of features) if (observer) observers.push(observer(setup))
   const { views } = options.pages
   if (views !== undefined && !options.production) warnOfOldCopies(views, options.logger)
   return setup

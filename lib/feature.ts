@@ -8,6 +8,7 @@ import type { Database } from './database/types.ts'
 import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from './endpoints/login-form.ts'
 import type { OperatorPage, UserSection } from './endpoints/operator-page.ts'
 import type { EventDescriptions } from './events/description.ts'
+import type { Observe } from './events/sighting.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
 import type { Endpoint } from './http/route.ts'
@@ -15,6 +16,7 @@ import type { FeatureOptions, Options } from './options/options.ts'
 import type { Sample } from './pages/page-models.ts'
 import type { Client } from './protocol/clients/client.ts'
 import type { Parameters } from './protocol/parameters.ts'
+import type { EventRecord } from './repositories/index.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
@@ -134,6 +136,8 @@ export interface ActiveFeature {
    * @returns the endpoints of these and its own pages
    */
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+  /** Makes what receives all that the server sees of clients and announces as no event. Called once, before any request. */
+  observer?(server: ServerSetup): Observe
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */
@@ -160,6 +164,8 @@ export interface FeatureTools {
   readonly tokens?: TokenCommands
   /** What `latchkey doctor` asks the running server. */
   readonly mountChecks?: readonly Check<MountedSubject>[]
+  /** What `latchkey explain` adds to the events of a request: lines of text. */
+  explain?(context: CommandContext, events: readonly EventRecord[]): Promise<readonly string[]>
   /** Every state of its pages. */
   readonly samples?: readonly Sample[]
 }

@@ -14,7 +14,7 @@ import { featureOptions, features } from './features/index.ts'
 import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
 import type { Incoming } from './http/context.ts'
-import { createRequestInfo, type EndpointKind, route } from './http/route.ts'
+import { createRequestInfo, type EndpointKind, pathOf, route } from './http/route.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
@@ -96,6 +96,19 @@ const mountProtectedResources = (server: ServerSetup): Router => {
 const registersClients = ({ endpoints }: ServerSetup): boolean =>
   endpoints.some(({ metadataName }) => metadataName === 'registration_endpoint')
 
+const documentNames = [...wellKnownNames, 'oauth-protected-resource']
+
+/** Observes requests for documents that are not served here, and leaves the answer to the host. */
+const missingDocuments =
+  (server: ServerSetup): RequestHandler =>
+  (req, _res, next) => {
+    if (documentNames.some((name) => req.path.startsWith(`/.well-known/${name}`))) {
+      const info = createRequestInfo(server, req)
+      server.observe?.({ kind: 'document', info, path: pathOf(req), isServed: false })
+    }
+    next()
+  }
+
 /**
  * Both discovery documents once more, at the root and with the issuer's path at the end (RFC 8414 §3.1), and the documents
  * about resources.
@@ -111,6 +124,7 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
     route(router, server, kind, forClients, `/.well-known/${wellKnownNames[1]}`)
   }
   router.use(mountProtectedResources(server))
+  if (server.observe) router.use(missingDocuments(server))
   router.use(expressErrors(server, kind))
   return router
 }

@@ -74,7 +74,7 @@ const authorizeKind: PendingRequestKind = {
     // A request that has just arrived was refused before the user could do anything.
     const byLink = pending === undefined && isStranger(client) && !request.prompt.includes('none')
     const target = { ...targetOf({ request, client }), ...(byLink && { byLink }) }
-    throw new AuthorizationResponseError(target, code, description)
+    throw new AuthorizationResponseError(target, code, description, { clientId: request.clientId })
   },
 }
 

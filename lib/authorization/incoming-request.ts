@@ -3,7 +3,7 @@ import { isServed, refreshClient } from '../client-auth/served-client.ts'
 import { withCurrentScope } from '../clients/followed-scope.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { responseTypes } from '../protocol/clients/client-metadata.ts'
-import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import { aboutClient, asAuthorizationError, OAuthError } from '../protocol/errors.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import { parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
 import {
@@ -121,7 +121,7 @@ const validRequest = async (
     const more = await serverSideParameters(server, parameters, client, request)
     return { client, request: { ...request, ...more } }
   } catch (error) {
-    throw asAuthorizationError(target, error)
+    throw asAuthorizationError(target, aboutClient(error, client.clientId))
   }
 }
 

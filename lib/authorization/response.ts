@@ -73,6 +73,8 @@ const sendErrorWithLink = async (
 /** Errors of the page routes: to the client where the target has been verified, else as a page. */
 export const renderPageError = errorRenderer((incoming, error) => {
   if (!(error instanceof AuthorizationResponseError)) return sendErrorPage(incoming, error)
+  const { server, info } = incoming
+  if (!error.target.byLink) server.observe?.({ kind: 'error', info, error })
   const parameters = { error: error.code, error_description: error.message }
   const sent = error.target.byLink
     ? sendErrorWithLink(incoming, error, parameters)

@@ -23,10 +23,10 @@ const authorize = async (context: PageContext): Promise<void> => {
     return inItsLanguage(context, asked.request, (about) => continueRequest(about, asked, changes))
   }
   if (!isResumed(parameters)) {
-    return continueRequest(
-      context,
-      await readIncomingRequest(server, parameters, { sessionHash: session.secretHash(), info }),
-    )
+    const sessionHash = session.secretHash()
+    const incoming = await readIncomingRequest(server, parameters, { sessionHash, info })
+    server.observe?.({ kind: 'request', info, clientId: incoming.client.clientId })
+    return continueRequest(context, incoming)
   }
   const returned = parameters.has(returnedParameter)
   await withPending(context, parameters, (about, pending) =>

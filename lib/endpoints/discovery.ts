@@ -3,7 +3,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import { clientAuthMethodsOf } from '../client-auth/index.ts'
 import { grantsOf } from '../grants/index.ts'
 import type { Incoming } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import { type Endpoint, pathOf } from '../http/route.ts'
 import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { knownScopes } from '../options/scopes.ts'
 import { claimNames, withSuppliedClaims } from '../protocol/claims.ts'
@@ -131,7 +131,8 @@ export const wellKnownNames = ['openid-configuration', 'oauth-authorization-serv
 /** Both discovery documents, which are the same, serialised once. */
 export const createDiscoveryEndpoints = (): Endpoint<Incoming>[] => {
   let document: JsonDocument | undefined
-  const discovery = ({ server, res }: Incoming): void => {
+  const discovery = ({ server, req, res, info }: Incoming): void => {
+    server.observe?.({ kind: 'document', info, path: pathOf(req), isServed: true })
     document ??= jsonDocument(metadataOf(server))
     sendJsonDocument(res, document, 300)
   }

@@ -1,14 +1,16 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { invalidClient } from '../client-auth/index.ts'
+import type { SeenCall } from '../events/sighting.ts'
 import { sendJson } from '../http/send.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { listed } from '../protocol/explanation.ts'
 import { isLive } from '../protocol/requests/authorization.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { confirmationClaim, tokenType } from '../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
-import { tokenDetails, verifyAccessToken } from '../tokens/access-token.ts'
+import { type TokenWithUser, tokenDetails, verifyAccessToken } from '../tokens/access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
@@ -44,21 +46,59 @@ const warnOfForeignToken = (server: AuthorizationServer, { clientId }: Client): 
   )
 }
 
+/** The resources whose tokens an API may introspect. */
+const resourcesOf = ({ resources }: AuthorizationServer, { clientId }: Client): string[] =>
+  resources.flatMap(({ identifier, introspection }) => (introspection.includes(clientId) ? [identifier] : []))
+
+/** An API in another process asks about each token that it is called with: that is how its calls are seen here. */
+const observeCall = (
+  server: AuthorizationServer,
+  client: Client,
+  seen: Pick<SeenCall, 'accepted' | 'refused'>,
+): void => {
+  const [resource] = resourcesOf(server, client)
+  server.observe?.({
+    kind: 'call',
+    info: undefined,
+    path: undefined,
+    api: client.clientId,
+    resource,
+    ...seen,
+  })
+}
+
+/** The token is for another API than the one that asks. */
+const foreignToken = (server: AuthorizationServer, client: Client, { token }: TokenWithUser): OAuthError =>
+  new OAuthError('invalid_token', 'the access token is for another resource', {
+    fault: 'resource',
+    clientId: token.clientId,
+    subject: token.subject,
+    explanation: { expected: listed(resourcesOf(server, client)), received: listed(token.resources) },
+  })
+
 const describeAccessToken = async (
   server: AuthorizationServer,
   client: Client,
   value: string,
 ): Promise<object | undefined> => {
   const verified = await verifyAccessToken(server, value, 'any').catch((error: unknown) => {
-    if (error instanceof OAuthError && error.code === 'invalid_token') return undefined
-    throw error
+    if (!(error instanceof OAuthError && error.code === 'invalid_token')) throw error
+    if (error.clientId !== client.clientId) observeCall(server, client, { refused: error })
+    return undefined
   })
   if (verified === undefined) return undefined
   const { token, user, binding, details } = verified
   const visible = visiblePart(server, client, token)
-  if (visible === undefined) return warnOfForeignToken(server, client)
+  if (visible === undefined) {
+    observeCall(server, client, { refused: foreignToken(server, client, verified) })
+    return warnOfForeignToken(server, client)
+  }
   const { scopes, resources } = visible
   const [audience, ...more] = resources
+  if (token.clientId !== client.clientId) {
+    const { clientId, subject, issuedAt } = token
+    observeCall(server, client, { accepted: { clientId, subject, authorizationId: undefined, issuedAt } })
+  }
   const owner = { clientId: token.clientId, metadata: verified.client }
   const allowed = tokenDetails(server, {
     client: verified.client,

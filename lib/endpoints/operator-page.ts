@@ -17,6 +17,15 @@ export interface Operator extends Person {
   clientUrl(clientId: string): string
   /** The page about a user. */
   userUrl(subject: string): string
+  /** Pages of features that say more about a client or user. */
+  linksAbout(about: { readonly client: string } | { readonly user: string }): readonly OperatorLink[]
+}
+
+/** A link to a page about a client or user. */
+export interface OperatorLink {
+  /** The text `operator.<section>`. */
+  section: string
+  url: string
 }
 
 /** What the handlers of a page for operators get. They run only for those who may open it. */
@@ -28,6 +37,8 @@ export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'field
   readonly section: string
   /** How many things wait in its section, up to 100. The link to it shows the number. */
   waiting?(context: PageContext): Promise<number>
+  /** The parameters of its URL by which it shows one client or user: the pages about them link to it. @default none */
+  readonly about?: { readonly client?: string; readonly user?: string }
 }
 
 // What features add to the page about a user. Pages for operators are in English, and so are these words.

@@ -1,6 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import { type Endpoint, pathOf } from '../http/route.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { protectedResourceMetadata, resourceMetadataUrl } from '../protocol/protected-resource.ts'
@@ -21,13 +21,14 @@ export const protectedResources = ({ issuer, options }: ServerSetup): ProtectedR
       protectedResourceMetadata(resource, issuer, options.features.dpop ? proofAlgorithms : []),
     ),
   }))
-  const show = ({ req, res }: Incoming): void => {
+  const show = ({ server, req, res, info }: Incoming): void => {
     const ofPath = documents.filter(({ url }) => url.pathname === req.path)
     const { host } = req.headers
     const found =
       ofPath.length === 1
         ? ofPath[0]
         : ofPath.find(({ url }) => url.host === host && req.url === `${url.pathname}${url.search}`)
+    server.observe?.({ kind: 'document', info, path: pathOf(req), isServed: found !== undefined })
     if (found === undefined) throw new OAuthError('invalid_request', 'no such resource', { status: 404 })
     sendJsonDocument(res, found.document, 300)
   }

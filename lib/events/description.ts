@@ -17,6 +17,11 @@ export interface EventDescription {
    * one of its values is unknown.
    */
   readonly sentence: string
+  /**
+   * Whether anyone can cause it, as often as they like. Then it is kept for a week at most, and is not stored if it was refused
+   * because there was too much of it.
+   */
+  readonly isBrief?: boolean
 }
 
 /** A description of each of these types. */

@@ -57,6 +57,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'bad',
     title: 'Sign-in refused while locked',
     sentence: 'A sign-in[ to {client}][ from {address}] was refused: the login name or the address is locked',
+    isBrief: true,
   },
   'login.ended': {
     group: 'sign-in',
@@ -183,12 +184,14 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'bad',
     title: 'A person saw an error page',
     sentence: 'A person saw an error page[ on the way to {client}]: {reason}',
+    isBrief: true,
   },
   'api.refused': {
     group: 'refused',
     tone: 'bad',
     title: 'A request of a client was refused',
     sentence: 'A request[ of {client}] was refused: {reason}',
+    isBrief: true,
   },
   'request.failed': {
     group: 'refused',

@@ -24,6 +24,8 @@ export interface EventLogContext {
   readonly logger: Pick<Logger, 'error'>
   /** Seconds that an event is kept. */
   readonly lifetime: number
+  /** The types of events that anyone can cause as often as they like. */
+  readonly brief: ReadonlySet<string>
   runInBackground(work: Promise<unknown>): void
 }
 
@@ -35,22 +37,28 @@ const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
   return others
 }
 
-/** Anyone can cause these, as often as they like. */
-const refusals: readonly string[] = ['request.refused', 'api.refused', 'login.refused']
-/** Seconds that an event about a refusal is kept at most: a week, in which its reason is looked for. */
-const refusalLifetime = 604_800
+/** Seconds that an event is kept at most that anyone can cause: a week, in which its reason is looked for. */
+const briefLifetime = 604_800
+
+type Kept = Pick<EventLogContext, 'lifetime' | 'brief'>
 
 /** Whether an event is stored. What was refused because there was too much of it must cost the database nothing. */
-const isStored = (event: { readonly type: string; readonly status?: unknown }): boolean =>
-  !(refusals.includes(event.type) && event.status === 429)
+const isStored = (
+  event: { readonly type: string; readonly status?: unknown },
+  { brief }: Pick<Kept, 'brief'>,
+): boolean => !(event.status === 429 && brief.has(event.type))
 
-const storeBatch = (database: Database, events: readonly AuthEvent[], lifetime: number): Promise<void> =>
+const storeBatch = (
+  database: Database,
+  events: readonly AuthEvent[],
+  { lifetime, brief }: Kept,
+): Promise<void> =>
   transaction(database, async (tx) => {
     for (const event of events) {
       const { type, time, requestId } = event
       const { subject, ...details } = storable(event)
       const about = typeof subject === 'string' ? { subject } : {}
-      const expiresAt = time + (refusals.includes(type) ? Math.min(lifetime, refusalLifetime) : lifetime)
+      const expiresAt = time + (brief.has(type) ? Math.min(lifetime, briefLifetime) : lifetime)
       await createEvent(tx, { id: randomId(), type, time, requestId, ...about, details, expiresAt })
     }
   })
@@ -65,6 +73,7 @@ export const createEventLog = ({
   database,
   logger,
   lifetime,
+  brief,
   runInBackground,
 }: EventLogContext): EventLog => {
   const waiting: AuthEvent[] = []
@@ -82,7 +91,7 @@ export const createEventLog = ({
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchSize)
       try {
-        await storeBatch(database, batch, lifetime)
+        await storeBatch(database, batch, { lifetime, brief })
         reportDropped()
       } catch (error) {
         dropped += batch.length
@@ -93,7 +102,7 @@ export const createEventLog = ({
   }
   return {
     add: (event) => {
-      if (!isStored(event)) return
+      if (!isStored(event, { brief })) return
       if (waiting.length >= maxWaiting) {
         dropped += 1
         return

@@ -143,5 +143,7 @@ export type AuthEvent<Type extends EventType = EventType> = {
     readonly requestId: string
     /** The IP address of the request; undefined when no request caused the event. */
     readonly address?: string
+    /** The program that sent the request, such as `cursor/1.2`, if connections are recorded; never a browser. */
+    readonly agent?: string
   } & EventDetails[Each]
 }[Type]

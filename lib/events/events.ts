@@ -79,12 +79,13 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
     announce: (type, info, details) => {
       const isHeard = emitter.listenerCount(type) + emitter.listenerCount('*') > 0
       if (!isHeard && !diagnostics.hasSubscribers) return
-      const { requestId = createRequestId(), address } = info ?? {}
+      const { requestId = createRequestId(), address, agent } = info ?? {}
       const event = {
         type,
         time: now(),
         requestId,
         ...(address === undefined ? {} : { address }),
+        ...(agent === undefined ? {} : { agent }),
         ...details,
       }
       emit(type, event)

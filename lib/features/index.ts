@@ -1,6 +1,7 @@
 import type { Feature } from '../feature.ts'
 import type { FeatureOptions } from '../options/options.ts'
 import { admin } from './admin/index.ts'
+import { connections } from './connections/index.ts'
 import { developers } from './developers/index.ts'
 import { device } from './device/index.ts'
 import { passkeys } from './passkeys/index.ts'
@@ -11,6 +12,7 @@ import { secondFactor } from './second-factor/index.ts'
 
 // Declarations of hosts need them, because each adds its names to the options.
 import './admin/option.ts'
+import './connections/option.ts'
 import './developers/option.ts'
 import './device/option.ts'
 import './passkeys/option.ts'
@@ -46,6 +48,7 @@ export const features: readonly Feature[] = [
   device,
   pushedRequests,
   registration,
+  connections,
 ]
 
 /**

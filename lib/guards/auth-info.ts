@@ -1,4 +1,4 @@
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
@@ -10,9 +10,11 @@ import type { Actor, AuthInfo } from './types.ts'
 /** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */
 export type TokenClaims = Readonly<Record<string, unknown>>
 
-/** The error for every token that is not valid (RFC 6750 §3.1). */
-export const invalidToken = (description = 'the access token is unknown, expired or revoked'): OAuthError =>
-  new OAuthError('invalid_token', description)
+/** The error for every token that is not valid (RFC 6750 §3.1). @param about for events only */
+export const invalidToken = (
+  description = 'the access token is unknown, expired or revoked',
+  about: OAuthErrorOptions = {},
+): OAuthError => new OAuthError('invalid_token', description, about)
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
@@ -32,6 +34,23 @@ const personalTokenOf = (value: unknown): AuthInfo['personalToken'] =>
   isObject(value) && typeof value.id === 'string' && typeof value.name === 'string'
     ? { id: value.id, name: value.name }
     : undefined
+
+/**
+ * Whom a token is about, for events. The `sub` of a JWT may be made for its client alone (OIDC Core §8.1): then the grant that
+ * the JWT names tells the user.
+ */
+export const tokenOwner = ({
+  clientId,
+  subject,
+  claims,
+}: Pick<AuthInfo, 'clientId' | 'subject' | 'claims'>): {
+  readonly clientId: string
+  readonly subject: string | undefined
+  readonly authorizationId: string | undefined
+} => {
+  const authorizationId = text(claims.authorization_id)
+  return { clientId, subject: authorizationId === undefined ? subject : undefined, authorizationId }
+}
 
 /** The resource of a guard. */
 export interface GuardedResource {

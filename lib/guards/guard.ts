@@ -9,6 +9,18 @@ import { bearer } from '../protocol/tokens/token-binding.ts'
 import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, TokenGuard } from './types.ts'
 
+/** What a guard decided about a call. */
+export interface GuardedCall {
+  /** Undefined behind the guard of the MCP SDK, which shows the token alone. */
+  readonly req: Request | undefined
+  /** Of the guard. */
+  readonly resource: string | undefined
+  /** The token, if the call was let through. */
+  readonly auth?: AuthInfo
+  /** Why it was not. */
+  readonly error?: unknown
+}
+
 /** Where access tokens are verified: in this process, or by the issuer in another one. */
 export interface TokenSource extends Surroundings {
   /**
@@ -21,6 +33,8 @@ export interface TokenSource extends Surroundings {
   /** The proofs of senders that guards of a resource can check. */
   senderChecks(resource: string | undefined): SenderChecks
   readonly logger: Logger
+  /** Tells what a guard decided; undefined if nobody asks. */
+  readonly observe?: ((call: GuardedCall) => void) | undefined
   /** Answers a request with an error. */
   sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
 }
@@ -49,17 +63,23 @@ const challengeFields = (
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
   const checks = source.senderChecks(requirement.resource)
   const dpop = checks.dpop !== undefined
-  const check = async (req: Request): Promise<void> => {
+  const { resource } = requirement
+  const check = async (req: Request): Promise<AuthInfo> => {
     const presented = presentedToken(req, { dpop })
-    const auth = await source.verify(presented.value, requirement.resource)
+    const auth = await source.verify(presented.value, resource)
     await assertSender(checks, req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
     req.auth = auth
+    return auth
   }
   const guard: RequestHandler = (req, res, next) => {
     check(req).then(
-      () => next(),
+      (auth) => {
+        source.observe?.({ req, resource, auth })
+        next()
+      },
       (error: unknown) => {
+        source.observe?.({ req, resource, error })
         const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
         source.sendError(req, res, challenged, next)
       },

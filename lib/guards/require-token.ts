@@ -1,8 +1,9 @@
 import type { ServerSetup } from '../authorization-server.ts'
+import type { SeenCall } from '../events/sighting.ts'
 import { urlsBelow } from '../http/dpop.ts'
-import { errorRenderer, sendJsonError } from '../http/errors.ts'
+import { errorRenderer, oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
-import { createRequestInfo } from '../http/route.ts'
+import { createRequestInfo, pathOf } from '../http/route.ts'
 import { senderChecksOf } from '../http/sender.ts'
 import { refuse } from '../options/check.ts'
 import { knownResource } from '../options/resources.ts'
@@ -11,8 +12,8 @@ import { formatScope } from '../protocol/scope.ts'
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
 import { verifyJwtAccessToken } from '../tokens/jwt-access-token.ts'
-import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
-import { createGuard, type TokenSource } from './guard.ts'
+import { authInfoOf, guardedResource, invalidToken, type TokenClaims, tokenOwner } from './auth-info.ts'
+import { createGuard, type GuardedCall, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
 import type { RequireToken, RequireTokenOptions } from './types.ts'
@@ -43,15 +44,30 @@ const baseUrlsOf = ({ issuer, options }: ServerSetup, resource = issuer): string
   ...new Set([new URL(resource).origin, new URL(issuer).origin, ...(options.features.dpop?.baseUrls ?? [])]),
 ]
 
+/** A call as the server's features see it. */
+const seenCall = (setup: ServerSetup, { req, resource, auth, error }: GuardedCall): SeenCall => {
+  const seen = {
+    kind: 'call',
+    info: req && createRequestInfo(setup, req),
+    path: req && pathOf(req),
+    resource,
+  } as const
+  if (auth === undefined) return { ...seen, refused: oauthErrorOf(error) }
+  const issuedAt = typeof auth.claims.iat === 'number' ? auth.claims.iat : undefined
+  return { ...seen, accepted: { ...tokenOwner(auth), issuedAt } }
+}
+
 /** Access tokens of this server. */
 export const ownTokens = (setup: ServerSetup): TokenSource => {
   const sendError = errorRenderer(sendJsonError)
   const { resources } = setup.options
+  const { observe } = setup
   const guarded = new Map(Object.keys(resources).map((name) => [name, guardedResource(name)]))
   return {
     implied: impliedScopes(setup.options),
     logger: setup.options.logger,
     now: () => setup.now(),
+    observe: observe && ((call) => observe(seenCall(setup, call))),
     async verify(token, resource) {
       const server = setup.current() ?? (await readyInTime(setup))
       const isJwt = resource !== undefined && resources[resource]?.accessToken === 'jwt'
@@ -59,7 +75,6 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       const claims = isJwt
         ? await verifyJwtAccessToken(server, token)
         : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
-      if (claims === undefined) throw invalidToken()
       const auth = authInfoOf(token, claims, guarded.get(resource ?? ''))
       // An API would answer for every organization, as it was made before the host had any.
       const lacksOrganization = auth.subject !== undefined && auth.organization === undefined

@@ -1,8 +1,9 @@
 import { refuse } from '../options/check.ts'
 import { flag, number, object, text } from '../options/schema.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import { listed } from '../protocol/explanation.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
-import { audienceOf, invalidToken } from './auth-info.ts'
+import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
 import type { AuthInfo, RequireTokenOptions } from './types.ts'
 
 /** What a guard requires of an access token. */
@@ -58,10 +59,17 @@ export interface Surroundings {
   now(): number
 }
 
-const assertAudience = (claims: AuthInfo['claims'], resource: string | undefined): void => {
+type About = Pick<OAuthErrorOptions, 'clientId' | 'subject'>
+
+const assertAudience = (claims: AuthInfo['claims'], resource: string | undefined, about: About): void => {
   const audience = audienceOf(claims)
   if (resource === undefined ? audience.length > 0 : !audience.includes(resource)) {
-    throw invalidToken('the access token is for another resource')
+    const explanation = { expected: resource ?? 'no resource', received: listed(audience.map(String)) }
+    throw invalidToken('the access token is for another resource', {
+      ...about,
+      fault: 'resource',
+      explanation,
+    })
   }
 }
 
@@ -70,13 +78,15 @@ const assertAuthentication = (
   { acr, auth_time: authTime }: AuthInfo['claims'],
   { acrValues, maxAge }: Requirement,
   now: number,
+  about: About,
 ): void => {
   if (acrValues.length > 0 && !acrValues.some((value) => value === acr)) {
     const description = 'the user did not sign in with one of the required acr_values'
-    throw new OAuthError('insufficient_user_authentication', description)
+    throw new OAuthError('insufficient_user_authentication', description, about)
   }
   if (maxAge !== undefined && !(now - Number(authTime) <= maxAge)) {
-    throw new OAuthError('insufficient_user_authentication', 'the user signed in longer ago than max_age')
+    const description = 'the user signed in longer ago than max_age'
+    throw new OAuthError('insufficient_user_authentication', description, about)
   }
 }
 
@@ -87,27 +97,32 @@ const assertAuthentication = (
  *   `insufficient_user_authentication` (RFC 9470 §3)
  */
 export const assertSufficient = (
-  { scopes, subject, claims, authorizationDetails = [] }: AuthInfo,
+  auth: AuthInfo,
   requirement: Requirement,
   { implied, now }: Surroundings,
 ): void => {
-  assertAudience(claims, requirement.resource)
+  const { scopes, subject, claims, authorizationDetails = [] } = auth
+  const { authorizationId: _, ...about } = tokenOwner(auth)
+  assertAudience(claims, requirement.resource, about)
   const missing = requirement.scopes.filter((name) => !scopes.includes(name))
   // Nearly every token has the scope itself.
   const covered = missing.length > 0 ? withImpliedScopes(scopes, implied) : scopes
   const lacking = missing.filter((name) => !covered.includes(name))
   if (lacking.length > 0) {
-    throw new OAuthError('insufficient_scope', `the access token lacks the scope ${formatScope(lacking)}`)
+    const explanation = { expected: formatScope(requirement.scopes), received: listed(scopes) }
+    const description = `the access token lacks the scope ${formatScope(lacking)}`
+    throw new OAuthError('insufficient_scope', description, { ...about, explanation })
   }
   if (requirement.user && subject === undefined) {
-    throw new OAuthError('insufficient_scope', 'the access token does not belong to a user')
+    throw new OAuthError('insufficient_scope', 'the access token does not belong to a user', about)
   }
   const { authorizationDetails: type } = requirement
   if (type !== undefined && !authorizationDetails.some((detail) => detail.type === type)) {
     throw new OAuthError(
       'insufficient_scope',
       `the access token lacks authorization_details of the type ${type}`,
+      about,
     )
   }
-  assertAuthentication(claims, requirement, now())
+  assertAuthentication(claims, requirement, now(), about)
 }

@@ -57,8 +57,10 @@ export const createTokenVerifier = (
         // The SDK shows the token alone, not the request that would prove who sends it.
         if (auth.binding) throw invalidToken('the access token is bound to a key; use requireToken() instead')
         assertSufficient(auth, requirement, source)
+        source.observe?.({ req: undefined, resource, auth })
         return { ...auth, scopes: withImpliedScopes(auth.scopes, source.implied) }
       } catch (error) {
+        source.observe?.({ req: undefined, resource, error })
         if (!(error instanceof OAuthError) || error.status >= 500) {
           // The SDK answers 500 and does not say why.
           source.logger.error('latchkey: an access token could not be verified', error)

@@ -38,7 +38,7 @@ export interface ChallengeFields {
 /** The request has no token. Its challenge names no error (RFC 6750 §3.1). */
 class MissingTokenError extends OAuthError {
   constructor() {
-    super('invalid_token', 'an access token is required')
+    super('invalid_token', 'an access token is required', { fault: 'missing' })
   }
 }
 

@@ -103,8 +103,23 @@ const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
   return address
 }
 
+const maxAgent = 60
+
+/** The first product of the header User-Agent (RFC 9110 §10.1.5); undefined for browsers, which all begin alike. */
+const agentOf = ({ headers: { 'user-agent': header = '' } }: Request): string | undefined => {
+  const product = /^[\w.@-]{1,40}(\/[\w.+-]{1,20})?/.exec(header)?.[0].slice(0, maxAgent)
+  return product?.startsWith('Mozilla/') ? undefined : product
+}
+
+/** The path that the client called, without the query. Within a mount, Express has taken the beginning off `req.path`. */
+export const pathOf = ({ originalUrl }: Request): string => /^[^?#]*/.exec(originalUrl)?.[0] ?? ''
+
 /** A new id and the address of a request. Call it once per request. */
-export const createRequestInfo = (server: ServerSetup, req: Request): RequestInfo => ({
-  requestId: createRequestId(),
-  address: addressOf(server, req),
-})
+export const createRequestInfo = (server: ServerSetup, req: Request): RequestInfo => {
+  const agent = server.observe && agentOf(req)
+  return {
+    requestId: createRequestId(),
+    address: addressOf(server, req),
+    ...(agent !== undefined && { agent }),
+  }
+}

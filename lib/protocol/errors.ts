@@ -50,6 +50,22 @@ export const errorStatuses = {
 /** A registered error code that may leave the server. */
 export type ErrorCode = keyof typeof errorStatuses
 
+/** Why an access token is refused, for events only: the answer does not say (RFC 6750 §3.1). */
+export type TokenFault =
+  /** The request has no token. */
+  | 'missing'
+  /** It is no token of this server, or one that is no longer stored. */
+  | 'unknown'
+  | 'expired'
+  /** It, or what the user granted, was revoked. */
+  | 'ended'
+  /** The client was removed or disabled. */
+  | 'client'
+  /** The user is gone or disabled, or has left the organization. */
+  | 'user'
+  /** It is for another resource. */
+  | 'resource'
+
 /** What an error has beside its code and description. */
 export interface OAuthErrorOptions {
   /** The underlying error, for the log only. */
@@ -62,6 +78,10 @@ export interface OAuthErrorOptions {
   explanation?: Explanation | undefined
   /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
   headers?: Readonly<Record<string, string>>
+  /** Why an access token is refused, for events only. */
+  fault?: TokenFault | undefined
+  /** The user that the error is about, for events only. */
+  subject?: string | undefined
 }
 
 /**
@@ -81,6 +101,10 @@ export class OAuthError extends Error {
   readonly clientId: string | undefined
   /** What was expected and received, for operators only. */
   readonly explanation: Explanation | undefined
+  /** Why an access token is refused, for events only. */
+  readonly fault: TokenFault | undefined
+  /** The user that the error is about, for events only. */
+  readonly subject: string | undefined
 
   /** @param description what to fix; it begins with the name of the parameter */
   constructor(code: ErrorCode, description: string, options: OAuthErrorOptions = {}) {
@@ -90,6 +114,8 @@ export class OAuthError extends Error {
     this.headers = options.headers ?? {}
     this.clientId = options.clientId
     this.explanation = options.explanation
+    this.fault = options.fault
+    this.subject = options.subject
   }
 }
 

@@ -2,7 +2,8 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Write } from '../database/statement.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import { lateExplanation, listed } from '../protocol/explanation.ts'
 import { type AuthorizationDetails, isLive } from '../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { formatFor } from '../protocol/requests/resource.ts'
@@ -83,8 +84,25 @@ export interface TokenWithUser {
   readonly details: AuthorizationDetails | undefined
 }
 
-const invalidToken = (): OAuthError =>
-  new OAuthError('invalid_token', 'the access token is unknown, expired or revoked')
+/** The same answer for every reason. @param about the reason, for events only */
+const invalidToken = (about: OAuthErrorOptions = { fault: 'unknown' }): OAuthError =>
+  new OAuthError('invalid_token', 'the access token is unknown, expired or revoked', about)
+
+/** Why a token that is stored is not valid; undefined if it is. */
+const faultOf = (
+  { resources, revokedAt, expiresAt, client }: AccessToken,
+  resource: string | undefined,
+  now: number,
+): Pick<OAuthErrorOptions, 'fault' | 'explanation'> | undefined => {
+  if (!isFor(resources, resource))
+    return {
+      fault: 'resource',
+      explanation: { expected: resource ?? 'no resource', received: listed(resources) },
+    }
+  if (client === undefined) return { fault: 'client' }
+  if (revokedAt !== null) return { fault: 'ended' }
+  return expiresAt <= now ? { fault: 'expired', explanation: lateExplanation(expiresAt, now) } : undefined
+}
 
 const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
   resource === 'any' || (resource === undefined ? resources.length === 0 : resources.includes(resource))
@@ -125,10 +143,10 @@ export const verifyAccessToken = async (
   }
   const found = await findToken(server, value)
   const now = server.now()
-  if (found && !isFor(found.resources, resource)) throw invalidToken()
-  if (found === undefined || found.revokedAt !== null || found.expiresAt <= now || !found.client) {
-    throw invalidToken()
-  }
+  if (found === undefined) throw invalidToken()
+  const about = { clientId: found.clientId, subject: found.subject }
+  const fault = faultOf(found, resource, now)
+  if (fault !== undefined || !found.client) throw invalidToken({ ...about, ...fault })
   const { clientId, resources, binding, issuedAt, expiresAt, client, family } = found
   const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
   const { subject, context } = found
@@ -137,7 +155,7 @@ export const verifyAccessToken = async (
   if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
-  if (family === undefined || !isLive(family, now)) throw invalidToken()
+  if (family === undefined || !isLive(family, now)) throw invalidToken({ ...about, fault: 'ended' })
   const details = found.ownerId === clientId ? family.details : withoutClaims(family.details)
   const { organization } = details
   const user = await server.users.find(subject)
@@ -145,7 +163,7 @@ export const verifyAccessToken = async (
     user === undefined ||
     !(await belongsToOrganization(server.options.organizations, user, organization))
   ) {
-    throw invalidToken()
+    throw invalidToken({ ...about, fault: 'user' })
   }
   const authorizationDetails = tokenDetails(server, { client, resources, details, context })
   return {

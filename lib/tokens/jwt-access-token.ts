@@ -3,6 +3,8 @@ import { signJwt } from '../keys/jwt.ts'
 import type { KeyRing } from '../keys/key-ring.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
+import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import { lateExplanation } from '../protocol/explanation.ts'
 import { isObject } from '../protocol/json.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import { formatScope } from '../protocol/scope.ts'
@@ -65,18 +67,32 @@ const loginClaims = ({
 const open = ({ keys }: AuthorizationServer, value: string): ReturnType<KeyRing['open']> =>
   value.includes('.') ? keys.open(value, accessTokenType, { onlyPublished: true }) : undefined
 
+/** Why a JWT is refused, for events only. @param claims undefined if its signature is not right */
+const jwtFault = (claims: Readonly<Record<string, unknown>> | undefined, now: number): OAuthErrorOptions => {
+  const { exp, client_id: clientId } = claims ?? {}
+  if (typeof exp !== 'number' || typeof clientId !== 'string' || exp > now) return { fault: 'unknown' }
+  return { fault: 'expired', clientId, explanation: lateExplanation(exp, now) }
+}
+
 /**
  * Verifies a JWT access token by its signature alone, without a statement. Whether its authorization still stands is not
  * known; {@link jwtAccessToken} reads that.
  *
- * @returns its claims; undefined unless it is an access token of this issuer that has not expired
+ * @returns its claims
+ * @throws OAuthError `invalid_token` unless it is an access token of this issuer that has not expired
  */
 export const verifyJwtAccessToken = async (
   server: AuthorizationServer,
   value: string,
-): Promise<Readonly<Record<string, unknown>> | undefined> => {
+): Promise<Readonly<Record<string, unknown>>> => {
   const claims = await open(server, value)
-  return claims && isJwtAccessToken(claims, server.issuer, server.now()) ? claims : undefined
+  const now = server.now()
+  if (claims && isJwtAccessToken(claims, server.issuer, now)) return claims
+  throw new OAuthError(
+    'invalid_token',
+    'the access token is unknown, expired or revoked',
+    jwtFault(claims, now),
+  )
 }
 
 /** The same, and reads what the claims say. */

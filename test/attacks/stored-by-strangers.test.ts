@@ -185,6 +185,7 @@ const silent: readonly string[] = [
   'GET /admin/keys',
   'GET /admin/publish-keys',
   'POST /admin/publish-keys',
+  'GET /admin/connections',
   'GET /admin/events',
   'GET /admin/report',
   'GET /.well-known/openid-configuration',

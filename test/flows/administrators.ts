@@ -39,7 +39,7 @@ export const acts = () =>
   events
     .filter((event) => 'actor' in event)
     .map((event) => {
-      const { type, time: _, requestId, address, ...details } = event
+      const { type, time: _, agent: __, requestId, address, ...details } = event
       expect({ requestId, address }).toEqual({ requestId: expect.any(String), address: '127.0.0.1' })
       return [type, details]
     })

@@ -279,6 +279,12 @@ test('what strangers can cause is kept for a week, and what was refused as too m
   const rows: { type: string; time: number; expires_at: number; details: string }[] = await stored()
   const day = 86_400
   const days = Object.fromEntries(rows.map((row) => [row.type, (row.expires_at - row.time) / day]))
-  expect(days).toEqual({ 'request.refused': 7, 'login.failed': 90, 'api.refused': 7, 'client.refused': 90 })
+  expect(days).toEqual({
+    'request.refused': 7,
+    'login.failed': 90,
+    'api.refused': 7,
+    'client.refused': 90,
+    'authorization.requested': 7,
+  })
   expect(rows.filter(({ type }) => type === 'api.refused')).toHaveLength(30)
 })

@@ -1,6 +1,7 @@
 import type { Command } from '../../command.ts'
 import { type EventRecord, listEventsOfRequest } from '../../repositories/events.ts'
 import { heading, type Line, print, printJson, table } from '../terminal.ts'
+import { loadTools } from '../tools.ts'
 
 const time = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 
@@ -23,10 +24,11 @@ export const explainCommand: Command = {
   arguments: ['ERROR-ID'],
   details:
     'ERROR-ID is on the error page, in error_id of a JSON answer, and in the log. The command prints every event of\n' +
-    'that request. The server stores events with features.storedEvents, for lifetimes.event seconds.',
+    'that request, and where the connection of its client stopped. The server stores events with features.storedEvents, for lifetimes.event seconds.',
   options: { json: { help: 'print JSON' } },
   example: 'latchkey explain 7F3C-91A2-B4',
-  async run({ database, options }, invocation) {
+  async run(context, invocation) {
+    const { database, options } = context
     const [id = ''] = invocation.arguments
     const events = await listEventsOfRequest(database, { requestId: id.trim().toUpperCase() })
     if (events.length === 0) {
@@ -35,7 +37,8 @@ export const explainCommand: Command = {
         : 'the server stores events with features: { storedEvents: true }; until then, look for the id in its log'
       throw new Error(`no event of request ${id} is stored; ${remedy}`)
     }
-    if (invocation.flag('json')) printJson(events)
-    else print(...events.flatMap(printed))
+    if (invocation.flag('json')) return printJson(events)
+    print(...events.flatMap(printed))
+    for (const { explain } of await loadTools()) print(...((await explain?.(context, events)) ?? []))
   },
 }

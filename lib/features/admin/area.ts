@@ -4,20 +4,41 @@ import {
   type RegisteredClient,
 } from '../../clients/administration.ts'
 import { maxClientForm } from '../../clients/client-form.ts'
-import type { Operator, OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import type { Operator, OperatorContext, OperatorLink, OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
 import { signedPage } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
+import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AdminOption } from './option.ts'
 
 /** UTF-16 code units of an actor in events. */
 const maxActor = 255
+
+/** All pages, and the first one of each section. */
+interface Area {
+  readonly pages: readonly OperatorPage[]
+  readonly sections: readonly OperatorPage[]
+}
+
+/** Links to the pages that show one client or user. */
+const linksAbout = (
+  server: PageContext['server'],
+  pages: readonly OperatorPage[],
+  about: Parameters<Operator['linksAbout']>[0],
+): readonly OperatorLink[] => {
+  const [kind, value] =
+    'client' in about ? (['client', about.client] as const) : (['user', about.user] as const)
+  return pages.flatMap((page) => {
+    const parameter = page.about?.[kind]
+    if (parameter === undefined) return []
+    return [{ section: page.section, url: ownPath(server, page.path, { [parameter]: value }) }]
+  })
+}
 
 /**
  * Asks the host whether this request may use the admin pages.
@@ -27,8 +48,7 @@ const maxActor = 255
 const admitted = async (
   context: PageContext,
   { allow }: AdminOption,
-  sections: readonly OperatorPage[],
-  section: string,
+  { sections, pages, section }: Area & { readonly section: string },
 ): Promise<Operator> => {
   const { server, req } = context
   const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
@@ -59,6 +79,7 @@ const admitted = async (
     },
     clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
+    linksAbout: (about) => linksAbout(server, pages, about),
   }
 }
 
@@ -68,12 +89,12 @@ export const adminArea = (
   pages: readonly OperatorPage[],
 ): readonly Endpoint<PageContext>[] => {
   const sections = pages.filter(({ section }, index) => section !== pages[index - 1]?.section)
-  return pages.map(({ section, ...page }) =>
+  return pages.map(({ section, about: _, ...page }) =>
     signedPage<Operator>({
       ...page,
       maxForm: maxClientForm,
       language: 'en',
-      admit: (context) => admitted(context, option, sections, section),
+      admit: (context) => admitted(context, option, { pages, sections, section }),
     }),
   )
 }
@@ -81,7 +102,7 @@ export const adminArea = (
 /** @throws OAuthError `invalid_request` with status 404 if a URL or form names no client */
 export const findNamedClient = async (
   context: OperatorContext,
-  parameters: Parameters,
+  parameters: RequestParameters,
 ): Promise<RegisteredClient> => {
   const client = await clientsFor(context).get(parameters.optional('client_id') ?? '')
   if (client) return client

@@ -63,6 +63,7 @@ const showClient = async (
     enable: client.disabled ? context.form(version, 'enable') : undefined,
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
+    links: person.linksAbout({ client: client_id }),
     notice: noticeOf(notice, notices),
     secret: notice?.secret,
     previousUntil: notice?.previousUntil === undefined ? undefined : iso(notice.previousUntil),

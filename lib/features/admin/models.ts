@@ -1,3 +1,4 @@
+import type { OperatorLink } from '../../endpoints/operator-page.ts'
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { ShownDevice } from '../../pages/device-models.ts'
 import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
@@ -97,6 +98,8 @@ declare module '../../pages/page-models.ts' {
         removeUrl: string
         /** Events about the client; absent if they are not stored. */
         eventsUrl?: string
+        /** Pages of features about the client. */
+        links?: readonly OperatorLink[]
         /** What was just done. `stale`: another administrator changed the client meanwhile, so nothing was saved. */
         notice?: 'created' | 'saved' | 'rotated' | 'disabled' | 'enabled' | 'stale'
         /** A new secret, shown once. */
@@ -172,6 +175,8 @@ declare module '../../pages/page-models.ts' {
         /** The page that asks whether to end everything. */
         deleteUrl: string
         eventsUrl?: string
+        /** Pages of features about the user. */
+        links?: readonly OperatorLink[]
       }
       /** What was just done. */
       notice?: 'removed' | 'revoked' | 'signed-out' | 'ended' | 'unlocked' | 'done'

@@ -104,6 +104,7 @@ const overview = async (
     more: await userSections(server, subject),
     deleteUrl: ownPath(server, userActPath, { subject }),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { user: subject }),
+    links: context.person.linksAbout({ user: subject }),
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Explanation, lateExplanation } from '../explanation.ts'
+import { type Explanation, lateExplanation, timeOf } from '../explanation.ts'
 
 /** Seconds by which the clock of an issuer of assertions may differ. */
 const clockSkew = 30
@@ -27,12 +27,21 @@ export const assertionTimes = (
 ): AssertionTimes => {
   if (!isTime(exp)) return refuse('must have exp in seconds')
   if (exp <= now - clockSkew) refuse('is expired', lateExplanation(exp, now))
-  if (exp > now + maxLifetime + clockSkew) refuse(`must expire within ${maxLifetime} seconds`)
   for (const [name, time] of Object.entries({ nbf, iat })) {
     if (time === undefined) continue
     if (!isTime(time)) return refuse(`must have ${name} in seconds`)
-    if (time > now + clockSkew) refuse(`has an ${name} in the future`)
+    if (time > now + clockSkew)
+      refuse(`has an ${name} in the future`, {
+        expected: `${name} until ${timeOf(now)}`,
+        received: `${name} at ${timeOf(time)}`,
+      })
   }
+  // Last, because a clock that is ahead says more about itself by iat.
+  if (exp > now + maxLifetime + clockSkew)
+    refuse(`must expire within ${maxLifetime} seconds`, {
+      expected: `exp until ${timeOf(now + maxLifetime)}`,
+      received: `exp at ${timeOf(exp)}`,
+    })
   if (jti !== undefined && (typeof jti !== 'string' || jti === '' || jti.length > 255)) {
     return refuse('must have a jti of 1 to 255 characters')
   }

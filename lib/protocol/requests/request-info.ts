@@ -4,4 +4,6 @@ export interface RequestInfo {
   readonly requestId: string
   /** The client's IP address, as Express determines it (`trust proxy`). */
   readonly address: string
+  /** The program that sent it, such as `cursor/1.2`; only if a feature observes clients, and absent for browsers. */
+  readonly agent?: string
 }

@@ -1,5 +1,6 @@
 import { type PublicJwk, parsePublicJwk } from '../clients/jwks.ts'
 import { OAuthError } from '../errors.ts'
+import { type Explanation, timeOf } from '../explanation.ts'
 
 /**
  * Algorithms of DPoP proofs (RFC 9449 §4.2). `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). RS256 is
@@ -23,8 +24,8 @@ const maxNonceAge = 3 * noncePeriod
 
 type Claims = Readonly<Record<string, unknown>>
 
-const refuse = (reason: string): never => {
-  throw new OAuthError('invalid_dpop_proof', `the DPoP proof ${reason}`)
+const refuse = (reason: string, explanation?: Explanation): never => {
+  throw new OAuthError('invalid_dpop_proof', `the DPoP proof ${reason}`, { explanation })
 }
 
 /**
@@ -162,7 +163,11 @@ export const assertProofClaims = (claims: Claims | undefined, context: ProofCont
     refuse('must have the hash of the access token as ath')
   }
   if (isNonce === undefined) {
-    if (Math.abs(now - iat) > maxAge) refuse(`must have an iat within ${maxAge} seconds of now`)
+    if (Math.abs(now - iat) > maxAge)
+      refuse(`must have an iat within ${maxAge} seconds of now`, {
+        expected: `iat about ${timeOf(now)}`,
+        received: `iat at ${timeOf(iat)}`,
+      })
     return { id: jti, expiresAt: Math.ceil(iat) + maxAge + 1 }
   }
   if (typeof nonce !== 'string' || !isNonce(nonce)) {

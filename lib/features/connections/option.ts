@@ -1,0 +1,22 @@
+import type { FeatureOptions, Options } from '../../options/options.ts'
+import { flag } from '../../options/schema.ts'
+
+const features = {
+  /**
+   * Records the steps by which clients connect, and where they stop: docs/connections.md. It is on with `storedEvents`; `false` turns
+   * it off alone.
+   */
+  connections: flag(true),
+}
+
+type Features = typeof features
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+}
+
+/** Whether connections are recorded. */
+export const isRecorded = ({ features: { connections, storedEvents } }: Options): boolean =>
+  connections && storedEvents
+
+export const option: FeatureOptions = { features }

@@ -1,0 +1,150 @@
+import type { ServerSetup } from '../../authorization-server.ts'
+import { clientAuthMethodsOf } from '../../client-auth/index.ts'
+import type { AuthEvent } from '../../events/event.ts'
+import type {
+  Observe,
+  SeenCall,
+  SeenDocument,
+  SeenError,
+  SeenRequest,
+  Sighting,
+} from '../../events/sighting.ts'
+import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
+import { readable } from '../../protocol/explanation.ts'
+import { createOnce, type Once } from './once.ts'
+import './event-descriptions.ts'
+
+/** Of what strangers can cause: so many rows of a process in ten minutes. */
+const ofStrangers = { seconds: 600, most: 100 }
+/** Of calls with tokens of known clients, in an hour: one for each token, and one for each reason to refuse it. */
+const ofClients = { seconds: 3600, most: 50_000 }
+
+const maxPath = 200
+
+/** What a process has recorded lately. */
+interface Recorded {
+  readonly server: ServerSetup
+  readonly strangers: Once
+  readonly clients: Once
+}
+
+const ownerOf = (clientId: string, subject: string | undefined): string => `${clientId} ${subject ?? ''}`
+
+const path = (value: string | undefined) =>
+  value === undefined ? {} : { path: readable(value.slice(0, maxPath)) }
+
+const recordAccepted = (
+  { server, clients }: Recorded,
+  { info, accepted, resource, ...seen }: SeenCall & { readonly accepted: NonNullable<SeenCall['accepted']> },
+): void => {
+  const { clientId, subject, authorizationId, issuedAt } = accepted
+  if (!clients.isFirst(ownerOf(clientId, subject), `call ${resource} ${authorizationId} ${issuedAt}`)) return
+  server.events.announce('call.accepted', info, {
+    clientId,
+    ...(subject !== undefined && { subject }),
+    ...(authorizationId !== undefined && { authorizationId }),
+    ...(resource !== undefined && { resource }),
+    ...path(seen.path),
+    ...(seen.api !== undefined && { api: seen.api }),
+  })
+}
+
+const recordRefused = (
+  { server, clients, strangers }: Recorded,
+  { info, refused, resource, ...seen }: SeenCall & { readonly refused: NonNullable<SeenCall['refused']> },
+): void => {
+  const { code, status, message: reason, fault, clientId, subject, explanation } = refused
+  // It has a line in the log, and says nothing about the client.
+  if (status >= 500 || code === 'use_dpop_nonce') return
+  const what = `call ${code} ${fault} ${resource}`
+  const isFirst =
+    clientId === undefined
+      ? strangers.isFirst(info?.address ?? `${seen.api}`, `${info?.agent} ${what} ${seen.path}`)
+      : clients.isFirst(ownerOf(clientId, subject), what)
+  if (!isFirst) return
+  server.events.announce('call.refused', info, {
+    code,
+    status,
+    reason,
+    ...(fault !== undefined && { fault }),
+    ...(clientId !== undefined && { clientId }),
+    ...(subject !== undefined && { subject }),
+    ...(resource !== undefined && { resource }),
+    ...path(seen.path),
+    ...(seen.api !== undefined && { api: seen.api }),
+    ...explanation,
+  })
+}
+
+/** Whether clients without a secret find their method in the metadata. */
+const servesPublicClients = (server: ServerSetup): boolean => {
+  const profile = server.options.features.fapi2 ? { security_profile: 'fapi2' as const } : {}
+  return profileAuthMethods(
+    profile,
+    clientAuthMethodsOf(server).map(({ name }) => name),
+  ).some((name) => name === 'none')
+}
+
+const recordDocument = ({ server, strangers }: Recorded, seen: SeenDocument): void => {
+  const { info, isServed } = seen
+  if (!strangers.isFirst(info.address, `${info.agent} document ${seen.path.slice(0, maxPath)}`)) return
+  const isMetadata = !seen.path.includes('oauth-protected-resource')
+  server.events.announce('document.requested', info, {
+    path: readable(seen.path.slice(0, maxPath)),
+    result: isServed ? 'served' : 'not served',
+    ...(isServed && isMetadata && !servesPublicClients(server) && { lacks: 'none' as const }),
+  })
+}
+
+const recordRequest = ({ server, strangers }: Recorded, { info, clientId }: SeenRequest): void => {
+  if (strangers.isFirst(info.address, `request ${clientId}`))
+    server.events.announce('authorization.requested', info, { clientId })
+}
+
+const recordError = ({ server, strangers }: Recorded, { info, error }: SeenError): void => {
+  const { code, message: reason, clientId, explanation } = error
+  if (!strangers.isFirst(info.address, `error ${clientId} ${code} ${reason}`)) return
+  server.events.announce('authorization.refused', info, {
+    code,
+    reason,
+    ...(clientId !== undefined && { clientId }),
+    ...explanation,
+  })
+}
+
+const record = (recorded: Recorded, sighting: Sighting): void => {
+  switch (sighting.kind) {
+    case 'call': {
+      const { accepted, refused } = sighting
+      if (accepted) return recordAccepted(recorded, { ...sighting, accepted })
+      return refused && recordRefused(recorded, { ...sighting, refused })
+    }
+    case 'document':
+      return recordDocument(recorded, sighting)
+    case 'request':
+      return recordRequest(recorded, sighting)
+    case 'error':
+      return recordError(recorded, sighting)
+  }
+}
+
+/** What a client did before its tokens says nothing about what it does with them. */
+const beginAnew = ({ strangers, clients }: Recorded, event: AuthEvent<'tokens.issued'>): void => {
+  if (event.address !== undefined) strangers.forget(event.address)
+  clients.forget(ownerOf(event.clientId, event.subject))
+}
+
+/**
+ * Announces an event for what is seen of clients: once for each thing and window of time, so that nobody can fill the table of
+ * events.
+ */
+export const createRecorder = (server: ServerSetup): Observe => {
+  const { now } = server
+  const recorded = {
+    server,
+    strangers: createOnce({ ...ofStrangers, now }),
+    clients: createOnce({ ...ofClients, now }),
+  }
+  server.events.listeners.on('tokens.issued', (event) => beginAnew(recorded, event))
+  return (sighting) => record(recorded, sighting)
+}

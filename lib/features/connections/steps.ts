@@ -1,0 +1,113 @@
+import type { EventRecord } from '../../repositories/index.ts'
+
+/** The steps of a connection, in order. */
+export const connectionSteps = [
+  'challenge',
+  'resource-document',
+  'metadata',
+  'introduced',
+  'requested',
+  'signed-in',
+  'allowed',
+  'code',
+  'token',
+  'called',
+  'refreshed',
+  'step-up',
+  'removed',
+] as const
+export type StepName = (typeof connectionSteps)[number]
+
+/** A step that an event shows. */
+export interface SeenStep {
+  readonly step: StepName
+  /** Whether the step was refused or failed. */
+  readonly isFailure: boolean
+  readonly event: EventRecord
+}
+
+/** A field of an event that is a text. */
+export const textIn = ({ details }: EventRecord, name: string): string | undefined => {
+  const value = details[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+export const isResourceDocument = (event: EventRecord): boolean =>
+  textIn(event, 'path')?.includes('oauth-protected-resource') ?? false
+
+/** Before its first token a client asks without one. */
+export const isChallenge = (event: EventRecord): boolean =>
+  event.type === 'call.refused' && textIn(event, 'fault') === 'missing'
+
+/** Where a step went on well. */
+const done: Readonly<Record<string, StepName>> = {
+  'client.created': 'introduced',
+  'client.updated': 'introduced',
+  'authorization.requested': 'requested',
+  'device.requested': 'requested',
+  'login.succeeded': 'signed-in',
+  'consent.allowed': 'allowed',
+  'authorization.issued': 'code',
+  'device.authorized': 'code',
+  'call.accepted': 'called',
+  'consent.removed': 'removed',
+  'client.deleted': 'removed',
+  'client.disabled': 'removed',
+  'authorization.revoked': 'removed',
+  'user.revoked': 'removed',
+}
+
+const failed: Readonly<Record<string, StepName>> = {
+  'login.failed': 'signed-in',
+  'login.locked': 'signed-in',
+  'consent.denied': 'allowed',
+  'device.denied': 'allowed',
+  'request.refused': 'requested',
+  'authorization.refused': 'requested',
+}
+
+/** Codes of requests that must not show a page: the client asks again with one (OIDC Core §3.1.2.6). */
+const silentAnswers = ['login_required', 'consent_required', 'interaction_required', 'access_denied']
+const stepUpCodes = ['insufficient_scope', 'insufficient_user_authentication']
+
+const stepOfRefusedApi = (event: EventRecord): StepName | undefined => {
+  const path = textIn(event, 'path') ?? ''
+  if (path.startsWith('/register')) return 'introduced'
+  if (path === '/par') return 'requested'
+  return path === '/token' ? 'token' : undefined
+}
+
+/** The step that an event shows; undefined if it says nothing about a connection. */
+export const stepOf = (event: EventRecord): SeenStep | undefined => {
+  const { type } = event
+  const seen = (step: StepName, isFailure = false): SeenStep => ({ step, isFailure, event })
+  if (isChallenge(event)) return seen('challenge')
+  if (type === 'document.requested')
+    return seen(
+      isResourceDocument(event) ? 'resource-document' : 'metadata',
+      textIn(event, 'result') !== 'served',
+    )
+  if (type === 'tokens.issued')
+    return seen(textIn(event, 'grantType') === 'refresh_token' ? 'refreshed' : 'token')
+  if (type === 'call.refused')
+    return seen(stepUpCodes.includes(textIn(event, 'code') ?? '') ? 'step-up' : 'called', true)
+  if (type === 'api.refused') {
+    const step = stepOfRefusedApi(event)
+    return step && seen(step, true)
+  }
+  if (type === 'authorization.refused' && silentAnswers.includes(textIn(event, 'code') ?? ''))
+    return undefined
+  const step = done[type]
+  if (step !== undefined) return seen(step)
+  const refused = failed[type]
+  return refused && seen(refused, true)
+}
+
+/** Where a step stands among all. */
+export const rankOf = (step: StepName): number => connectionSteps.indexOf(step)
+
+/** The steps that events show, oldest first. Those of one second are in the order of a connection. */
+export const stepsOf = (events: readonly EventRecord[]): SeenStep[] =>
+  events
+    .flatMap((event) => stepOf(event) ?? [])
+    .sort((one, other) => one.event.time - other.event.time || rankOf(one.step) - rankOf(other.step))

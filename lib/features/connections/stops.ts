@@ -1,0 +1,273 @@
+import type { Cause } from '../../events/connection-causes.ts'
+import { timeOf } from '../../protocol/explanation.ts'
+import type { EventRecord } from '../../repositories/index.ts'
+import { isChallenge, rankOf, type SeenStep, type StepName, textIn } from './steps.ts'
+
+/** Where a connection stopped, and why. */
+export interface Stop {
+  readonly step: StepName
+  readonly cause: Cause
+  /** The event that shows it; for a step that is missing, the last one before. */
+  readonly event: EventRecord
+}
+
+/** What a connection is judged by, beside its own events. */
+export interface Surroundings {
+  /** The identifiers of the resources. */
+  readonly resources: readonly string[]
+}
+
+const withoutSlash = (url: string): string => url.replace(/\/$/, '')
+const differBySlash = (one: string, other: string): boolean =>
+  one !== other && withoutSlash(one) === withoutSlash(other)
+const pathOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).pathname : undefined)
+
+/** What a wrong path or resource of a call tells; undefined if they belong together. */
+const misplaced = (event: EventRecord, { resources }: Surroundings): Cause | undefined => {
+  const [path, resource] = [textIn(event, 'path'), textIn(event, 'resource')]
+  if (path === undefined || resource === undefined) return undefined
+  const ownPath = pathOf(resource) ?? path
+  if (path === ownPath) return undefined
+  if (differBySlash(path, ownPath)) return { name: 'trailing-slash', values: { path, resource } }
+  const meant = resources.find((each) => withoutSlash(pathOf(each) ?? '') === withoutSlash(path))
+  return meant === undefined ? undefined : { name: 'other-guard', values: { path, resource, meant } }
+}
+
+/** The values of an event that sentences name. */
+const valuesOf = (event: EventRecord): Cause['values'] => ({
+  reason: textIn(event, 'reason') ?? textIn(event, 'code') ?? event.type,
+  expected: textIn(event, 'expected'),
+  received: textIn(event, 'received'),
+  path: textIn(event, 'path'),
+  resource: textIn(event, 'resource'),
+})
+
+const times = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/
+/** Seconds: a clock that is wrong by less is not what stops a client. */
+const minSkew = 120
+/** Seconds: a difference of a code that no user and no client takes. */
+const minDelay = 900
+
+const inWords = (seconds: number): string =>
+  seconds < 5400 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
+
+/** Seconds between the times that were expected and received; undefined without two. */
+const difference = ({ expected = '', received = '' }: Cause['values']): number | undefined => {
+  const [one, other] = [times.exec(expected)?.[0], times.exec(received)?.[0]]
+  return one && other ? Math.abs(Date.parse(one) - Date.parse(other)) / 1000 : undefined
+}
+
+/** What differs by a time that only clocks explain: a signed assertion or proof is made for one request. */
+const wrongClock = (event: EventRecord): Cause | undefined => {
+  const values = valuesOf(event)
+  const seconds = difference(values) ?? 0
+  const isSigned = /assertion|proof/i.test(values.reason ?? '')
+  if (seconds < (isSigned ? minSkew : minDelay)) return undefined
+  if (!isSigned && !/^code\b/.test(values.reason ?? '')) return undefined
+  return { name: 'clock', values: { ...values, difference: inWords(seconds) } }
+}
+
+const causeOfTarget = (values: Cause['values'], { resources }: Surroundings): Cause => {
+  const received = values.received ?? ''
+  const meant = resources.find((each) => differBySlash(each, received))
+  if (meant !== undefined) return { name: 'trailing-slash', values: { path: received, resource: meant } }
+  return { name: 'unknown-resource', values }
+}
+
+/** Why an authorization request was refused. */
+const causeOfRequest = (event: EventRecord, surroundings: Surroundings): Cause => {
+  const values = valuesOf(event)
+  const { reason = '', received = '' } = values
+  const code = textIn(event, 'code')
+  if (code === 'invalid_target') return causeOfTarget(values, surroundings)
+  if (code === 'invalid_scope') return { name: 'unknown-scope', values }
+  if (reason.startsWith('redirect_uri is not registered')) return { name: 'redirect-uri', values }
+  if (received.endsWith('which is disabled')) return { name: 'client-disabled', values }
+  if (received.endsWith('which is not registered')) return { name: 'registration-deleted', values: {} }
+  if (code === 'unauthorized_client' && reason.startsWith('client_id: '))
+    return { name: 'document-unreadable', values: { ...values, reason: reason.slice('client_id: '.length) } }
+  return { name: 'request-refused', values }
+}
+
+const ofFaults: Readonly<Record<string, Cause['name']>> = {
+  unknown: 'token-unknown',
+  expired: 'token-expired',
+  ended: 'token-ended',
+  client: 'client-disabled',
+  user: 'user-gone',
+}
+
+/** Why a guard refused a call. */
+const causeOfCall = (event: EventRecord, surroundings: Surroundings): Cause => {
+  const values = valuesOf(event)
+  const fault = textIn(event, 'fault') ?? ''
+  if (fault === 'resource') {
+    const { path, expected, received } = values
+    const isMeant =
+      received !== undefined && pathOf(received) === path && surroundings.resources.includes(received)
+    if (isMeant && expected !== undefined && expected !== 'no resource')
+      return { name: 'other-guard', values: { path, resource: expected, meant: received } }
+    return { name: 'token-for-other-resource', values }
+  }
+  const name = ofFaults[fault]
+  if (name !== undefined) return { name, values }
+  const code = textIn(event, 'code')
+  if (code === 'insufficient_scope')
+    return { name: values.expected === undefined ? 'call-refused' : 'scope-missing', values }
+  return { name: code === 'insufficient_user_authentication' ? 'login-too-weak' : 'call-refused', values }
+}
+
+/** Why a step failed. */
+export const causeOf = ({ step, event }: SeenStep, surroundings: Surroundings): Cause => {
+  const clock = wrongClock(event)
+  if (clock !== undefined) return clock
+  if (event.type === 'call.refused') return causeOfCall(event, surroundings)
+  if (step === 'introduced') return { name: 'registration-refused', values: valuesOf(event) }
+  if (step === 'requested') return causeOfRequest(event, surroundings)
+  if (step === 'signed-in') return { name: 'sign-in-failed', values: {} }
+  if (step === 'allowed') return { name: 'denied', values: {} }
+  if (step === 'token') {
+    const values = valuesOf(event)
+    if (textIn(event, 'code') === 'invalid_target') return causeOfTarget(values, surroundings)
+    if (values.received === 'a disabled one') return { name: 'client-disabled', values }
+    return { name: 'token-refused', values }
+  }
+  return { name: 'document-not-served', values: valuesOf(event) }
+}
+
+const last = <Item>(items: readonly Item[], test: (item: Item) => boolean): Item | undefined =>
+  items.findLast(test)
+
+const stop = (
+  step: StepName,
+  { event }: SeenStep,
+  name: Cause['name'],
+  values: Cause['values'] = {},
+): Stop => ({
+  step,
+  event,
+  cause: { name, values },
+})
+
+/** A failure is over when the client got further, or begins again and gets something. */
+const isOver = (failure: SeenStep, later: readonly SeenStep[]): boolean =>
+  later.some(
+    ({ step, isFailure }) =>
+      !isFailure &&
+      step !== 'removed' &&
+      (rankOf(step) > rankOf(failure.step) || ['code', 'token', 'refreshed', 'called'].includes(step)),
+  )
+
+const isForResource = ({ event: { details } }: SeenStep): boolean =>
+  Array.isArray(details.resources) && details.resources.length > 0
+
+/** After a token: whether calls come without it, or not at all. */
+const afterToken = (token: SeenStep, steps: readonly SeenStep[]): Stop | undefined => {
+  if (!isForResource(token)) return undefined
+  const without = last(steps, ({ event }) => isChallenge(event) && event.time >= token.event.time)
+  const [resource] = token.event.details.resources as readonly unknown[]
+  const values = { resource: String(resource) }
+  // In the second of the token it may have been the call that made the client ask for it.
+  if (without && without.event.time > token.event.time)
+    return stop('called', without, 'authorization-dropped', {
+      ...values,
+      path: textIn(without.event, 'path'),
+    })
+  return stop('called', token, 'never-called', values)
+}
+
+/** The next step that is missing after the last one that went well. */
+const missing = (steps: readonly SeenStep[]): Stop | undefined => {
+  const own = steps.filter(({ step, isFailure }) => !isFailure && rankOf(step) >= rankOf('introduced'))
+  const latest = own.at(-1)
+  if (latest === undefined) return undefined
+  switch (latest.step) {
+    case 'introduced':
+      return stop('requested', latest, 'not-requested')
+    case 'requested':
+      return stop('signed-in', latest, 'not-signed-in')
+    case 'signed-in':
+      return stop('allowed', latest, 'not-allowed')
+    case 'allowed':
+      return stop('code', latest, 'not-allowed')
+    case 'code':
+      return stop('token', latest, 'not-redeemed')
+    case 'token':
+      return afterToken(latest, steps)
+    case 'refreshed':
+      return own.some(({ step }) => step === 'called') ? undefined : afterToken(latest, steps)
+    default:
+      return undefined
+  }
+}
+
+/** Types of events that end everything of a client or user. */
+const endings: Readonly<Record<string, Cause['name']>> = {
+  'client.deleted': 'removed',
+  'client.disabled': 'client-disabled',
+}
+
+/** A client that is gone and still comes has to be told by its user. */
+const causeOfEnd = (end: SeenStep, returns: readonly SeenStep[]): Cause => {
+  const values = { time: timeOf(end.event.time) }
+  const comesAgain = returns.some(({ event }) => event.time >= end.event.time)
+  if (end.event.type === 'client.deleted' && comesAgain) return { name: 'registration-deleted', values }
+  return { name: endings[end.event.type] ?? 'removed', values }
+}
+
+/**
+ * Where the connection of a client stopped.
+ *
+ * @param steps of the last attempt, oldest first
+ * @param returns refusals of the same program, which name no client
+ */
+export const stopOfClient = (
+  steps: readonly SeenStep[],
+  returns: readonly SeenStep[],
+  surroundings: Surroundings,
+): Stop | undefined => {
+  const end = last(steps, ({ step }) => step === 'removed')
+  const isEnded = end && !isOver(end, steps.slice(steps.indexOf(end) + 1))
+  if (isEnded) return { step: 'removed', event: end.event, cause: causeOfEnd(end, returns) }
+  const own = steps.filter(({ step }) => rankOf(step) >= rankOf('introduced'))
+  const failure = last(own, ({ isFailure }) => isFailure)
+  if (failure && !isOver(failure, own.slice(own.indexOf(failure) + 1)))
+    return { step: failure.step, event: failure.event, cause: causeOf(failure, surroundings) }
+  const stopped = missing(steps)
+  const challenge = last(steps, ({ step }) => step === 'challenge')
+  const wrong = challenge && misplaced(challenge.event, surroundings)
+  return stopped?.cause.name === 'not-requested' && wrong ? { ...stopped, cause: wrong } : stopped
+}
+
+/** Before a client is known: what was read, and what was not. */
+const missingBefore = (steps: readonly SeenStep[], surroundings: Surroundings): Stop | undefined => {
+  const challenge = last(steps, ({ step }) => step === 'challenge')
+  const document = last(steps, ({ step, isFailure }) => step === 'resource-document' && !isFailure)
+  const metadata = last(steps, ({ step, isFailure }) => step === 'metadata' && !isFailure)
+  if (metadata && textIn(metadata.event, 'lacks') === 'none')
+    return stop('introduced', metadata, 'no-public-clients')
+  const wrong = challenge && misplaced(challenge.event, surroundings)
+  // Clients compare the resource of the document with their URL, some after they have read the metadata.
+  if (wrong) return { step: metadata ? 'introduced' : 'metadata', event: challenge.event, cause: wrong }
+  if (metadata) return stop('introduced', metadata, 'not-introduced')
+  const absent = last(steps, ({ isFailure, step }) => isFailure && step !== 'called')
+  if (absent) return { step: absent.step, event: absent.event, cause: causeOf(absent, surroundings) }
+  if (document) return stop('metadata', document, 'no-metadata')
+  if (challenge === undefined) return undefined
+  const resource = textIn(challenge.event, 'resource')
+  return resource === undefined
+    ? stop('resource-document', challenge, 'no-resource', valuesOf(challenge.event))
+    : stop('resource-document', challenge, 'no-root-document', { resource })
+}
+
+/** Where a program stopped that no client is known of. */
+export const stopOfStranger = (steps: readonly SeenStep[], surroundings: Surroundings): Stop | undefined => {
+  const failure = last(steps, ({ step, isFailure }) => isFailure && rankOf(step) >= rankOf('introduced'))
+  if (failure) {
+    const lacking = steps.some(({ event }) => textIn(event, 'lacks') === 'none')
+    // A client without a secret registers in vain.
+    if (lacking && failure.step === 'introduced') return stop('introduced', failure, 'no-public-clients')
+    return { step: failure.step, event: failure.event, cause: causeOf(failure, surroundings) }
+  }
+  return missingBefore(steps, surroundings)
+}

@@ -1,0 +1,31 @@
+import { stepNames } from './shown.ts'
+
+/** The texts of the page of connections. */
+export const operatorTexts = {
+  'operator.connections': 'Connections',
+  'operator-connections.client': 'Client ID',
+  'operator-connections.user': 'User ID or login name',
+  'operator-connections.stopped': 'Only those that stopped',
+  'operator-connections.submit': 'Show',
+  'operator-connections.none': 'No connection was seen. Only what clients did lately is kept.',
+  'operator-connections.stranger': 'Before registration',
+  'operator-connections.stopped-at': 'Stopped: {step}',
+  'operator-connections.ended': 'Ended',
+  'operator-connections.complete': 'Connected',
+  'operator-connections.for': 'for {user}',
+  'operator-connections.address': 'Address',
+  'operator-connections.agent': 'Program',
+  'operator-connections.last': 'Last seen',
+  'operator-connections.remedy': 'What to do',
+  'operator-connections.events': 'Events',
+  'operator-connections.more': 'The newest {count} of {total}.',
+  'operator-connections.state.done': 'done',
+  'operator-connections.state.failed': 'failed',
+  'operator-connections.state.missing': 'missing',
+  'operator-connections.state.unseen': 'not seen',
+  'operator-connections.state.later': 'not reached',
+  'operator-connections.times': '{count} times, last',
+  ...Object.fromEntries(
+    Object.entries(stepNames).map(([step, name]) => [`operator-connections.step.${step}`, name]),
+  ),
+}

@@ -1,0 +1,453 @@
+import express, { type Express, type RequestHandler } from 'express'
+import supertest from 'supertest'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { callback, type Host, pkce, startHost } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser, textOf } from '../support/raw-browser.ts'
+import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
+
+// Clients of two kinds connect as MCP clients do, to hosts with one mistake each. The recorder has to name it.
+
+const origin = 'http://localhost:3000'
+const mcp = `${origin}/mcp`
+const api = `${origin}/api`
+
+/** Where the metadata documents of clients are. */
+let documents: TestServer
+let key: ClientKey
+let clock: Clock
+let host: Host
+beforeAll(async () => {
+  documents = await openServer()
+  key = await createClientKey('ES256', 'one')
+})
+afterAll(() => documents.close())
+beforeEach(() => {
+  clock = stopClock()
+})
+afterEach(() => jest.restoreAllMocks())
+afterEach(() => host.close())
+
+interface Mistake {
+  readonly options?: Partial<AuthRouterOptions>
+  readonly features?: AuthRouterOptions['features']
+  /** The resource of the guard. @default that of the route */
+  readonly guarded?: string
+  readonly scope?: string
+  /** A proxy in front of the route. */
+  readonly proxy?: RequestHandler
+  readonly withoutRoot?: boolean
+}
+
+const pass: RequestHandler = (_req, _res, next) => next()
+
+const start = async (mistake: Mistake = {}): Promise<Express> => {
+  const { guarded = mcp, scope = 'notes:read', proxy = pass } = mistake
+  host = await startHost({
+    clients: [],
+    options: {
+      resources: {
+        [mcp]: { name: 'Notes', scopes: ['notes:read', 'notes:write'] },
+        [api]: { scopes: ['notes:read', 'notes:write'] },
+      },
+      outbound: { allowSelfDescribed: [documents.origin] },
+      limits: false,
+      ...mistake.options,
+      features: {
+        storedEvents: true,
+        registration: true,
+        clientMetadataDocuments: true,
+        admin: { allow: () => 'mira' },
+        ...mistake.features,
+      },
+    },
+  })
+  const app = express()
+  app.use('/oauth', host.oauth)
+  if (!mistake.withoutRoot) app.use(host.oauth.wellKnown)
+  app.all(
+    '/mcp',
+    proxy,
+    host.oauth.requireToken(scope, { resource: guarded }),
+    (_req, res) => void res.json({}),
+  )
+  return app
+}
+
+/** The page of connections, as text. */
+const page = async (app: Express, query: Readonly<Record<string, string>> = {}): Promise<string> => {
+  await serverBehind(host.oauth)!.eventLog!.settled()
+  const answer = await new RawBrowser(app).get(`/oauth/admin/connections?${new URLSearchParams(query)}`)
+  return textOf(answer).replace(/ ([.,;:])/g, '$1')
+}
+
+/** How a client is made, and how exactly it reads. */
+interface Behaviour {
+  readonly agent: string
+  readonly introduces: 'registration' | 'document'
+  /** Whether it stops if the document is about another URL than it was given. */
+  readonly isStrict: boolean
+  /** Authenticates with a key, by a clock that is wrong by this many seconds. */
+  readonly clockError?: number
+}
+
+class Stopped extends Error {}
+
+/** A client with the order of requests of the official SDK. */
+class Client {
+  readonly #app: Express
+  readonly #url: string
+  readonly #is: Behaviour
+  id: string | undefined
+  token: string | undefined
+  refreshToken: string | undefined
+
+  constructor(app: Express, url: string, is: Behaviour) {
+    this.#app = app
+    this.#url = url
+    this.#is = is
+  }
+
+  async #get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<supertest.Response> {
+    clock.travel(1)
+    return supertest(this.#app)
+      .get(path)
+      .set({ Host: 'localhost:3000', 'User-Agent': `${this.#is.agent} (test)`, ...headers })
+  }
+
+  async #json(url: string): Promise<Record<string, unknown> | undefined> {
+    const { status, body } = await this.#get(new URL(url).pathname)
+    return status === 200 ? body : undefined
+  }
+
+  call(): Promise<supertest.Response> {
+    const { pathname } = new URL(this.#url)
+    return this.token === undefined
+      ? this.#get(pathname)
+      : this.#get(pathname, { Authorization: `Bearer ${this.token}` })
+  }
+
+  get #metadata(): Record<string, unknown> {
+    return {
+      client_name: 'Helper',
+      redirect_uris: [callback],
+      grant_types: ['authorization_code', 'refresh_token'],
+      token_endpoint_auth_method: 'none',
+      ...(this.#is.clockError !== undefined && {
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [key.publicJwk] },
+      }),
+    }
+  }
+
+  async #introduce(): Promise<string> {
+    if (this.#is.introduces === 'document') {
+      const id = `${documents.origin}/client.json`
+      documents.serve((_req, res) => {
+        const body = JSON.stringify({ ...this.#metadata, client_id: id })
+        res.writeHead(200, { 'content-type': 'application/json' }).end(body)
+      })
+      return id
+    }
+    clock.travel(1)
+    const { status, body } = await supertest(this.#app)
+      .post('/oauth/register')
+      .set('User-Agent', this.#is.agent)
+      .send(this.#metadata)
+    if (status !== 201) throw new Stopped(`registration ${status}`)
+    return body.client_id
+  }
+
+  /** Finds the server as MCP 2025-06-18 says, and the resource to ask for. */
+  async #discover(): Promise<string> {
+    const challenged = await this.call()
+    const header = String(challenged.headers['www-authenticate'])
+    const [, documentUrl = ''] = /resource_metadata="([^"]+)"/.exec(header) ?? []
+    const ownDocument = `${origin}/.well-known/oauth-protected-resource${new URL(this.#url).pathname}`
+    // A lenient client looks at its own URL instead.
+    const document =
+      (this.#is.isStrict ? undefined : await this.#json(ownDocument)) ?? (await this.#json(documentUrl))
+    if (document === undefined) throw new Stopped('no document')
+    const metadata = await this.#json(`${origin}/.well-known/oauth-authorization-server/oauth`)
+    if (metadata === undefined) throw new Stopped('no metadata')
+    if (this.#is.isStrict && document.resource !== this.#url) throw new Stopped('another resource')
+    const methods = metadata.token_endpoint_auth_methods_supported as string[]
+    if (this.#is.clockError === undefined && !methods.includes('none')) throw new Stopped('no public clients')
+    return this.#url
+  }
+
+  async post(form: Readonly<Record<string, string>>): Promise<supertest.Response> {
+    clock.travel(1)
+    const { clockError } = this.#is
+    const now = Math.floor(Date.now() / 1000) + (clockError ?? 0)
+    const proof =
+      clockError === undefined
+        ? {}
+        : asserted(await assertion(this.id ?? '', key, { iat: now, exp: now + 60 }))
+    return supertest(this.#app)
+      .post('/oauth/token')
+      .type('form')
+      .set('User-Agent', this.#is.agent)
+      .send({ client_id: this.id, ...proof, ...form })
+  }
+
+  /** Opens the sign-in in the browser of Ada, who allows it. @returns the code */
+  async authorize(resource: string, browser = new RawBrowser(this.#app)): Promise<[string, string]> {
+    const { challenge, verifier } = pkce()
+    clock.travel(1)
+    const asked = new URLSearchParams({
+      response_type: 'code',
+      client_id: this.id ?? '',
+      redirect_uri: callback,
+      scope: 'notes:read',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      resource,
+    })
+    const answer = await browser.grant(`/oauth/authorize?${asked}`)
+    if (answer.status !== 302 && answer.status !== 303) throw new Stopped(`sign-in ${answer.status}`)
+    return [codeOf(answer), verifier]
+  }
+
+  async connect(): Promise<void> {
+    const resource = await this.#discover()
+    this.id = await this.#introduce()
+    const [code, code_verifier] = await this.authorize(resource)
+    const { status, body } = await this.post({
+      grant_type: 'authorization_code',
+      code,
+      code_verifier,
+      redirect_uri: callback,
+    })
+    if (status !== 200) throw new Stopped(`token ${status}`)
+    this.token = body.access_token
+    this.refreshToken = body.refresh_token
+    const called = await this.call()
+    if (called.status !== 200) throw new Stopped(`call ${called.status}`)
+  }
+}
+
+/** What the client does until it stops. @returns why it stopped */
+const stopped = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'nothing',
+    (error: unknown) => {
+      if (error instanceof Stopped) return error.message
+      throw error
+    },
+  )
+
+const registering: Behaviour = { agent: 'registering/1.2', introduces: 'registration', isStrict: true }
+const describing: Behaviour = { agent: 'describing/3', introduces: 'document', isStrict: false }
+const both = [
+  ['that registers', registering],
+  ['with a metadata document', describing],
+] as const
+
+describe.each(both)('a client %s', (_, behaviour) => {
+  test('that connects has every step, and nothing is missing', async () => {
+    const app = await start()
+    await new Client(app, mcp, behaviour).connect()
+    const text = await page(app)
+    expect(text).toContain(`Connected Asked to sign in`)
+    expect(text).not.toContain('Stopped')
+    expect(text).toMatch(/First call [0-9:]{8} Last seen/)
+    expect(text).toContain(behaviour.agent)
+  })
+
+  test('whose URL has a slash more than the resource', async () => {
+    const app = await start()
+    await stopped(new Client(app, `${mcp}/`, behaviour).connect())
+    expect(await page(app)).toMatch(
+      /The client uses \S*\/mcp\/, and the resource is http:\/\/localhost:3000\/mcp: they differ by a slash/,
+    )
+  })
+
+  test('whose guard has the wrong resource', async () => {
+    const app = await start({ guarded: api })
+    await stopped(new Client(app, mcp, behaviour).connect())
+    expect(await page(app)).toContain(
+      `The guard at /mcp has the wrong resource: it requires tokens for ${api}, and not for ${mcp}`,
+    )
+  })
+
+  test('that finds no document at the root', async () => {
+    const app = await start({ withoutRoot: true })
+    expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('no document')
+    const text = await page(app)
+    expect(text).toContain(`the document about ${mcp} was not asked for here: it is not served at the root`)
+    expect(text).toContain('app.use(oauth.wellKnown)')
+  })
+
+  test('behind a proxy that drops Authorization', async () => {
+    const proxy: RequestHandler = (req, _res, next) => {
+      delete req.headers.authorization
+      next()
+    }
+    const app = await start({ proxy })
+    expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('call 401')
+    expect(await page(app)).toContain(
+      'the calls to /mcp arrive without the header Authorization: a proxy drops it',
+    )
+  })
+
+  test('whose registration was deleted', async () => {
+    const app = await start()
+    const client = new Client(app, mcp, behaviour)
+    await client.connect()
+    await host.oauth.clients.delete(client.id!)
+    clock.travel(60)
+    await client.call()
+    await client.post({ grant_type: 'refresh_token', refresh_token: client.refreshToken ?? 'none' })
+    if (behaviour.introduces === 'registration') await stopped(client.authorize(mcp))
+    expect(await page(app)).toMatch(
+      /The registration of the client was deleted at [\dTZ:-]+, and the client still uses it/,
+    )
+  })
+
+  test('without a secret, where the metadata has no `none`', async () => {
+    const features = { fapi2: true, pushedRequests: { required: true }, dpop: true }
+    const app = await start({ features })
+    expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('no public clients')
+    expect(await page(app)).toContain('token_endpoint_auth_methods_supported has no none')
+  })
+
+  test('whose token lacks a scope', async () => {
+    const app = await start({ scope: 'notes:write' })
+    expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('call 403')
+    expect(await page(app)).toContain(
+      'A scope is missing: the guard at /mcp requires notes:write, and the token has notes:read',
+    )
+  })
+
+  test.each([
+    ['behind', -3600],
+    ['ahead', 3600],
+  ])('whose clock is an hour %s', async (_name, clockError) => {
+    const app = await start()
+    const outcome = stopped(new Client(app, mcp, { ...behaviour, clockError }).connect())
+    expect(await outcome).toBe('token 401')
+    expect(await page(app)).toMatch(/A clock is wrong: .* differ by (59|60|61) minutes/)
+  })
+})
+
+const rows = async (type: string): Promise<{ details: string }[]> => {
+  await serverBehind(host.oauth)!.eventLog!.settled()
+  return host.database.knex(`${host.database.tablePrefix}events`).where({ type })
+}
+
+test('what strangers repeat is stored once, and no more than a hundred things in ten minutes', async () => {
+  const app = await start()
+  clock.travel(600 - (clock.now() % 600))
+  for (let times = 0; times < 5; times += 1) await supertest(app).get('/mcp').set('User-Agent', 'one/1')
+  expect(await rows('call.refused')).toHaveLength(1)
+  for (let times = 0; times < 60; times += 1) {
+    await supertest(app).get('/mcp').set('User-Agent', `many/${times}`)
+    await supertest(app).get(`/.well-known/oauth-protected-resource/${times}`)
+  }
+  expect([...(await rows('call.refused')), ...(await rows('document.requested'))]).toHaveLength(100)
+  clock.travel(600)
+  await supertest(app).get('/mcp').set('User-Agent', 'one/1')
+  expect(await rows('call.refused')).toHaveLength(51 + 1)
+})
+
+test('a call with each token is stored once, and nothing of a token', async () => {
+  const app = await start()
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  for (let times = 0; times < 5; times += 1) await client.call()
+  expect(await rows('call.accepted')).toHaveLength(1)
+  const { body } = await client.post({
+    grant_type: 'refresh_token',
+    refresh_token: client.refreshToken ?? '',
+  })
+  client.token = body.access_token
+  await client.call()
+  expect(await rows('call.accepted')).toHaveLength(2)
+  await host.oauth.users.revokeAll(1)
+  await client.call()
+  const stored = JSON.stringify(await host.database.knex(`${host.database.tablePrefix}events`))
+  for (const secret of [client.token, client.refreshToken, body.refresh_token])
+    expect(stored).not.toContain(String(secret).slice(6))
+  expect(await page(app)).toContain('The client uses a token that was revoked')
+  await host.oauth.users.erase(1)
+  expect(await rows('call.accepted')).toEqual([])
+})
+
+test('an API in another process is seen by what it asks about tokens', async () => {
+  const app = await start({
+    options: {
+      resources: {
+        [mcp]: { scopes: ['notes:read'], introspection: ['mcp-api'] },
+        [api]: { scopes: ['notes:read'], introspection: ['other-api'] },
+      },
+    },
+  })
+  const secret = 'a-secret-of-an-api-with-more-than-32-characters'
+  for (const client_id of ['mcp-api', 'other-api'])
+    await host.oauth.clients.create({ client_id, client_secret: secret, redirect_uris: [], grant_types: [] })
+  const client = new Client(app, mcp, registering)
+  client.id = (
+    await supertest(app)
+      .post('/oauth/register')
+      .set('User-Agent', registering.agent)
+      .send({
+        client_name: 'Helper',
+        redirect_uris: [callback],
+        token_endpoint_auth_method: 'none',
+      })
+  ).body.client_id
+  const [code, code_verifier] = await client.authorize(mcp)
+  const { body } = await client.post({
+    grant_type: 'authorization_code',
+    code,
+    code_verifier,
+    redirect_uri: callback,
+  })
+  expect(await page(app, { client: client.id! })).toContain(
+    `A token was issued for ${mcp}, and no guard has seen a call with it`,
+  )
+  const ask = (client_id: string) => {
+    clock.travel(1)
+    const form = { client_id, client_secret: secret, token: body.access_token }
+    return supertest(app).post('/oauth/introspect').type('form').send(form).expect(200)
+  }
+  await ask('other-api')
+  expect(await page(app, { client: client.id! })).toContain(
+    `the client has one for ${mcp}, and the guard requires ${api}`,
+  )
+  await ask('mcp-api')
+  expect(await page(app, { client: client.id!, user: 'ada@example.com' })).toContain('Connected')
+})
+
+test('the pages of a client and of a user lead to its connections', async () => {
+  const app = await start()
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  const admin = new RawBrowser(app)
+  const ofClient = await admin.get(`/oauth/admin/client?client_id=${client.id}`)
+  expect(ofClient.html).toContain(`href="/oauth/admin/connections?client=${client.id}"`)
+  expect((await admin.get('/oauth/admin/users?q=ada%40example.com')).html).toContain(
+    'href="/oauth/admin/connections?user=1"',
+  )
+  expect(await page(app, { user: 'ada@example.com' })).toContain('Helper')
+  expect(await page(app, { user: 'bob@example.com' })).toContain('No connection was seen')
+  expect(await page(app, { stopped: 'on' })).toContain('No connection was seen')
+})
+
+test.each([
+  ['switched off', { connections: false }],
+  ['without stored events', { storedEvents: false }],
+])('%s, nothing is seen, and the page does not exist', async (_, features) => {
+  const app = await start({ features })
+  const types: string[] = []
+  host.oauth.events.on('*', (event) => void types.push(event.type, ...('agent' in event ? ['agent'] : [])))
+  await new Client(app, mcp, registering).connect()
+  expect(types).toEqual(expect.arrayContaining(['tokens.issued']))
+  expect(types.filter((type) => /^(call|document|agent)|requested/.test(type))).toEqual([])
+  expect(serverBehind(host.oauth)!.observe).toBeUndefined()
+  expect((await new RawBrowser(app).get('/oauth/admin/connections')).status).toBe(404)
+})
