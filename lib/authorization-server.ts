@@ -9,6 +9,7 @@ import { createEventLog, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
+import { namingSecretFile } from './keys/left-secret.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/login.ts'
@@ -211,10 +212,14 @@ export const createAuthorizationServer = (
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
     for (const feature of features) await feature.start?.()
-    const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
-    const keys = await openKeyRing(database, { ...options, keyPublished }, now)
-    ready = { ...setup, keys, pairwiseSalt }
-    return ready
+    try {
+      const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
+      const keys = await openKeyRing(database, { ...options, keyPublished }, now)
+      ready = { ...setup, keys, pairwiseSalt }
+      return ready
+    } catch (error) {
+      throw namingSecretFile(error, options)
+    }
   }
 
   const setup: ServerSetup = {

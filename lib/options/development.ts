@@ -16,6 +16,19 @@ const isLoopback = (issuer: unknown): boolean =>
 export const isProduction = ({ NODE_ENV = '' }: NodeJS.ProcessEnv, issuer: unknown): boolean =>
   NODE_ENV === 'production' || !(['', 'development', 'test'].includes(NODE_ENV) || isLoopback(issuer))
 
+/** What the rules are called. */
+export const rulesName = (production: boolean): string => (production ? 'production' : 'development')
+
+/**
+ * Which rules apply, and why.
+ *
+ * @example describeRules({}, { production: false }) // 'development (NODE_ENV is not set)'
+ */
+export const describeRules = (
+  { NODE_ENV = '' }: NodeJS.ProcessEnv,
+  { production }: { readonly production: boolean },
+): string => `${rulesName(production)} (${NODE_ENV === '' ? 'NODE_ENV is not set' : `NODE_ENV=${NODE_ENV}`})`
+
 /** The warning for what is probably a server, although NODE_ENV is not set. */
 export const environmentWarning = (
   { NODE_ENV = '' }: NodeJS.ProcessEnv,
@@ -50,6 +63,18 @@ const secretFile = (database: Knex | Knex.Config): string => {
       : undefined
   const folder = typeof filename === 'string' && filename !== ':memory:' ? dirname(filename) : '.'
   return join(folder, '.latchkey-secret')
+}
+
+/** The secret of development beside the database, and its file; undefined if there is none that can be read. */
+export const leftSecret = (
+  database: Knex | Knex.Config,
+): { readonly file: string; readonly secret: string } | undefined => {
+  const file = secretFile(database)
+  try {
+    return { file, secret: readFileSync(file, 'utf8').trim() }
+  } catch {
+    return undefined
+  }
 }
 
 /**

@@ -12,7 +12,9 @@ import {
   openMount,
   type Subject,
   UnreachableError,
+  untilStopped,
 } from '../../doctor/index.ts'
+import { describeRules } from '../../options/development.ts'
 import type { Options } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { loadOptions } from '../config.ts'
@@ -61,9 +63,12 @@ const ofDatabase = async (options: Options, subject: Subject): Promise<Diagnosis
 const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagnosis[]> => {
   const { options } = subject
   try {
-    const mount = await openMount(url ?? options.issuer, options, now)
-    note(`server: ${mount.url}`)
-    return await diagnoseMount({ ...subject, mount }, await loadTools())
+    return await untilStopped(async () => {
+      const mount = await openMount(url ?? options.issuer, options, now)
+      const isPastProxy = mount.url.startsWith('http:') && options.issuer.startsWith('https:')
+      note(`server: ${mount.url}${isPastProxy ? ', past the proxy, which is not checked' : ''}`)
+      return diagnoseMount({ ...subject, mount }, await loadTools())
+    })
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error
     if (url !== undefined) throw new UsageError(error.message)
@@ -98,6 +103,7 @@ const load = async (invocation: Invocation): Promise<Options> => {
   try {
     const { options, file } = await loadOptions(invocation.text('config'), {})
     note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
+    note(`rules: ${describeRules(process.env, options)}`)
     return options
   } catch (error) {
     throw new UsageError(reasonOf(error).replace(/^latchkey: /, ''), { cause: error })
