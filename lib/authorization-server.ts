@@ -2,7 +2,7 @@ import { createHash, type KeyObject } from 'node:crypto'
 import { databaseLocation } from './database/location.ts'
 import { type Migrations, migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
-import { schemaVersion } from './database/schema-version.ts'
+import { lackOf, schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import type { EventDetails } from './events/event.ts'
 import { createEventLog, type EventLog } from './events/event-log.ts'
@@ -116,7 +116,7 @@ export const assertSchema = async (
 ): Promise<readonly string[]> => {
   const { pending, newer } = await schemaVersion(database, migrations)
   if (pending.length > 0) {
-    throw new Error(`latchkey: the database lacks ${pending.join(', ')}; run: npx latchkey migrate`)
+    throw new Error(`latchkey: ${lackOf(pending)}; run: npx latchkey migrate`)
   }
   return newer
 }

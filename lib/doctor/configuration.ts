@@ -86,7 +86,7 @@ export const configurationChecks: readonly Check<Subject>[] = [
         "set pages: { name: 'Acme' }, the name that your users know",
       ),
   },
-  { id: 'guessable-secrets', title: 'nobody can guess the secrets', run: secretFindings },
+  { id: 'guessable-secrets', title: 'the secrets are hard to guess', run: secretFindings },
   { id: 'revealed-claims', title: 'every claim of a user is revealed by a scope', run: claimFindings },
   { id: 'node', title: 'this version of Node is supported', run: nodeFindings },
   { id: 'driver', title: 'the database driver runs on this version of Node', run: driverFindings },

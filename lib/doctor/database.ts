@@ -1,6 +1,6 @@
 import { type Check, error, type Found, note, type StoredSubject, warning } from '../check.ts'
 import { databaseTime } from '../database/clock.ts'
-import { schemaVersion } from '../database/schema-version.ts'
+import { lackOf, schemaVersion } from '../database/schema-version.ts'
 import { isSuccessorDue } from '../keys/key-schedule.ts'
 import { listSigningKeys } from '../repositories/signing-keys.ts'
 import { migrations } from '../schema.ts'
@@ -8,7 +8,7 @@ import { migrations } from '../schema.ts'
 const migrationFindings = async ({ database, options }: StoredSubject): Promise<Found> => {
   const { pending } = await schemaVersion(database, migrations)
   if (pending.length === 0) return undefined
-  const message = `the database lacks ${pending.join(', ')}`
+  const message = lackOf(pending)
   // In development the server migrates when it starts.
   return (options.production ? error : warning)(message, 'run: npx latchkey migrate')
 }

@@ -88,7 +88,7 @@ const issuerFindings = (subject: MountedSubject): Found => {
 }
 
 /** A path of no one, which is answered by what answers everything else. */
-const nobody = '/latchkey-doctor-looks-for-a-404'
+const unusedPath = '/latchkey-doctor-looks-for-a-404'
 
 /** Whether the same program gave both answers: they are the same but for the path that they may repeat. */
 const isSameAnswer = (one: Answer, other: Answer, paths: readonly [string, string]): boolean =>
@@ -110,7 +110,7 @@ const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   const answer = answers[paths.indexOf(first ?? '')]
   if (first === undefined || answer === undefined) return undefined
   const what = `${missing.join(' and ')} cannot be found at ${origin}`
-  const isOfApp = isSameAnswer(answer, await mount.get(`${origin}${nobody}`), [first, nobody])
+  const isOfApp = isSameAnswer(answer, await mount.get(`${origin}${unusedPath}`), [first, unusedPath])
   if (isOfApp) return error(what, "app.use(oauth.wellKnown), above routes such as app.get('*')")
   return error(
     `${what}: the proxy answers ${answer.status} itself, or another route for /.well-known`,

@@ -13,6 +13,7 @@ import {
   type Subject,
   UnreachableError,
   untilStopped,
+  withoutConsequences,
 } from '../../doctor/index.ts'
 import { describeRules } from '../../options/development.ts'
 import type { Options } from '../../options/options.ts'
@@ -101,7 +102,7 @@ const urlOf = (invocation: Invocation): string | undefined => {
 /** @throws UsageError for exit code 2: a mistake that was found has exit code 1 */
 const load = async (invocation: Invocation): Promise<Options> => {
   try {
-    const { options, file } = await loadOptions(invocation.text('config'), {})
+    const { options, file } = await loadOptions(invocation.text('config'), { changesNothing: true })
     note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
     note(`rules: ${describeRules(process.env, options)}`)
     return options
@@ -116,7 +117,7 @@ const diagnose = async (invocation: Invocation): Promise<Diagnosis[]> => {
   const found = await diagnoseConfiguration(subject)
   // A driver that this Node cannot run may crash the process.
   if (!found.some(({ check }) => check === 'driver')) found.push(...(await ofDatabase(options, subject)))
-  return [...found, ...(await ofMount(urlOf(invocation), subject))]
+  return withoutConsequences([...found, ...(await ofMount(urlOf(invocation), subject))])
 }
 
 /** `latchkey doctor` */
