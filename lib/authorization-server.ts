@@ -2,7 +2,7 @@ import { createHash, type KeyObject } from 'node:crypto'
 import { databaseLocation } from './database/location.ts'
 import { type Migrations, migrateDatabase } from './database/migrate.ts'
 import { type OpenedDatabase, openDatabase } from './database/open.ts'
-import { schemaVersion } from './database/schema-version.ts'
+import { lackOf, schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import { coreEvents } from './events/descriptions.ts'
 import type { EventDetails } from './events/event.ts'
@@ -11,6 +11,7 @@ import { createEvents, type Events } from './events/events.ts'
 import type { Observe } from './events/sighting.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
 import { type KeyRing, openKeyRing } from './keys/key-ring.ts'
+import { namingSecretFile } from './keys/left-secret.ts'
 import { openPairwiseSalt } from './keys/pairwise-salt.ts'
 import { createUsedProofs, type UsedProofs } from './keys/used-proofs.ts'
 import { providerIcons } from './options/login.ts'
@@ -119,7 +120,7 @@ export const assertSchema = async (
 ): Promise<readonly string[]> => {
   const { pending, newer } = await schemaVersion(database, migrations)
   if (pending.length > 0) {
-    throw new Error(`latchkey: the database lacks ${pending.join(', ')}; run: npx latchkey migrate`)
+    throw new Error(`latchkey: ${lackOf(pending)}; run: npx latchkey migrate`)
   }
   return newer
 }
@@ -234,10 +235,14 @@ export const createAuthorizationServer = (
     const keyPublished = (key: EventDetails['key.published']): void =>
       events.announce('key.published', undefined, key)
     for (const feature of features) await feature.start?.()
-    const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
-    const keys = await openKeyRing(database, { ...options, keyPublished }, now)
-    ready = { ...setup, keys, pairwiseSalt }
-    return ready
+    try {
+      const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
+      const keys = await openKeyRing(database, { ...options, keyPublished }, now)
+      ready = { ...setup, keys, pairwiseSalt }
+      return ready
+    } catch (error) {
+      throw namingSecretFile(error, options)
+    }
   }
 
   const setup: ServerSetup = {

@@ -7,6 +7,8 @@ import type { Options } from './options/options.ts'
 export interface Answer {
   readonly status: number
   readonly headers: Headers
+  /** The body. */
+  readonly text: string
   /** The body if it is a JSON object, else undefined. */
   readonly json: Readonly<Record<string, unknown>> | undefined
 }
@@ -20,9 +22,9 @@ export interface Mount {
   /** What the app reports about itself; undefined if it does not recognize our secret. */
   readonly report: SelfReport | undefined
   /** Requests a URL or a path below the mount. */
-  get(path: string): Promise<Answer>
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
   /** Sends a form to a path below the mount. */
-  post(path: string, form: Readonly<Record<string, string>>): Promise<Answer>
+  post(path: string, form: readonly (readonly [name: string, value: string])[]): Promise<Answer>
 }
 
 /**

@@ -52,6 +52,8 @@ interface Description {
   readonly example: string
   /** Whether it may create an SQLite file. @default false, so that no command works on a new, empty database */
   readonly createsDatabase?: boolean
+  /** Whether it writes nothing, also no secret of development. @default false */
+  readonly changesNothing?: boolean
   /** Whether it runs only if the tables are those of this version. @default true */
   readonly needsSchema?: boolean
   /** Checks the invocation before the database is opened. */

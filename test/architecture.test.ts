@@ -32,7 +32,7 @@ const floors = [
 
 /** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
 const tools = ['cli', 'testing', 'import', 'samples', 'preview']
-const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start']
+const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start', 'users']
 
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {

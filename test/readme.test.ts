@@ -8,7 +8,7 @@ import supertest from 'supertest'
 import { freePort } from './support/free-ports.ts'
 import { type HostFolder, openHostFolder } from './support/host-folder.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
-import { fileOfReadme } from './support/snippets.ts'
+import { fileOfReadme, filesOf } from './support/snippets.ts'
 
 const root = join(__dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -63,6 +63,8 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
       'package.json': JSON.stringify({ type }),
       'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
       'app.mjs': fileOfReadme('app.mjs'),
+      'app.cjs': fileOfReadme('app.cjs'),
+      'production.cjs': filesOf('docs/production.md')['app.cjs'] ?? '',
       'seed.mjs': fileOfReadme('seed.mjs').replace(':4000', `:${clientPort}`),
       'client.mjs': fileOfReadme('client.mjs'),
     })
@@ -86,6 +88,15 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
     const { stdout, stderr } = await run('node_modules/latchkey/lib/cli/index.js', 'client', 'list')
     expect(stdout).toMatch(/^shop +Shop /m)
     expect(stderr).toContain('database: app.sqlite (latchkey.config.mjs)\n')
+  })
+
+  test.each(['app.cjs', 'production.cjs'])('%s serves the same in CommonJS (F6)', async (file) => {
+    const port = await freePort()
+    await folder.start(file, { PORT: String(port) })
+    const { body } = await supertest(`http://localhost:${port}`).get(
+      '/oauth/.well-known/openid-configuration',
+    )
+    expect(body.issuer).toBe(`http://localhost:${port}/oauth`)
   })
 
   test('a secret is shown once', async () => {

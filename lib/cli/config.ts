@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Command } from '../command.ts'
 import { featureOptions } from '../features/index.ts'
 import { OptionsError } from '../options/check.ts'
-import { defaultFilename } from '../options/development.ts'
+import { defaultFilename, developmentSecret, type SecretOf, storedSecret } from '../options/development.ts'
 import type { AuthRouterOptions, Options } from '../options/options.ts'
 import { resolveOptions } from '../options/resolve.ts'
 
@@ -26,6 +26,16 @@ const commandWithLoader = (): string => {
   return `node --import tsx ${words.map(quoted).join(' ')}`
 }
 
+/** The message of an error. Of a syntax error Node writes the file and the line only at the top of the stack. */
+const reasonOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name !== 'SyntaxError') return error.message
+  const [, place] = /^(?:file:\/\/)?(\S+:\d+)$/m.exec(error.stack ?? '') ?? []
+  return place === undefined
+    ? error.message
+    : `${error.message} (line ${place.slice(place.lastIndexOf(':') + 1)})`
+}
+
 const load = async (file: string): Promise<unknown> => {
   try {
     const module: { default?: unknown } = await import(pathToFileURL(resolve(file)).href)
@@ -39,8 +49,7 @@ const load = async (file: string): Promise<unknown> => {
         },
       )
     }
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new Error(`${file} could not be loaded: ${reason}`, { cause: error })
+    throw new Error(`${file} could not be loaded: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -52,9 +61,9 @@ const defaultIn = (exported: unknown): unknown =>
 
 const noFile = `No configuration file found (${names.join(', ')} in this directory, or --config FILE).`
 
-const withoutConfig = (): Options => {
+const withoutConfig = (secretOf: SecretOf): Options => {
   try {
-    return resolveOptions({}, featureOptions)
+    return resolveOptions({}, featureOptions, process.env, secretOf)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(`${error.message}\n${noFile}`)
@@ -113,13 +122,17 @@ export interface LoadedOptions {
  */
 export const loadOptions = async (
   named: string | undefined,
-  { createsDatabase = false }: Pick<Command, 'createsDatabase'>,
+  { createsDatabase = false, changesNothing = false }: Pick<Command, 'createsDatabase' | 'changesNothing'>,
 ): Promise<LoadedOptions> => {
   const given = await loadHostOptions(named)
   const file = configFile(named)
+  const secretOf = changesNothing ? storedSecret : developmentSecret
   // resolveOptions checks every field.
   if (given !== undefined)
-    return { options: resolveOptions(given as AuthRouterOptions, featureOptions), file }
+    return {
+      options: resolveOptions(given as AuthRouterOptions, featureOptions, process.env, secretOf),
+      file,
+    }
   if (!createsDatabase) assertDefaultDatabase()
-  return { options: withoutConfig(), file }
+  return { options: withoutConfig(secretOf), file }
 }

@@ -54,11 +54,20 @@ export type Unlisted = 'ignore' | 'keep' | 'remove'
  */
 export const checkedClient = (seed: ClientSeed, registrable: Registrable): CheckedRegistration => {
   try {
-    // Without an id it would get a random one each time.
-    return checkedRegistration({ ...seed, client_id: seed.client_id ?? '' }, registrable)
+    const { client_id, ...metadata } = seed
+    if (client_id === undefined) {
+      // A misspelled id is refused by its name. Without an id the client would get a random one each time.
+      checkedRegistration(metadata, registrable)
+      throw new OAuthError('invalid_client_metadata', 'client_id is missing')
+    }
+    return checkedRegistration(seed, registrable)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    throw new OAuthError(error.code, `client ${seed.client_id}: ${error.message}`)
+    const name = seed.client_id ?? seed.client_name
+    throw new OAuthError(
+      error.code,
+      `${name === undefined ? 'a client without an id' : `client ${name}`}: ${error.message}`,
+    )
   }
 }
 

@@ -54,3 +54,9 @@ export const schemaVersion = async (
   }
   return { pending: known.filter((name) => !ran.includes(name)), newer }
 }
+
+/** What a database lacks, in words. */
+export const lackOf = (pending: readonly string[]): string =>
+  pending.some((name) => name.startsWith('001_'))
+    ? 'the database has no tables of Latchkey yet'
+    : `the database lacks ${pending.join(', ')}`

@@ -3,6 +3,7 @@ import { features } from '../features/index.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'
+import { userChecks } from './users.ts'
 
 /** A finding with the id of its check. */
 export interface Diagnosis extends Finding {
@@ -33,9 +34,30 @@ export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
 /** The checks of what is stored, of the core and of the features. */
 export const storedChecks = async (): Promise<readonly Check<StoredSubject>[]> => {
   const ofFeatures = await Promise.all(features.map((feature) => feature.checks?.() ?? []))
-  return [...databaseChecks, ...ofFeatures.flat(), ...clientChecks]
+  return [...userChecks, ...databaseChecks, ...ofFeatures.flat(), ...clientChecks]
 }
 
 /** The checks of the database that a server does not make itself when it starts. */
 export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]> =>
   runAll(await storedChecks(), subject)
+
+/** Checks whose finding explains those of others. */
+const causes: Readonly<Record<string, readonly string[]>> = {
+  database: ['available'],
+  migrations: ['available'],
+  users: ['available', 'claims', 'usernames'],
+  // A server with the same secrets does not start, and one with others does not report.
+  secrets: ['available', 'report'],
+}
+
+/**
+ * Leaves out what follows from another finding, so that one mistake is one finding.
+ *
+ * @example withoutConsequences([{ check: 'secrets', … }, { check: 'report', … }]) // the first
+ */
+export const withoutConsequences = (found: readonly Diagnosis[]): Diagnosis[] => {
+  const explained = new Set(
+    found.flatMap(({ check, level }) => (level === 'error' ? (causes[check] ?? []) : [])),
+  )
+  return found.filter(({ check }) => !explained.has(check))
+}

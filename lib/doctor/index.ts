@@ -7,10 +7,12 @@ import { schemaChecks } from './database.ts'
 import { type Diagnosis, diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
+import { secretChecks } from './secrets.ts'
+import { userSchemaChecks } from './users.ts'
 
 export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
-export { type Diagnosis, diagnoseConfiguration } from './diagnosis.ts'
-export { openMount, UnreachableError } from './mount.ts'
+export { type Diagnosis, diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
+export { openMount, UnreachableError, untilStopped } from './mount.ts'
 
 /**
  * Checks what is stored, or only the schema if it is not up to date.
@@ -19,8 +21,9 @@ export { openMount, UnreachableError } from './mount.ts'
  */
 export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosis[]> => {
   const { pending } = await schemaVersion(subject.database, migrations)
-  const ofSchema = await runAll(schemaChecks, subject)
-  return pending.length > 0 ? ofSchema : [...ofSchema, ...(await diagnoseStart(subject))]
+  const ofSchema = await runAll([...schemaChecks, ...userSchemaChecks], subject)
+  if (pending.length > 0) return ofSchema
+  return [...ofSchema, ...(await runAll(secretChecks, subject)), ...(await diagnoseStart(subject))]
 }
 
 /**
@@ -41,7 +44,11 @@ export const diagnoseMount = (
 export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 'title'>[]> => [
   ...configurationChecks,
   ...schemaChecks,
+  ...userSchemaChecks,
+  ...secretChecks,
   ...(await storedChecks()),
+  { id: 'tls', title: 'TLS works' },
+  { id: 'rate-limiter', title: 'no rate limiter stands in front of the mount' },
   ...requestChecks,
   ...reportChecks,
 ]

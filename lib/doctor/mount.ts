@@ -3,6 +3,7 @@ import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
 import type { Options } from '../options/options.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import type { Diagnosis } from './diagnosis.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000
@@ -12,15 +13,78 @@ export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }
 
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  const { cause } = error
-  return cause instanceof Error ? cause.message || String(Reflect.get(cause, 'code')) : error.message
+/** Something stands between the checks and the server, so that no further request would show anything else. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+  readonly diagnosis: Diagnosis
+
+  constructor(diagnosis: Diagnosis, cause?: unknown) {
+    super(diagnosis.message, { cause })
+    this.diagnosis = diagnosis
+  }
 }
 
+const causeOf = (error: unknown): { readonly code: string; readonly text: string } => {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const code = String(Reflect.get(Object(cause), 'code') ?? '')
+  return { code, text: cause instanceof Error ? cause.message || code : String(cause) }
+}
+
+const tlsCodes = /^(?:ERR_(?:SSL|TLS)_|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/
+
+/** What is wrong with the TLS of a server that answers; undefined for any other error. */
+const tlsFinding = (url: string, error: unknown): Diagnosis | undefined => {
+  const { code, text } = causeOf(error)
+  if (!tlsCodes.test(code)) return undefined
+  const speaksHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(code)
+  return speaksHttp
+    ? {
+        check: 'tls',
+        level: 'error',
+        message: `${new URL(url).origin} answers without TLS, although the URL is https`,
+        fix: 'start the proxy that terminates TLS; in development set the issuer to http://localhost…',
+      }
+    : {
+        check: 'tls',
+        level: 'error',
+        message: `the certificate of ${new URL(url).origin} is refused: ${text}`,
+        fix: 'install one that clients trust; for an authority of your own run: NODE_EXTRA_CA_CERTS=ca.pem npx latchkey doctor',
+      }
+}
+
+/** The Content-Security-Policy of our pages begins with this. */
+export const ownPolicy = "default-src 'none'"
+
 /** Whether Latchkey sent an error: no one else has both fields. */
-export const isOurError = ({ json }: Answer): boolean =>
+export const isOurError = ({ json }: Pick<Answer, 'json'>): boolean =>
   typeof json?.error === 'string' && typeof json.error_description === 'string'
+
+const isLimitedByOthers = (answer: Answer): boolean =>
+  answer.status === 429 &&
+  !isOurError(answer) &&
+  !answer.headers.get('content-security-policy')?.startsWith(ownPolicy)
+
+const rateLimited = (basePath: string): Diagnosis => ({
+  check: 'rate-limiter',
+  level: 'error',
+  message:
+    'a rate limiter in front of the mount answers 429, so the running server cannot be checked further',
+  fix: `move app.use('${basePath || '/'}', oauth) before it, or let it skip that path: Latchkey has limits of its own`,
+})
+
+/**
+ * Runs checks of a running server until something stops them.
+ *
+ * @returns what they found, or what stopped them
+ */
+export const untilStopped = async (checks: () => Promise<Diagnosis[]>): Promise<Diagnosis[]> => {
+  try {
+    return await checks()
+  } catch (error) {
+    if (error instanceof StoppedError) return [error.diagnosis]
+    throw error
+  }
+}
 
 /** Seconds by which the clock of the answer is ahead of the one here; undefined without a date. */
 export const secondsAhead = ({ headers }: Answer, now: number): number | undefined => {
@@ -32,11 +96,11 @@ export const secondsAhead = ({ headers }: Answer, now: number): number | undefin
  * Opens a running server.
  *
  * @param url of the mount
- * @throws UnreachableError if nothing answers there
+ * @throws UnreachableError if nothing answers there, StoppedError if TLS fails or a rate limiter answers
  */
 export const openMount = async (
   given: string,
-  { issuer, secrets }: Pick<Options, 'issuer' | 'secrets'>,
+  { issuer, secrets, basePath }: Pick<Options, 'issuer' | 'secrets' | 'basePath'>,
   now: () => number,
 ): Promise<Mount> => {
   const url = given.replace(/\/$/, '')
@@ -44,7 +108,7 @@ export const openMount = async (
   const isBehindProxy = url.startsWith('http:') && issuer.startsWith('https:')
   const forwarded: Record<string, string> = isBehindProxy ? { 'X-Forwarded-Proto': 'https' } : {}
 
-  const request = async (path: string, { headers, ...init }: RequestInit = {}): Promise<Answer> => {
+  const answerTo = async (path: string, { headers, ...init }: RequestInit): Promise<Answer> => {
     try {
       const response = await fetch(path.startsWith('/') ? `${url}${path}` : path, {
         ...init,
@@ -52,14 +116,18 @@ export const openMount = async (
         headers: { ...forwarded, ...Object.fromEntries(new Headers(headers)) },
         signal: AbortSignal.timeout(timeoutMs),
       })
-      return {
-        status: response.status,
-        headers: response.headers,
-        json: parseJsonObject(await response.text()),
-      }
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, json: parseJsonObject(text) }
     } catch (error) {
-      throw new UnreachableError(`${url} cannot be reached: ${reasonOf(error)}`, { cause: error })
+      const diagnosis = tlsFinding(url, error)
+      if (diagnosis) throw new StoppedError(diagnosis, error)
+      throw new UnreachableError(`${url} cannot be reached: ${causeOf(error).text}`, { cause: error })
     }
+  }
+  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+    const answer = await answerTo(path, init)
+    if (isLimitedByOthers(answer)) throw new StoppedError(rateLimited(basePath))
+    return answer
   }
   const reportAt = async (time: number): Promise<SelfReport | undefined> => {
     const headers = { Authorization: `Operator ${createOperatorCode(secrets[0], time)}` }
@@ -72,7 +140,11 @@ export const openMount = async (
     discovery,
     // A server whose clock is wrong accepts only a code made for its own time.
     report: (await reportAt(now())) ?? (await reportAt(now() + (secondsAhead(discovery, now()) ?? 0))),
-    get: (path) => request(path),
-    post: (path, form) => request(path, { method: 'POST', body: new URLSearchParams(form) }),
+    get: (path, headers = {}) => request(path, { headers }),
+    post: (path, form) =>
+      request(path, {
+        method: 'POST',
+        body: new URLSearchParams(form.map(([name, value]) => [name, value])),
+      }),
   }
 }

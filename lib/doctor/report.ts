@@ -1,5 +1,6 @@
 import { type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
+import { rulesName } from '../options/development.ts'
 import { impliedScopes } from '../options/scopes.ts'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { withImpliedScopes } from '../protocol/scope.ts'
@@ -21,13 +22,21 @@ const unreportedFindings = ({ mount, options }: MountedSubject): Found =>
     'run the command with the same secrets as the server',
   )
 
-const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Found =>
-  !production &&
-  isPublicIssuer(subject) &&
-  error(
-    'the server runs with the rules of development: error pages show details',
-    'start it with NODE_ENV=production',
+const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Found => {
+  if (!production && isPublicIssuer(subject)) {
+    return error(
+      'the server runs with the rules of development: error pages show details',
+      'start it with NODE_ENV=production',
+    )
+  }
+  return (
+    production !== subject.options.production &&
+    error(
+      `the server runs with the rules of ${rulesName(production)}, this command with those of ${rulesName(!production)}`,
+      'run both with the same NODE_ENV, in which case the configuration is checked as the server reads it',
+    )
   )
+}
 
 const proxyFindings = ({ trustProxy }: SelfReport): Found =>
   trustProxy === true &&

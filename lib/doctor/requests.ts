@@ -1,24 +1,80 @@
 import { inspect } from 'node:util'
-import { type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
+import { type Answer, type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
+import { insecureArrivals } from '../http/arrival.ts'
 import { clockTolerance } from './database.ts'
-import { isOurError, secondsAhead } from './mount.ts'
+import { isOurError, ownPolicy, secondsAhead } from './mount.ts'
 
 /** What the fixes call the path of the mount. */
 const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
 
 const isHttps = ({ options: { issuer } }: MountedSubject): boolean => issuer.startsWith('https:')
 
-const issuerFindings = (subject: MountedSubject): Found => {
+/** The issuer that the server names in its discovery document; undefined if something else answers. */
+const issuerThere = ({ mount: { discovery } }: MountedSubject): string | undefined => {
+  const issuer = discovery.status === 200 ? discovery.json?.issuer : undefined
+  return typeof issuer === 'string' ? issuer : undefined
+}
+
+/** What Latchkey says in a 503; undefined if it does not answer with one. */
+const outage = ({ mount: { discovery } }: MountedSubject): string | undefined =>
+  discovery.status === 503 && isOurError(discovery) ? String(discovery.json?.error_description) : undefined
+
+const arrivalOf = (reason: string | undefined) =>
+  Object.values(insecureArrivals).find((arrival) => arrival.reason === reason)
+
+const arrivalFindings = (subject: MountedSubject): Found => {
+  const arrival = arrivalOf(outage(subject))
+  return arrival && error(arrival.reason, arrival.fix)
+}
+
+const availabilityFindings = (subject: MountedSubject): Found => {
+  const said = outage(subject)
+  if (said === undefined || arrivalOf(said)) return undefined
+  const [reason = said, fix = 'see the log of the server, which has the cause'] = said.split('; ')
+  return error(`the server is not available: ${reason}`, fix)
+}
+
+/** Who answers in the place of Latchkey, and what mends it. */
+const strangerFinding = (subject: MountedSubject): Found => {
   const { discovery, url } = subject.mount
-  const { issuer } = subject.options
-  if (discovery.status === 503 && isOurError(discovery)) return unavailableFindings(subject)
-  const found = discovery.json?.issuer
-  if (discovery.status !== 200 || typeof found !== 'string') {
+  const { status, headers } = discovery
+  const path = pathOf(subject)
+  const mountLine = `mount it at the path of the issuer: app.use('${path}', oauth)`
+  const answers = `${url} is not the mount of a Latchkey server: its discovery document answers`
+  if (status === 200) {
+    const isHtml = headers.get('content-type')?.includes('html')
     return error(
-      `${url} is not the mount of a Latchkey server: its discovery document answers ${discovery.status}`,
-      `mount it at the path of the issuer: app.use('${pathOf(subject)}', oauth)`,
+      `${answers} ${isHtml ? 'HTML' : 'something else'}: another route stands before it`,
+      `${mountLine}, above routes that match every path, such as app.get('*')`,
     )
   }
+  if (status >= 300 && status < 400) {
+    return error(
+      `${answers} with a redirect to ${headers.get('location')}: middleware before it, or a proxy, sends everyone away`,
+      `${mountLine}, above middleware that asks for a login`,
+    )
+  }
+  if (status === 401 || status === 403) {
+    return error(
+      `${answers} ${status}: middleware before it asks for a login`,
+      `${mountLine}, above that middleware`,
+    )
+  }
+  if (status >= 500) {
+    return error(
+      `${answers} ${status}: the app or its proxy fails`,
+      'see the log of the app and of the proxy',
+    )
+  }
+  return error(`${answers} ${status}`, mountLine)
+}
+
+const issuerFindings = (subject: MountedSubject): Found => {
+  if (outage(subject) !== undefined) return undefined
+  const { url } = subject.mount
+  const { issuer, basePath } = subject.options
+  const found = issuerThere(subject)
+  if (found === undefined) return strangerFinding(subject)
   if (found !== issuer) {
     return error(
       `the server calls itself ${found}, the configuration ${issuer}`,
@@ -26,33 +82,39 @@ const issuerFindings = (subject: MountedSubject): Found => {
     )
   }
   return (
-    new URL(url).pathname.replace(/\/$/, '') !== subject.options.basePath &&
+    new URL(url).pathname.replace(/\/$/, '') !== basePath &&
     error(`${url} has another path than the issuer ${issuer}`, `app.use('${pathOf(subject)}', oauth)`)
   )
 }
 
-const unavailableFindings = ({ mount: { discovery } }: MountedSubject): Found => {
-  const reason = String(discovery.json?.error_description)
-  return reason.includes('https')
-    ? error(
-        'requests arrive as http, although the issuer is https: the app does not trust its proxy',
-        "app.set('trust proxy', 1), with the number of your proxies",
-      )
-    : error(`the server is not available: ${reason}`, 'see the log of the server, which has the cause')
-}
+/** A path of no one, which is answered by what answers everything else. */
+const unusedPath = '/latchkey-doctor-looks-for-a-404'
+
+/** Whether the same program gave both answers: they are the same but for the path that they may repeat. */
+const isSameAnswer = (one: Answer, other: Answer, paths: readonly [string, string]): boolean =>
+  one.status === other.status &&
+  one.text.replaceAll(paths[0], '') === other.text.replaceAll(paths[1], '') &&
+  one.headers.get('x-powered-by') === other.headers.get('x-powered-by')
 
 const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount, options } = subject
-  if (mount.discovery.status !== 200) return undefined
+  const issuer = issuerThere(subject)
+  if (issuer === undefined) return undefined
   const { origin } = new URL(mount.url)
   const paths = ['oauth-authorization-server', 'openid-configuration'].map(
     (name) => `/.well-known/${name}${options.basePath}`,
   )
   const answers = await Promise.all(paths.map((path) => mount.get(`${origin}${path}`)))
-  const missing = paths.filter((_, index) => answers[index]?.json?.issuer !== options.issuer)
-  return (
-    missing.length > 0 &&
-    error(`${missing.join(' and ')} cannot be found at ${origin}`, 'app.use(oauth.wellKnown)')
+  const missing = paths.filter((_, index) => answers[index]?.json?.issuer !== issuer)
+  const [first] = missing
+  const answer = answers[paths.indexOf(first ?? '')]
+  if (first === undefined || answer === undefined) return undefined
+  const what = `${missing.join(' and ')} cannot be found at ${origin}`
+  const isOfApp = isSameAnswer(answer, await mount.get(`${origin}${unusedPath}`), [first, unusedPath])
+  if (isOfApp) return error(what, "app.use(oauth.wellKnown), above routes such as app.get('*')")
+  return error(
+    `${what}: the proxy answers ${answer.status} itself, or another route for /.well-known`,
+    'let the proxy forward /.well-known/ to the app, with app.use(oauth.wellKnown) above other routes for it',
   )
 }
 
@@ -71,27 +133,53 @@ const clockFindings = ({ mount, now }: MountedSubject): Found => {
 /** Characters of a value, and how many values: 45 kB, less than a client assertion and a request object may have. */
 const [valueLength, values] = [1500, 30]
 
-const largeForm: Readonly<Record<string, string>> = Object.fromEntries(
-  Array.from({ length: values }, (_, index) => [`doctor_${index}`, 'x'.repeat(valueLength)]),
+const largeForm = Array.from(
+  { length: values },
+  (_, index) => [`doctor_${index}`, 'x'.repeat(valueLength)] as const,
 )
 
-const formFindings = async (subject: MountedSubject): Promise<Found> => {
-  const { mount } = subject
-  if (mount.discovery.status !== 200) return undefined
-  const before = `move app.use('${pathOf(subject)}', oauth) before`
-  const small = await mount.post('/token', { grant_type: 'doctor' })
-  if (small.status === 403 && !isOurError(small)) {
+/** A form that is refused for its content, if it arrives. */
+const repeated = [
+  ['grant_type', 'doctor'],
+  ['grant_type', 'doctor'],
+] as const
+
+/** Who refused a form in the place of Latchkey; undefined if Latchkey answered. */
+const formRefusal = (answer: Answer, before: string): Found => {
+  if (isOurError(answer)) {
+    return (
+      // The rule that this form breaks comes before all others.
+      answer.json?.error_description !== 'parameters must not be repeated' &&
+      error(
+        'a form of a client arrives empty: middleware has read the body and left nothing',
+        `${before} that middleware`,
+      )
+    )
+  }
+  if (answer.status === 403) {
     return error(
       'a form of a client is answered 403 by other middleware, probably CSRF protection',
       `${before} it`,
     )
   }
-  if (!isOurError(small)) {
+  if (answer.status === 401 || (answer.status >= 300 && answer.status < 400)) {
     return error(
-      `a form of a client is answered ${small.status} by other middleware, such as a parser of JSON`,
-      `${before} app.use(express.json(…))`,
+      `a form of a client is answered ${answer.status} by other middleware, which asks for a login`,
+      `${before} it`,
     )
   }
+  return error(
+    `a form of a client is answered ${answer.status} by other middleware, such as a parser of JSON`,
+    `${before} app.use(express.json(…))`,
+  )
+}
+
+const formFindings = async (subject: MountedSubject): Promise<Found> => {
+  const { mount } = subject
+  if (issuerThere(subject) === undefined) return undefined
+  const before = `move app.use('${pathOf(subject)}', oauth) before`
+  const refusal = formRefusal(await mount.post('/token', repeated), before)
+  if (refusal) return refusal
   const large = await mount.post('/token', largeForm)
   return (
     !isOurError(large) &&
@@ -102,11 +190,25 @@ const formFindings = async (subject: MountedSubject): Promise<Found> => {
   )
 }
 
-const ownPolicy = "default-src 'none'"
+/** A site that no app allows. */
+const foreignSite = 'https://latchkey-doctor.invalid'
+
+const corsFindings = async (subject: MountedSubject): Promise<Found> => {
+  if (issuerThere(subject) === undefined) return undefined
+  const { headers } = await subject.mount.get('/authorize', { Origin: foreignSite })
+  return (
+    headers.get('access-control-allow-credentials') === 'true' &&
+    headers.get('access-control-allow-origin') === foreignSite &&
+    error(
+      'CORS with credentials for every origin: other sites can read the pages of a signed-in user',
+      `move app.use('${pathOf(subject)}', oauth) before app.use(cors(…)), or list your own origins in it`,
+    )
+  )
+}
 
 const headerFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount } = subject
-  if (mount.discovery.status !== 200) return undefined
+  if (issuerThere(subject) === undefined) return undefined
   // An authorization request without parameters: an error page.
   const { headers } = await mount.get('/authorize')
   const policy = headers.get('content-security-policy') ?? ''
@@ -130,9 +232,12 @@ const headerFindings = async (subject: MountedSubject): Promise<Found> => {
 
 /** Checks that send requests to the running server. */
 export const requestChecks: readonly Check<MountedSubject>[] = [
+  { id: 'https', title: 'requests arrive by https', run: arrivalFindings },
+  { id: 'available', title: 'the server is available', run: availabilityFindings },
   { id: 'mount', title: 'the server runs at its issuer', run: issuerFindings },
   { id: 'well-known', title: 'discovery is at the root as well', run: wellKnownFindings },
   { id: 'clock', title: 'the clock of the server is right', run: clockFindings },
   { id: 'forms', title: 'forms of clients reach the server', run: formFindings },
+  { id: 'cors', title: 'other sites cannot read the pages', run: corsFindings },
   { id: 'headers', title: 'the pages keep their security headers', run: headerFindings },
 ]

@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import { renderPageError } from '../authorization/response.ts'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
+import { insecureArrival } from '../http/arrival.ts'
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import { isSecure } from '../http/cookies.ts'
 import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
@@ -17,23 +18,21 @@ const misplaced = (description: string): OAuthError =>
   new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })
 
 /**
- * Refuses plain-http requests under an https issuer. They come through a proxy that Express does not trust, or over http,
- * where browsers drop Secure cookies and no login would last. The log says which line to set, once.
+ * Refuses plain-http requests under an https issuer: browsers drop Secure cookies there, and no login would last. The log
+ * says what to set, once for each reason.
  *
  * @returns a function that throws OAuthError `temporarily_unavailable` for such a request
  */
 const secureCheck = (server: ServerSetup): ((req: Request) => void) => {
   if (!isSecure(server)) return () => {}
-  let logged = false
+  const logged = new Set<string>()
   return (req) => {
-    if (req.secure) return
-    if (!logged) {
-      server.options.logger.error(
-        "latchkey: the issuer is https but requests arrive as http; behind a proxy set: app.set('trust proxy', 1)",
-      )
-    }
-    logged = true
-    throw misplaced('the request did not arrive by https')
+    const arrival = insecureArrival(req, server.issuer)
+    if (arrival === undefined) return
+    const { reason, fix } = arrival
+    if (!logged.has(reason)) server.options.logger.error(`latchkey: ${reason}; ${fix}`)
+    logged.add(reason)
+    throw misplaced(reason)
   }
 }
 

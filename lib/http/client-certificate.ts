@@ -3,12 +3,7 @@ import type { Request } from 'express'
 import type { MutualTls } from '../options/mutual-tls.ts'
 import type { WarnOnce } from '../options/warn-once.ts'
 import { type ClientCertificate, parseCertificateHeader } from '../protocol/clients/client-certificate.ts'
-
-/** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
-const isFromTrustedProxy = ({ app, socket }: Request): boolean => {
-  const trusts: unknown = app?.get('trust proxy fn')
-  return typeof trusts === 'function' && trusts(socket.remoteAddress, 0) === true
-}
+import { isFromTrustedProxy } from './arrival.ts'
 
 const ofConnection = ({ socket }: Request): ClientCertificate | undefined => {
   // A socket of plain http has neither.

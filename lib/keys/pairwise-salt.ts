@@ -6,6 +6,9 @@ import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 
 const purpose = 'pairwise'
 
+/** The encrypted salt, if there is one. */
+export const findPairwiseSalt = (db: Database): Promise<string | undefined> => findSalt(db, { purpose })
+
 /**
  * Opens the salt of pairwise subject identifiers (OIDC Core §8.1), and creates it the first time. It never changes:
  * otherwise every user would get new identifiers.

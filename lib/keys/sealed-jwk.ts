@@ -38,11 +38,27 @@ export const openJwk = (
   return undefined
 }
 
+/** None of the secrets decrypts something that is stored. */
+export class SealedError extends Error {
+  override readonly name = 'SealedError'
+  /** What could not be decrypted. */
+  readonly sealed: string
+
+  constructor(message: string, sealed: string) {
+    super(message)
+    this.sealed = sealed
+  }
+}
+
+/** Says what none of the secrets decrypts; and, after a semicolon, what mends it. */
+export const undecryptable = (what: string): string =>
+  `latchkey: none of the option secrets decrypts ${what}; add the secret it was encrypted with to the end of the list`
+
 /**
  * Decrypts a JWK. If an older secret decrypted it, it is encrypted again under the newest.
  *
  * @param what names it in the error
- * @throws Error if none of the secrets decrypts it
+ * @throws SealedError if none of the secrets decrypts it
  */
 export const openAndReseal = async (
   secrets: readonly [string, ...string[]],
@@ -51,11 +67,7 @@ export const openAndReseal = async (
   reseal: (to: string) => Promise<unknown>,
 ): Promise<JsonWebKey> => {
   const opened = openJwk(secrets, sealed)
-  if (opened === undefined) {
-    throw new Error(
-      `latchkey: none of the option secrets decrypts ${what}; add the secret it was encrypted with to the end of the list`,
-    )
-  }
+  if (opened === undefined) throw new SealedError(undecryptable(what), sealed)
   if (opened.stale) await reseal(sealJwk(secrets[0], opened.jwk))
   return opened.jwk
 }

@@ -16,6 +16,19 @@ const isLoopback = (issuer: unknown): boolean =>
 export const isProduction = ({ NODE_ENV = '' }: NodeJS.ProcessEnv, issuer: unknown): boolean =>
   NODE_ENV === 'production' || !(['', 'development', 'test'].includes(NODE_ENV) || isLoopback(issuer))
 
+/** What the rules are called. */
+export const rulesName = (production: boolean): string => (production ? 'production' : 'development')
+
+/**
+ * Which rules apply, and why.
+ *
+ * @example describeRules({}, { production: false }) // 'development (NODE_ENV is not set)'
+ */
+export const describeRules = (
+  { NODE_ENV = '' }: NodeJS.ProcessEnv,
+  { production }: { readonly production: boolean },
+): string => `${rulesName(production)} (${NODE_ENV === '' ? 'NODE_ENV is not set' : `NODE_ENV=${NODE_ENV}`})`
+
 /** The warning for what is probably a server, although NODE_ENV is not set. */
 export const environmentWarning = (
   { NODE_ENV = '' }: NodeJS.ProcessEnv,
@@ -52,6 +65,18 @@ const secretFile = (database: Knex | Knex.Config): string => {
   return join(folder, '.latchkey-secret')
 }
 
+/** The secret of development beside the database, and its file; undefined if there is none that can be read. */
+export const leftSecret = (
+  database: Knex | Knex.Config,
+): { readonly file: string; readonly secret: string } | undefined => {
+  const file = secretFile(database)
+  try {
+    return { file, secret: readFileSync(file, 'utf8').trim() }
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Reads a secret that only its owner may read. Windows has no such modes.
  *
@@ -65,20 +90,37 @@ const readSecret = (file: string): string => {
   return readFileSync(file, 'utf8').trim()
 }
 
+/** Where the secret of development comes from. */
+export type SecretOf = (database: Knex | Knex.Config, logger: Pick<Logger, 'info'>) => string
+
+/** The development secret, or one for this process alone if there is no file: nothing is written. */
+export const storedSecret: SecretOf = (database) => {
+  const file = secretFile(database)
+  return existsSync(file) ? readSecret(file) : randomBytes(32).toString('base64url')
+}
+
+/** Whether `.gitignore` beside the file names it. */
+const isIgnored = (file: string): boolean => {
+  const list = join(dirname(file), '.gitignore')
+  return existsSync(list) && /^\/?\.latchkey-secret\s*$/m.test(readFileSync(list, 'utf8'))
+}
+
 /**
  * Reads the development secret, or writes it once, readable by the file's owner only, and logs where. `link` creates the complete file
  * in one step and fails if it exists, so that two processes that start together use the same secret.
  *
  * @throws OptionsError if other users of the machine may read the file
  */
-export const developmentSecret = (database: Knex | Knex.Config, logger: Pick<Logger, 'info'>): string => {
+export const developmentSecret: SecretOf = (database, logger) => {
   const file = secretFile(database)
   if (existsSync(file)) return readSecret(file)
   const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`
   writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   try {
     linkSync(draft, file)
-    logger.info(`latchkey: wrote a secret for development to ${file}; add this file to .gitignore`)
+    logger.info(
+      `latchkey: wrote a secret for development to ${file}${isIgnored(file) ? '' : '; add this file to .gitignore'}`,
+    )
   } catch (error) {
     // `instanceof Error` fails under jest, where errors from Node's modules belong to another realm.
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

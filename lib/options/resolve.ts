@@ -6,6 +6,7 @@ import {
   developmentSecret,
   environmentWarning,
   isProduction,
+  type SecretOf,
 } from './development.ts'
 import { assertTrustedIssuers } from './features.ts'
 import { type AuthRouterOptions, type FeatureOptions, type Options, optionTree } from './options.ts'
@@ -77,6 +78,7 @@ const assertFeatures = ({ features, codeChallengeMethods }: Options): void => {
  *
  * @param added the options of features
  * @param environment NODE_ENV decides whether this is production
+ * @param secretOf where the secret of development comes from
  * @throws OptionsError naming the option and what it should be
  * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] }, featureOptions)
  */
@@ -84,6 +86,7 @@ export const resolveOptions = (
   given: AuthRouterOptions,
   added: readonly FeatureOptions[],
   environment: NodeJS.ProcessEnv = process.env,
+  secretOf: SecretOf = developmentSecret,
 ): Options => {
   const checked = optionTree(added).check(given, '')
   const production = isProduction(environment, checked.issuer)
@@ -101,7 +104,7 @@ export const resolveOptions = (
     issuerIsGuess: checked.issuer === undefined,
     production,
     database: { ...checked.database, knex },
-    secrets: checked.secrets ?? required(secrets).check([developmentSecret(knex, logger)], 'secrets'),
+    secrets: checked.secrets ?? required(secrets).check([secretOf(knex, logger)], 'secrets'),
     resources,
     codeChallengeMethods: checked.codeChallengeMethods ?? (features.fapi2 ? ['S256'] : ['S256', 'plain']),
     features: {

@@ -1,5 +1,4 @@
-import { closest } from 'fastest-levenshtein'
-import { refuse } from './check.ts'
+import { nearest, refuse } from './check.ts'
 
 // The grammar of options. Each function returns plain data: what an option should be in words, its default and its check.
 // The comment on a member is its description, in editors and in docs/options.md.
@@ -208,8 +207,9 @@ export const record = <Of extends Schema>(
 /** Suggests the member of this name that another member has, or else the nearest name. */
 const refuseName = (prefix: string, name: string, members: object): never => {
   const within = Object.entries<Schema>({ ...members }).find(([, schema]) => name in Object(schema.members))
-  const near = within ? `${within[0]}.${name}` : closest(name, Object.keys(members))
-  return refuse(`${prefix}${name} is not an option; did you mean ${prefix}${near}?`)
+  const near = within ? `${within[0]}.${name}` : nearest(name, Object.keys(members))
+  const hint = near === undefined ? 'see docs/options.md' : `did you mean ${prefix}${near}?`
+  return refuse(`${prefix}${name} is not an option; ${hint}`)
 }
 
 /** An object with these members; without any of them by default. */

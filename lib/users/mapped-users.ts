@@ -209,13 +209,25 @@ const assertReadable = async (
   )
 }
 
+const causeOf = (error: unknown): unknown => (error instanceof OAuthError ? error.cause : error)
+
+const lacksColumn = async (table: string, column: string, database: Database): Promise<boolean> => {
+  try {
+    await assertReadable(table, [column], database)
+    return false
+  } catch (error) {
+    if (isMissingColumn(causeOf(error))) return true
+    throw error
+  }
+}
+
 /** What is wrong with the mapping, given the error of a statement that names all of it. */
 const mappingError = async (
   { table, columns }: UserMapping,
   database: Database,
   error: unknown,
 ): Promise<unknown> => {
-  const cause = error instanceof OAuthError ? error.cause : error
+  const cause = causeOf(error)
   if (isMissingTable(cause)) {
     return new Error(`latchkey: users.table is ${table}, a table that the database does not have`, { cause })
   }
@@ -260,6 +272,15 @@ export const hostTable = (mapping: UserMapping, database: Database) => {
       } catch (error) {
         throw await mappingError(mapping, database, error)
       }
+    },
+
+    /** The claims that name a column which does not exist. The database only checks the names. */
+    async missingClaims(): Promise<{ readonly name: string; readonly column: string }[]> {
+      const named = Object.entries(mapping.claims ?? {}).flatMap(([name, column]) =>
+        typeof column === 'string' ? [{ name, column }] : [],
+      )
+      const missing = await Promise.all(named.map(({ column }) => lacksColumn(table, column, database)))
+      return named.filter((_, place) => missing[place])
     },
 
     async byId(id: string): Promise<UserRow | undefined> {

@@ -63,7 +63,7 @@ export default {
     const files = { ...config, 'host.sqlite': '' }
     const refused = await cli.run(cli.folder(files), create, { env })
     expect(refused).toMatchObject({ code: 1, stdout: '' })
-    expect(refused.stderr).toMatch(/the database lacks 001_clients, .*; run: npx latchkey migrate$/m)
+    expect(refused.stderr).toMatch(/the database has no tables of Latchkey yet; run: npx latchkey migrate$/m)
     // Each a process: the configuration opens a pool, prints a line and leaves a timer.
     const production = { env, program: [program()] }
     const folder = cli.folder(files)

@@ -9,8 +9,12 @@ import {
   diagnoseDatabase,
   diagnoseMount,
   openMount,
+  untilStopped,
+  withoutConsequences,
 } from '../../lib/doctor/index.ts'
 import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
+import type { Options } from '../../lib/options/options.ts'
+import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { clients, type Host, startHost } from '../support/host.ts'
 
@@ -34,7 +38,10 @@ interface Plan {
   readonly sqlite?: string
   readonly pages?: AuthRouterOptions['pages']
   readonly admin?: NonNullable<AuthRouterOptions['features']>['admin']
-  readonly secrets?: [string]
+  /** What the command reads instead of an option of the server. */
+  readonly command?: (options: Options) => Partial<Options>
+  readonly after?: RequestHandler
+  readonly issuer?: string
   readonly breakDatabase?: (host: Host) => Promise<unknown>
 }
 
@@ -66,6 +73,7 @@ const serve = async (plan: Plan, host: Host): Promise<string> => {
   )
   app.use(mount, host.oauth)
   if (plan.wellKnown !== false) app.use(host.oauth.wellKnown)
+  if (plan.after) app.use(plan.after)
   const server = createServer(app).listen(0)
   open.push(server)
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth`
@@ -75,7 +83,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
     options: {
-      issuer,
+      issuer: plan.issuer ?? issuer,
       pages: plan.pages ?? { name: 'Acme' },
       session: plan.ignoresSession ? undefined : 'host',
       features: { admin: plan.admin ?? false },
@@ -84,16 +92,22 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   })
   process.env.NODE_ENV = env.NODE_ENV
   for (const scope of plan.guards ?? ['notes:read', 'notes:write']) host.oauth.requireToken(scope)
-  const { options, database, now } = serverBehind(host.oauth)!
+  const { options: ofServer, database, now } = serverBehind(host.oauth)!
+  const options = { ...ofServer, ...plan.command?.(ofServer) }
   const subject = { options, now, versions: { node: '24.11.0', sqlite: plan.sqlite ?? '13.2.0' } }
-  const { secrets = options.secrets } = plan
-  const mount = await openMount(await serve(plan, host), { issuer, secrets }, now)
+  const url = await serve(plan, host)
+  const ofMount = (): Promise<Diagnosis[]> =>
+    untilStopped(async () =>
+      diagnoseMount({ ...subject, mount: await openMount(url, options, now) }, await loadTools()),
+    )
+  // What breaks the database would keep the server from answering.
+  const ofRunning = await ofMount()
   await plan.breakDatabase?.(host)
-  return [
+  return withoutConsequences([
     ...(await diagnoseConfiguration(subject)),
     ...(await diagnoseDatabase({ ...subject, database, hostKnex: host.database.knex })),
-    ...(await diagnoseMount({ ...subject, mount }, await loadTools())),
-  ]
+    ...ofRunning,
+  ])
 }
 
 /** A session without functions, as cookie-session makes it. */
@@ -101,6 +115,57 @@ const cookieSession: RequestHandler = (req, _res, next) => {
   Object.assign(req, { session: { isNew: true } })
   next()
 }
+
+/** Removes what the command sends in the place of the proxy, and sends what this one does. */
+const proxySends =
+  (headers: Readonly<Record<string, string>>): RequestHandler =>
+  (req, _res, next) => {
+    delete req.headers['x-forwarded-proto']
+    Object.assign(req.headers, headers)
+    next()
+  }
+
+const catchAll: RequestHandler = (req, res, next) =>
+  req.method === 'GET' ? void res.send('<!doctype html><title>Shop</title>') : next()
+
+const loginFirst: RequestHandler = (_req, res) => void res.redirect('/login')
+
+/** As a rate limiter that has seen so many requests. */
+const limitedAfter = (requests: number): RequestHandler => {
+  let seen = 0
+  return (_req, res, next) => {
+    seen += 1
+    if (seen > requests) res.status(429).send('Too many requests, please try again later.')
+    else next()
+  }
+}
+
+/** As nginx with its own location for /.well-known. */
+const keepsWellKnown: RequestHandler = (req, res, next) =>
+  req.path.startsWith('/.well-known/')
+    ? void res.status(404).send('<html><center><h1>404 Not Found</h1></center><hr>nginx</html>')
+    : next()
+
+const eatsBodies: RequestHandler = (req, _res, next) => {
+  req.resume()
+  if (req.method === 'POST') req.once('end', () => next())
+  else next()
+}
+
+const reflectsOrigin: RequestHandler = (req, res, next) => {
+  if (req.headers.origin !== undefined)
+    res.set({
+      'Access-Control-Allow-Origin': req.headers.origin,
+      'Access-Control-Allow-Credentials': 'true',
+    })
+  next()
+}
+
+/** The command reads another mapping of the users than the server. */
+const withUsers =
+  (change: (users: UserMapping) => UserMapping) =>
+  ({ users }: Options): Partial<Options> =>
+    users !== undefined && isUserMapping(users) ? { users: change(users) } : {}
 
 const csrf: RequestHandler = (req, res, next) =>
   req.method === 'POST' ? void res.status(403).json({ error: 'invalid csrf token' }) : next()
@@ -146,18 +211,60 @@ const changeUsers =
   ({ database, usersTable }: Host): Promise<unknown> =>
     database.knex.schema.alterTable(usersTable, change)
 
-const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan][] = [
+const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, plan: Plan])[] = [
   ['mount', 'error', /app.use\('\/oauth', oauth\)/, { mount: '/auth' }],
-  ['mount', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: false }],
+  ['mount', 'error', /above routes that match every path/, { before: catchAll }],
+  ['mount', 'error', /above routes that match every path/, { mount: '/auth', after: catchAll }],
+  ['mount', 'error', /above middleware that asks for a login/, { before: loginFirst }],
+  ['https', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: false }],
+  [
+    'https',
+    'error',
+    /proxy_set_header X-Forwarded-Proto/,
+    { before: proxySends({ 'x-forwarded-for': '192.0.2.1' }) },
+  ],
+  ['https', 'error', /proxy_set_header X-Forwarded-Proto/, { before: proxySends({}) }],
+  ['https', 'error', /redirect http to https/, { before: proxySends({ 'x-forwarded-proto': 'http' }) }],
+  [
+    'https',
+    'error',
+    /http:\/\/localhost in development/,
+    { issuer: 'https://localhost:3000/oauth', environment: 'development', before: proxySends({}) },
+  ],
+  ...[0, 1, 2, 3, 5, 6].map(
+    (requests) => ['rate-limiter', 'error', /oauth\) before it/, { before: limitedAfter(requests) }] as const,
+  ),
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false }],
+  ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: catchAll }],
+  ['well-known', 'error', /let the proxy forward \/.well-known\//, { before: keepsWellKnown }],
   ['clock', 'error', /NTP/, { before: wrongClock }],
   ['forms', 'error', /before it/, { before: csrf }],
   ['forms', 'error', /express.json/, { before: express.json({ type: () => true }) }],
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
+  ['forms', 'error', /before that middleware/, { before: eatsBodies }],
+  ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
   ['admin', 'error', /role === 'admin'/, { admin: { allow: () => true } }],
-  ['report', 'note', /same secrets/, { secrets: ['another secret that is long enough too'] }],
+  [
+    'report',
+    'note',
+    /same secrets/,
+    { command: () => ({ secrets: ['another secret that is long enough too', serverSecret] }) },
+  ],
+  [
+    'secrets',
+    'error',
+    /end of the list/,
+    { command: () => ({ secrets: ['another secret that is long enough too'] }) },
+  ],
+  [
+    'guessable-secrets',
+    'error',
+    /openssl rand/,
+    { command: () => ({ secrets: [serverSecret, 'a'.repeat(32)] }) },
+  ],
+  ['environment', 'error', /the same NODE_ENV/, { command: () => ({ production: false }) }],
   ['environment', 'error', /NODE_ENV=production/, { environment: 'test' }],
   ['trust-proxy', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: true }],
   ['session-option', 'warning', /session: 'host'/, { ignoresSession: true }],
@@ -176,6 +283,30 @@ const mistakes: readonly [check: string, level: string, fix: RegExp, plan: Plan]
     'error',
     /users.columns.password to one of: id, email, hash/,
     { breakDatabase: changeUsers((table) => void table.renameColumn('password_hash', 'hash')) },
+  ],
+  [
+    'inactive-users',
+    'error',
+    /users.isActive to a function/,
+    { command: withUsers(({ isActive: _, ...users }) => users) },
+  ],
+  [
+    'claims',
+    'error',
+    /users.claims.email to one of: id, email/,
+    { command: withUsers((users) => ({ ...users, claims: { ...users.claims, email: 'emial' } })) },
+  ],
+  [
+    'revealed-claims',
+    'warning',
+    /rename it to email, or add it to a scope/,
+    { command: withUsers((users) => ({ ...users, claims: { ...users.claims, emial: 'email' } })) },
+  ],
+  [
+    'usernames',
+    'warning',
+    /create unique index/,
+    { breakDatabase: changeUsers((table) => void table.dropUnique(['email'])) },
   ],
   [
     'second-factor',

@@ -138,8 +138,18 @@ describe('refused is', () => {
     ['first_party in words', 'first_party', 'true', 'true or false'],
     ['a rotation in words', 'refresh_token_rotation', 'no', 'true or false'],
     ['id_token_scope_claims as a list', 'id_token_scope_claims', [], 'true or false'],
-    ['an unknown name', 'redirect_uri', 'https://app.example.com/cb', 'redirect_uri is not client metadata'],
-    ['a name in camel case', 'clientName', 'x', 'clientName is not client metadata'],
+    [
+      'an unknown name',
+      'redirect_uri',
+      'https://app.example.com/cb',
+      'redirect_uri is not client metadata; did you mean redirect_uris?',
+    ],
+    [
+      'a name in camel case',
+      'clientName',
+      'x',
+      'clientName is not client metadata; did you mean client_name?',
+    ],
     ['a name that every object has', 'constructor', {}, 'constructor is not client metadata'],
   ])('%s', (_case, name, value, description) => {
     expect(() => parse({ [name]: value })).toThrow(refused(description))

@@ -136,7 +136,7 @@ test('an empty database lacks every migration, and the check creates no table', 
 test('in production the server does not migrate: it names what is missing and creates no table', async () => {
   await open(true)
   await expect(boot('production')).rejects.toThrow(
-    /the database lacks 001_clients, .*; run: npx latchkey migrate$/,
+    /the database has no tables of Latchkey yet; run: npx latchkey migrate$/,
   )
   expect(await database.knex.schema.hasTable(`${database.tablePrefix}migrations`)).toBe(false)
   await migrated()

@@ -9,6 +9,7 @@ import {
 import type { CheckedRegistration } from '../../clients/register.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { registrableOf } from '../../options/registrable.ts'
+import { OAuthError } from '../../protocol/errors.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/client-usage.ts'
 import { loadDefaultExport } from '../config.ts'
 import { withProgress } from '../progress.ts'
@@ -32,7 +33,18 @@ const clientsIn = async (file: string, { options }: CommandContext): Promise<Che
   if (!Array.isArray(clients) || !clients.every(isClient)) {
     throw new Error(`the default export of ${file} must be ${meaning}`)
   }
-  return clients.map((client) => checkedClient(client, registrableOf(options)))
+  const [registrations, reasons]: [CheckedRegistration[], string[]] = [[], []]
+  for (const client of clients) {
+    try {
+      registrations.push(checkedClient(client, registrableOf(options)))
+    } catch (error) {
+      if (!(error instanceof OAuthError)) throw error
+      reasons.push(error.message)
+    }
+  }
+  // All at once, so that a list is corrected once.
+  if (reasons.length > 0) throw new Error(reasons.join('\n'))
+  return registrations
 }
 
 const signs = { create: '+ create', update: '~ update', remove: '- remove', keep: '  keep' } as const
@@ -115,6 +127,7 @@ export const planClientsCommand: Command = {
   details,
   options,
   example: 'latchkey clients plan',
+  changesNothing: true,
   async run(context, invocation) {
     const { registrations, unlisted } = await read(context, invocation)
     report(await withLosses(context, await planClients(context, registrations, { unlisted })), invocation)
@@ -191,6 +204,7 @@ export const driftOfClientsCommand: Command = {
   details: `${details}\nThe exit code is 1 if a client differs; with --remove also if the file does not list one.`,
   options,
   example: 'latchkey clients drift --json',
+  changesNothing: true,
   async run(context, invocation) {
     const { file, registrations, unlisted } = await read(context, invocation)
     const differences = await planClients(context, registrations, { unlisted })

@@ -12,7 +12,10 @@ import {
   openMount,
   type Subject,
   UnreachableError,
+  untilStopped,
+  withoutConsequences,
 } from '../../doctor/index.ts'
+import { describeRules } from '../../options/development.ts'
 import type { Options } from '../../options/options.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { loadOptions } from '../config.ts'
@@ -61,9 +64,12 @@ const ofDatabase = async (options: Options, subject: Subject): Promise<Diagnosis
 const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagnosis[]> => {
   const { options } = subject
   try {
-    const mount = await openMount(url ?? options.issuer, options, now)
-    note(`server: ${mount.url}`)
-    return await diagnoseMount({ ...subject, mount }, await loadTools())
+    return await untilStopped(async () => {
+      const mount = await openMount(url ?? options.issuer, options, now)
+      const isPastProxy = mount.url.startsWith('http:') && options.issuer.startsWith('https:')
+      note(`server: ${mount.url}${isPastProxy ? ', past the proxy, which is not checked' : ''}`)
+      return diagnoseMount({ ...subject, mount }, await loadTools())
+    })
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error
     if (url !== undefined) throw new UsageError(error.message)
@@ -96,8 +102,9 @@ const urlOf = (invocation: Invocation): string | undefined => {
 /** @throws UsageError for exit code 2: a mistake that was found has exit code 1 */
 const load = async (invocation: Invocation): Promise<Options> => {
   try {
-    const { options, file } = await loadOptions(invocation.text('config'), {})
+    const { options, file } = await loadOptions(invocation.text('config'), { changesNothing: true })
     note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
+    note(`rules: ${describeRules(process.env, options)}`)
     return options
   } catch (error) {
     throw new UsageError(reasonOf(error).replace(/^latchkey: /, ''), { cause: error })
@@ -110,7 +117,7 @@ const diagnose = async (invocation: Invocation): Promise<Diagnosis[]> => {
   const found = await diagnoseConfiguration(subject)
   // A driver that this Node cannot run may crash the process.
   if (!found.some(({ check }) => check === 'driver')) found.push(...(await ofDatabase(options, subject)))
-  return [...found, ...(await ofMount(urlOf(invocation), subject))]
+  return withoutConsequences([...found, ...(await ofMount(urlOf(invocation), subject))])
 }
 
 /** `latchkey doctor` */

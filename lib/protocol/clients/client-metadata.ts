@@ -408,11 +408,21 @@ export const parseRegistration = (
   })
 }
 
+/** What a name without case and separators is, and without an `s` at its end. */
+const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase().replace(/s$/, '')
+
+/** The member that was meant by a name in another spelling, such as `redirectUri`. */
+const similarName = (name: string): string | undefined =>
+  ['client_id', 'client_secret', ...Object.keys(registered)].find(
+    (known) => known !== name && plainName(known) === plainName(name),
+  )
+
 const refuseName = (name: string): never => {
   if (localizedNames.some((plain) => name.startsWith(`${plain}#`))) {
     refuse(`${name} must end with a language tag, such as ${name.split('#')[0]}#de`)
   }
-  return refuse(`${name} is not client metadata`)
+  const near = similarName(name)
+  return refuse(`${name} is not client metadata${near === undefined ? '' : `; did you mean ${near}?`}`)
 }
 
 const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin === new URL(other).origin

@@ -154,5 +154,6 @@ const assertWebUri = (uri: string, url: URL): void => {
   // The browser must read the host exactly as written: no raw IDN, no octal or short addresses.
   if (authority.toLowerCase().replace(/:[0-9]*$/, '') !== url.hostname)
     refuse('has a host that is not in canonical form')
-  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) refuse('must use https beyond loopback')
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname))
+    refuse(`must use https beyond loopback, unlike ${url.origin}`)
 }
