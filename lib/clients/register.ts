@@ -82,6 +82,8 @@ export interface ClientData {
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
   listOwned?(database: Database): Promise<readonly string[]>
+  /** The user who owns a client; undefined for a client of the host. */
+  ownerOf?(database: Database, clientId: string): Promise<string | undefined>
   /** The ids of the clients of a user. */
   listOwnedBy?(database: Database, subject: string): Promise<readonly string[]>
   /** Those of at most 100 clients that wait for a decision of the host; without a list, the first 100 of all that wait. */

@@ -14,6 +14,7 @@ import { requestsPage } from './requests-page.ts'
 import {
   approveEnabledClient,
   deleteClientOwner,
+  findClientOwner,
   listClientIdsOfOwner,
   listOwnedClientIds,
   listWaiting,
@@ -64,6 +65,7 @@ export const developers: Feature = {
   clientData: {
     erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
     enable: approveEnabledClient,
+    ownerOf: async (database, clientId) => (await findClientOwner(database, { clientId }))?.subject,
     listOwned: listOwnedClientIds,
     listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),
     listWaiting,

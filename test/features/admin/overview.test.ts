@@ -110,6 +110,38 @@ describe('the overview', () => {
     expect(text).toContain('npx latchkey explain R-')
   })
 
+  test('begins a letter to the contacts of a client, and to no one if no contact is an address (pages 26)', async () => {
+    const letters = async (contacts: string[]): Promise<URL[]> => {
+      await host.oauth.clients.update('web', { contacts })
+      const { html } = await overview()
+      return [...html.matchAll(/href="(mailto:[^"]*)"/g)].map(
+        ([, url = '']) => new URL(url.replaceAll('&amp;', '&')),
+      )
+    }
+    const { code: _, ...details } = { ...refusal, received: `${callback}/?a=1&bcc=eve@evil.example` }
+    await store([
+      { type: 'request.refused', time: now - 60, client_id: 'web', details },
+      { type: 'request.failed', time: now - 60, client_id: 'web', details: { reason: 'server_error' } },
+    ])
+    const [letter, ...more] = await letters([
+      'Dev team',
+      'dev+1@app.example',
+      'x@y.example?bcc=eve@evil.example',
+    ])
+    expect(more).toEqual([])
+    expect(letter?.pathname).toBe('dev%2B1@app.example')
+    expect([...letter!.searchParams.keys()]).toEqual(['subject', 'body'])
+    expect(letter?.searchParams.get('subject')).toBe('Latchkey refuses requests of Web client')
+    expect(letter?.searchParams.get('body')?.split('\r\n').slice(3)).toEqual([
+      '',
+      'Reason: redirect_uri is not registered for this client',
+      `Your app sent: ${details.received}`,
+      `Latchkey expected: ${callback}`,
+      'Error ID of the newest one: R-0',
+    ])
+    expect(await letters(['https://app.example/help'])).toEqual([])
+  })
+
   test('counts locked names once, and no longer after they are unlocked or the lock has passed (pages 26)', async () => {
     const lock = (account: string, time: number): Stored => ({
       type: 'login.locked',

@@ -27,6 +27,8 @@ export interface ShownTrouble {
   received?: string
   /** Where the client is changed, and which field of it. */
   mend?: { url: string; field?: string }
+  /** Begins a letter to those who run the client; absent if no address is known. */
+  letterUrl?: string
   eventsUrl: string
   /** The id of the newest one, for `latchkey explain`. */
   errorId: string

@@ -4,6 +4,7 @@ import { ownPath } from '../../../http/urls.ts'
 import { withStates } from '../../../keys/key-schedule.ts'
 import type { PageModels } from '../../../pages/page-models.ts'
 import {
+  type ClientRecord,
   countEvents,
   countEventsByClient,
   countEventsByHour,
@@ -15,6 +16,7 @@ import {
   type PlacedEvent,
   type SigningKeyRecord,
 } from '../../../repositories/index.ts'
+import { letterAbout } from './letter.ts'
 import './models.ts'
 import type { ShownHour, ShownTrouble } from './models.ts'
 import { fieldOf, lockedNames, type Trouble, troublesOf, troubleTypes } from './troubles.ts'
@@ -69,33 +71,37 @@ const newestOf = async ({ server }: OperatorContext, type: string): Promise<Plac
   return events.filter(({ time }) => time > server.now() - day)
 }
 
-const namesOf = async (
+const recordsOf = async (
   { server: { database, now } }: OperatorContext,
   clientIds: readonly string[],
-): Promise<ReadonlyMap<string, string>> => {
+): Promise<ReadonlyMap<string, ClientRecord>> => {
   const clients = await findClientRecords(database, { clientIds, now: now() })
-  return new Map(clients.map(({ clientId, metadata }) => [clientId, metadata.client_name ?? clientId]))
+  return new Map(clients.map((client) => [client.clientId, client]))
 }
 
-const shownTrouble = (
-  { server, person }: OperatorContext,
+const nameOf = ({ clientId, metadata }: ClientRecord): string => metadata.client_name ?? clientId
+
+const shownTrouble = async (
+  context: OperatorContext,
   trouble: Trouble,
-  names: ReadonlyMap<string, string>,
+  records: ReadonlyMap<string, ClientRecord>,
   isMore: boolean,
-): ShownTrouble => {
+): Promise<ShownTrouble> => {
+  const { server, person } = context
   const { kind, count, since, reason, expected, received, errorId, type, clientId } = trouble
-  const name = clientId === undefined ? undefined : names.get(clientId)
+  const client = clientId === undefined ? undefined : records.get(clientId)
   const field = fieldOf(trouble)
   const shown = { kind, count, isMore, since: iso(since), reason, expected, received, errorId }
-  if (clientId === undefined || name === undefined)
+  if (clientId === undefined || client === undefined)
     return { ...shown, eventsUrl: ownPath(server, eventsPath, { type }) }
   return {
     ...shown,
-    client: { name, url: person.clientUrl(clientId) },
+    client: { name: nameOf(client), url: person.clientUrl(clientId) },
     mend: {
       url: `${ownPath(server, '/admin/client', aboutClient(clientId))}${field ? `#field-${field}` : ''}`,
       field,
     },
+    letterUrl: await letterAbout(context, client, trouble),
     eventsUrl: ownPath(server, eventsPath, { type, client: clientId }),
   }
 }
@@ -104,12 +110,14 @@ const troubles = async (context: OperatorContext): Promise<ShownTrouble[]> => {
   const lists = new Map<string, PlacedEvent[]>()
   for (const type of troubleTypes) lists.set(type, await newestOf(context, type))
   const found = troublesOf([...lists.values()].flat()).slice(0, maxTroubles)
-  const names = await namesOf(
+  const records = await recordsOf(
     context,
     found.flatMap(({ clientId }) => clientId ?? []),
   )
-  return found.map((trouble) =>
-    shownTrouble(context, trouble, names, (lists.get(trouble.type)?.length ?? 0) >= eventWindow),
+  return Promise.all(
+    found.map((trouble) =>
+      shownTrouble(context, trouble, records, (lists.get(trouble.type)?.length ?? 0) >= eventWindow),
+    ),
   )
 }
 
@@ -117,13 +125,13 @@ const clients = async (context: OperatorContext): Promise<Now['clients']> => {
   const { server } = context
   const to = server.now() + 1
   const counts = await countEventsByClient(server.database, { type: 'login.succeeded', from: to - day, to })
-  const names = await namesOf(
+  const records = await recordsOf(
     context,
     counts.map(({ clientId }) => clientId),
   )
   const greatest = Math.max(1, ...counts.map(({ count }) => count))
   return counts.map(({ clientId, count }) => ({
-    name: names.get(clientId) ?? clientId,
+    name: records.get(clientId)?.metadata.client_name ?? clientId,
     url: ownPath(server, eventsPath, { type: 'login.succeeded', client: clientId }),
     count,
     share: Math.round((100 * count) / greatest),

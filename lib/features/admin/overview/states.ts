@@ -23,6 +23,7 @@ const sentBack: ShownTrouble = {
   expected: 'https://trails.example.com/callback',
   received: 'https://trails.example.com/callback/',
   mend: { url: '/admin/client?client_id=trails#field-redirect_uris', field: 'redirect_uris' },
+  letterUrl: 'mailto:dev@trails.example.com?subject=Notes%20refuses%20requests%20of%20Trail%20Maps',
   eventsUrl: '/admin/events?type=request.refused&client=trails',
   errorId: '7F3C-91A2-B4',
 }
@@ -52,7 +53,15 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
           received: undefined,
           mend: { url: '/admin/client?client_id=trails' },
         },
-        { ...sentBack, kind: 'failed', count: 1, client: undefined, mend: undefined, reason: 'server_error' },
+        {
+          ...sentBack,
+          kind: 'failed',
+          count: 1,
+          client: undefined,
+          mend: undefined,
+          letterUrl: undefined,
+          reason: 'server_error',
+        },
       ],
       clients: [
         { name: 'Journal', url: '/admin/events?client=journal', count: 812, share: 100 },

@@ -38,6 +38,7 @@ export const overviewTexts = {
   'operator-overview.wrong.mend.response_types': 'Change its response types',
   'operator-overview.wrong.mend.post_logout_redirect_uris': 'Change its addresses after sign-out',
   'operator-overview.wrong.mend': 'Open the client',
+  'operator-overview.wrong.tell': 'Tell its owner',
   'operator-overview.wrong.events': 'See the events',
 
   'operator-overview.clients': 'Sign-ins by client in 24 hours',
