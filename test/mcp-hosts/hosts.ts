@@ -80,6 +80,7 @@ export const hosts: readonly McpHost[] = [
     call: ({ mcp }, tool) => ({
       program: modulePath('.bin/mcp-inspector'),
       args: ['--cli', '--server-url', mcp, '--transport', 'http', '--method', 'tools/call', '--tool-name', tool],
+      env: { MCP_AUTO_OPEN_ENABLED: 'true' },
     }),
   },
   {
@@ -138,6 +139,9 @@ default_tools_approval_mode = "approve"
       program: modulePath('.bin/gemini'),
       args: ['-p', prompt(tool), '--yolo', '--skip-trust', '-m', 'gemini-2.5-flash'],
       env: { GEMINI_API_KEY: 'lab', GOOGLE_GEMINI_BASE_URL: machine.models },
+      // It asks whether it may open the browser.
+      terminal: true,
+      input: 'y\n',
     }),
   },
   {

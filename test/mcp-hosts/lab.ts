@@ -118,12 +118,40 @@ const bodyOf = (type: string | undefined, text: string): Record<string, unknown>
   return Object.fromEntries(new URLSearchParams(text))
 }
 
+/** Holds requests until as many have come as are expected, or none has come for a while. */
+class Gate {
+  #waiting: (() => void)[] = []
+  #expected = 1
+
+  expect(count: number): void {
+    this.#expected = count
+  }
+
+  open(): void {
+    this.#expected = 1
+    for (const go of this.#waiting.splice(0)) go()
+  }
+
+  async pass(): Promise<void> {
+    if (this.#waiting.length + 1 >= this.#expected) {
+      this.open()
+      return
+    }
+    await new Promise<void>((go) => {
+      this.#waiting.push(go)
+      // A host whose processes wait for each other sends one only.
+      setTimeout(() => this.open(), 3000)
+    })
+  }
+}
+
 /** Sends every request on and keeps what it saw. */
-const openRecorder = (inner: () => number, seen: Seen[]): Server =>
+const openRecorder = (inner: () => number, seen: Seen[], gate: Gate): Server =>
   createServer((req: IncomingMessage, res) => {
     const chunks: Buffer[] = []
     req.on('data', (chunk: Buffer) => chunks.push(chunk))
-    req.on('end', () => {
+    req.on('end', async () => {
+      if (req.method === 'POST' && req.url === '/oauth/token') await gate.pass()
       const sent = Buffer.concat(chunks)
       const { pathname, searchParams } = new URL(req.url ?? '/', 'http://localhost')
       const note = (status: number, answer: string) =>
@@ -193,7 +221,8 @@ export const openLab = async (browser: Browser, change = (app: string): string =
   const { app, additions } = readPage()
   const seen: Seen[] = []
   let inner = 0
-  const recorder = openRecorder(() => inner, seen)
+  const gate = new Gate()
+  const recorder = openRecorder(() => inner, seen, gate)
   const port = await freePort()
   await listen(recorder, port, 'localhost')
   const origin = `http://localhost:${port}`
@@ -255,8 +284,10 @@ await oauth.close()`,
       for (const [url] of plain.matchAll(new RegExp(`${origin}/oauth/authorize\\?[^\\s"'<>]+state=[^\\s"'<>]+`, 'g')))
         urls.push(url)
       for (const url of urls) {
-        if (visited.has(url)) continue
-        visited.add(url)
+        // What is printed and what is opened may be encoded differently.
+        const state = new URL(url).searchParams.get('state') ?? url
+        if (visited.has(state)) continue
+        visited.add(state)
         const page = await context.newPage()
         await allow(page, url).catch((error: Error) => {
           seen.push({ method: 'PERSON', path: url, query: {}, body: {}, status: 0, answer: error.message })
@@ -321,10 +352,12 @@ await oauth.close()`,
 
   const runAll = async (commands: readonly Command[], machine: Machine): Promise<Run> => {
     const from = seen.length
+    gate.expect(commands.length)
     const children = commands.map((command) => spawned(command, machine, from))
     const output = () => children.map((child) => child.output()).join('\n---\n')
     await attend(() => children.every((child) => child.isOver()), output)
     await Promise.all(children.map(({ ended }) => ended))
+    gate.open()
     return { output: output(), seen: seen.slice(from) }
   }
 
@@ -360,8 +393,8 @@ await oauth.close()`,
         await page.goto(`${origin}/oauth/account`)
         const link = page.locator('a[href*="client_id="]').first()
         if ((await link.count()) === 0) break
-        await link.click()
-        await page.locator('form:has(input[name=csrf]) button[type=submit]').first().click()
+        await page.goto(new URL((await link.getAttribute('href')) ?? '', page.url()).href)
+        await page.locator('main form[method=post] button').first().click()
         await page.waitForLoadState()
       }
       await page.close()

@@ -1,13 +1,18 @@
 // What an app does for the libraries: it keeps what they give it in a file, opens the browser, and receives the answer.
 
 import { spawn } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 
 const file = `${process.env.HOME}/kept.json`
 
 const read = () => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {})
-const write = (change) => writeFileSync(file, JSON.stringify({ ...read(), ...change }))
+// Another process reads the old file or the new one.
+const write = (change) => {
+  const next = `${file}.${process.pid}`
+  writeFileSync(next, JSON.stringify({ ...read(), ...change }))
+  renameSync(next, file)
+}
 
 /** Listens on a free port of the loopback address. */
 export const openCallback = async () => {
