@@ -8,6 +8,8 @@ export interface HostFolder {
   readonly path: string
   /** Runs a file of the folder and resolves with the port on which it listens; rejects with its output if it ends. */
   start(file: string, env?: Readonly<Record<string, string>>): Promise<number>
+  /** Ends what was started. */
+  stop(): void
   /** Ends what was started, and removes the folder. */
   remove(): void
 }
@@ -40,6 +42,9 @@ export const openHostFolder = (
   }
   mkdirSync(join(path, 'node_modules'))
   symlinkSync(installed, join(path, 'node_modules/latchkey'))
+  const stop = (): void => {
+    for (const child of running.splice(0)) child.kill('SIGKILL')
+  }
   return {
     path,
     start: (file, env = {}) => {
@@ -61,8 +66,9 @@ export const openHostFolder = (
         child.once('exit', (status) => reject(new Error(`${file} ended with ${status}\n${output}`)))
       })
     },
+    stop,
     remove: () => {
-      for (const child of running) child.kill('SIGKILL')
+      stop()
       rmSync(path, { recursive: true, force: true })
     },
   }
