@@ -1,5 +1,11 @@
 import { clientCard } from '../authorization/consent.ts'
-import { continueRequest, deniedPath, refusePending, signInAgain, toDecide } from '../authorization/continue.ts'
+import {
+  continueRequest,
+  deniedPath,
+  refusePending,
+  signInAgain,
+  toDecide,
+} from '../authorization/continue.ts'
 import { formTarget, loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
@@ -82,7 +88,11 @@ const showDenied = (context: PageContext, pending: PendingRequest): Promise<void
   )
 
 /** Leads back to the client, which learns that access was denied, or to the sign-in with another account. */
-const answerDenied = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+const answerDenied = async (
+  context: PageContext,
+  pending: PendingRequest,
+  form: Parameters,
+): Promise<void> => {
   const choice = form.required('decision')
   if (choice === 'back') return refusePending(context, pending)
   if (choice !== 'switch') throw new OAuthError('invalid_request', 'decision must be back or switch')
