@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
+import type { AccessStep } from '../options/access.ts'
 import type { Options } from '../options/options.ts'
 import type { Scope } from '../options/scopes.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
@@ -18,6 +19,7 @@ import type { AuthorizationContext, Decision, NextStep } from '../protocol/reque
 import { chooseOrganization, lastOrganization } from '../protocol/requests/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
+import type { AllowedUser } from '../tokens/allowed.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { findOrganizations, type User } from '../users/users.ts'
 import type { IncomingRequest } from './incoming-request.ts'
@@ -36,12 +38,14 @@ export interface Changes {
 }
 
 /** A login together with its user, so that a decision for the one is a decision for the other. */
-type UserLogin = ActiveLogin['login'] & { readonly user: User }
+export type UserLogin = ActiveLogin['login'] & { readonly user: User }
 
 /** A decided request: what is granted, by which login, on the basis of what. */
 export interface Granted {
   readonly authorization: AuthorizationContext<UserLogin>
   readonly step: Extract<NextStep<UserLogin>, { step: 'issue' }>
+  /** The user of the login, whom the host allows it. */
+  readonly user: AllowedUser
 }
 
 /** A request in its browser, with the login that is there when the browser first opens it. */
@@ -52,8 +56,8 @@ export interface OpenedRequest {
 
 /** How one kind of request continues. Login, account and consent pages know nothing of it. */
 export interface PendingRequestKind {
-  /** As it is stored with the pending request. */
-  readonly name: string
+  /** As it is stored with the pending request, and as `access.allow` sees it. */
+  readonly name: AccessStep
   /** The endpoint that continues it by GET. */
   readonly path: string
   /**

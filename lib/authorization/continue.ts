@@ -11,16 +11,26 @@ import {
   lacksLevel,
   type NextStep,
   nextStep,
+  raisedRequest,
   unmetLevel,
   withSettledLevel,
 } from '../protocol/requests/next-step.ts'
-import { consumePendingRequest, decidePendingRequest, selectLogin } from '../repositories/index.ts'
+import {
+  consumePendingRequest,
+  decidePendingRequest,
+  raisePendingRequest,
+  selectLogin,
+} from '../repositories/index.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
 import { leaveNotice } from '../sessions/notice.ts'
+import { type AccessDecision, announceDenied, decideAccess } from '../tokens/allowed.ts'
 import { endSurplus } from '../tokens/surplus.ts'
+import type { User } from '../users/users.ts'
+import { type AskedInBrowser, askedBefore, askedOf } from './access.ts'
 import {
   authorizationContext,
   type Changes,
+  type OpenedRequest,
   type PendingRequestKind,
   type RequestToDecide,
 } from './context.ts'
@@ -41,13 +51,13 @@ const authorizeKind: PendingRequestKind = {
   name: 'authorize',
   path: '/authorize',
 
-  async grant(context, { client, request, pending }, { authorization, step }) {
+  async grant(context, { client, request, pending }, { authorization, step, user }) {
     const { server, info } = context
     const { login, scopes, organization } = step
     const issued = await issueAuthorizationResponse(server, {
       ...step,
       context: authorization,
-      user: login.user,
+      user,
       pendingId: pending?.id,
     })
     if (issued === 'signed-out' || issued === 'withdrawn') return issued
@@ -112,6 +122,12 @@ const loginNotRenewed: Refusal = {
   description: 'the user is signed in, but no new login was reported',
 }
 
+const notAllowed: Refusal = {
+  step: 'error',
+  code: 'access_denied',
+  description: 'the user may not use this client',
+}
+
 /** The error if the browser comes back from the host's login page without what the request needs. */
 const unanswered = (
   server: AuthorizationServer,
@@ -144,6 +160,40 @@ const keep = async (
   sid: string | undefined,
 ): Promise<string> => pending?.secret ?? keepPending(context, kind, request, sid)
 
+type Denied = Exclude<AccessDecision, { outcome: 'allowed' }>
+
+/**
+ * Answers a request that the host does not allow: asks for a login of another level, or shows the page that says why. The
+ * request waits meanwhile. A client that wants no page gets the error.
+ */
+const answerDenied = async (
+  context: PageContext,
+  kind: PendingRequestKind,
+  { asked, changes }: OpenedRequest,
+  { asking, denied, showDenied }: { asking: AskedInBrowser; denied: Denied } & ContinueOptions,
+): Promise<void> => {
+  const { server, res, info } = context
+  const { request, pending } = asked
+  const silent = request.prompt.includes('none')
+  const { user, login } = asking
+  const { sid } = login
+  const levels = denied.outcome === 'step-up' ? denied.acrValues : []
+  const raised = raisedRequest(request, levels, server.options.acrValues)
+  if (raised) {
+    if (silent) return kind.refuse(context, asked, loginRequired)
+    if (pending) await raisePendingRequest(server.database, { id: pending.id, request: raised, sid })
+    const secret = await keep(context, { ...asked, request: raised, kind: kind.name }, sid)
+    return redirectToPage(res, loginLocation(server, secret, raised))
+  }
+  if (denied.outcome === 'denied' && showDenied) return showDenied(denied.reason, user)
+  announceDenied(server, info, asking, denied)
+  if (denied.outcome === 'step-up') return kind.refuse(context, asked, unmetLevel)
+  if (silent) return kind.refuse(context, asked, notAllowed)
+  await storeChanges(context, asked, changes)
+  const secret = await keep(context, { ...asked, kind: kind.name }, sid)
+  redirectToPage(res, ownPath(server, deniedPath, { [requestParameter]: secret }))
+}
+
 /** Redirects to the sign-in page, which says that the login has ended. */
 export const signInAgain = (
   { server, ...context }: PageContext,
@@ -152,6 +202,9 @@ export const signInAgain = (
   leaveNotice({ server, ...context }, id, { kind: 'signed-out' })
   redirectToPage(context.res, loginLocation(server, secret, request))
 }
+
+/** The page that says why the host does not allow a request. */
+export const deniedPath = '/access-denied'
 
 export interface ContinueOptions {
   /** The kind of a request that has just arrived. @default 'authorize' */
@@ -165,7 +218,20 @@ export interface ContinueOptions {
    * @returns whether the form has been shown
    */
   readonly showLogin?: (mayContinue: boolean) => boolean
+  /** Shows why the host does not allow the request. The page that says it passes it. */
+  readonly showDenied?: (reason: string | undefined, user: User) => void
 }
+
+/** @throws EndedRequestError for a kind that this version does not know: a newer process stored it */
+const kindNamed = (server: AuthorizationServer, name: string): PendingRequestKind => {
+  const kind = kindsOf(server).find((each) => each.name === name)
+  if (kind === undefined) throw new EndedRequestError('unknown')
+  return kind
+}
+
+/** Ends a pending request that the host does not allow: the client gets the error. */
+export const refusePending = (context: PageContext, pending: PendingRequest): Promise<void> =>
+  kindNamed(context.server, pending.kind).refuse(context, toDecide(pending), notAllowed)
 
 /**
  * Takes the next step of a request and answers: with the login page, the choice of an account, the consent page, or
@@ -183,22 +249,32 @@ export const continueRequest = async (
   const { returned = false, showLogin } = options
   const asked = { ...incoming, request: withSettledLevel(incoming.request, returned) }
   const name = asked.pending?.kind ?? options.kind ?? 'authorize'
-  const kind = kindsOf(server).find((each) => each.name === name)
-  // A kind that this version does not know was stored by a newer process.
-  if (kind === undefined) throw new EndedRequestError('unknown')
+  const kind = kindNamed(server, name)
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
   if (showLogin?.(['confirm', 'consent', 'issue'].includes(next.step))) return
   const { login } = authorization
   const step = returned && next.step === 'login' ? unanswered(server, asked.request, login) : next
-  if (step.step === 'issue') {
-    const outcome = await kind.grant(context, asked, { authorization, step })
+  const asking = askedBefore(context, kind, asked, authorization, step)
+  const answer = asking && decideAccess(server, asking)
+  const access = answer instanceof Promise ? await answer : answer
+  if (asking && access !== undefined && access.outcome !== 'allowed')
+    return answerDenied(context, kind, { asked, changes }, { ...options, asking, denied: access })
+  if (step.step === 'issue' && access?.outcome === 'allowed') {
+    const outcome = await kind.grant(context, asked, { authorization, step, user: access.user })
     if (outcome === 'answered') return
     if (outcome === 'withdrawn') return kind.refuse(context, asked, withdrawn)
     if (asked.pending) return signInAgain(context, asked.pending)
     return continueRequest(context, { ...asked, known: undefined }, {}, options)
   }
-  if (step.step === 'error') return kind.refuse(context, asked, step)
+  if (step.step === 'error') {
+    if (asked.request.acrIsRaised && step.code === unmetLevel.code && login)
+      announceDenied(server, context.info, askedOf(context, kind, asked, login), {
+        outcome: 'step-up',
+        acrValues: asked.request.acrValues ?? [],
+      })
+    return kind.refuse(context, asked, step)
+  }
 
   await storeChanges(context, asked, changes)
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)

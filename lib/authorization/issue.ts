@@ -26,14 +26,14 @@ import {
   saveConsent,
 } from '../repositories/index.ts'
 import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import type { AllowedUser } from '../tokens/allowed.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
-import type { User } from '../users/users.ts'
 
 /** What is granted, to which client, by which user. */
 export interface AuthorizationGrant {
   readonly context: AuthorizationContext
   readonly login: LoginRecord
-  readonly user: User
+  readonly user: AllowedUser
   readonly scopes: readonly string[]
   /** Claims requested individually, as far as they are allowed. */
   readonly claims?: ClaimsRequest

@@ -13,7 +13,7 @@ import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
 import type { OperatorPage } from './operator-page.ts'
 import { revokeEndpoint } from './revoke.ts'
-import { selectAccountEndpoint } from './select-account.ts'
+import { accessDeniedEndpoint, selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
 import { tokenEndpoint } from './token.ts'
 import { userinfoEndpoint } from './userinfo.ts'
@@ -55,6 +55,7 @@ export const createEndpoints = (added: readonly Added[]): Endpoints => ({
     authorizeEndpoint,
     loginEndpoint,
     selectAccountEndpoint,
+    accessDeniedEndpoint,
     consentEndpoint,
     accountEndpoint,
     devicesEndpoint,

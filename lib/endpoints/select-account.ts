@@ -1,6 +1,12 @@
 import { clientCard } from '../authorization/consent.ts'
-import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
-import { loginLocation } from '../authorization/login-location.ts'
+import {
+  continueRequest,
+  deniedPath,
+  refusePending,
+  signInAgain,
+  toDecide,
+} from '../authorization/continue.ts'
+import { formTarget, loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
 import { redirectToPage } from '../http/send.ts'
@@ -8,6 +14,7 @@ import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { activeLogin } from '../sessions/login.ts'
+import { switchUser } from './consent.ts'
 import { pendingForm, pendingPage } from './pending-page.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
@@ -57,3 +64,43 @@ export const selectAccountEndpoint = pendingPage(
   unlessConfirmed(show),
   unlessConfirmed(submit),
 )
+
+/** Says why the host does not allow a request (`access.allow`). It is asked again: if it allows the request now, that goes on. */
+const showDenied = (context: PageContext, pending: PendingRequest): Promise<void> =>
+  continueRequest(
+    context,
+    toDecide(pending),
+    {},
+    {
+      showDenied: (reason, { username }) => {
+        const { server, language } = context
+        const { client, request } = pending
+        const model = {
+          ...pendingForm(context, pending),
+          client: clientCard(server, client, request.redirectUri, language),
+          username,
+          reason,
+          ...(request.redirectUri === undefined && { device: true }),
+        }
+        context.send('access-denied', model, {
+          status: 403,
+          redirectUri: formTarget(server, request.redirectUri),
+        })
+      },
+    },
+  )
+
+/** Leads back to the client, which learns that access was denied, or to the sign-in with another account. */
+const answerDenied = async (
+  context: PageContext,
+  pending: PendingRequest,
+  form: Parameters,
+): Promise<void> => {
+  const choice = form.required('decision')
+  if (choice === 'back') return refusePending(context, pending)
+  if (choice !== 'switch') throw new OAuthError('invalid_request', 'decision must be back or switch')
+  const active = await activeLogin(context, pending)
+  return active ? switchUser(context, { pending, login: active.login }) : signInAgain(context, pending)
+}
+
+export const accessDeniedEndpoint = pendingPage(deniedPath, showDenied, answerDenied)

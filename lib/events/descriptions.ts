@@ -6,6 +6,7 @@ type CoreType =
   | 'consent.allowed'
   | 'consent.denied'
   | 'consent.removed'
+  | 'access.denied'
   | 'authorization.issued'
   | 'authorization.revoked'
   | 'tokens.issued'
@@ -82,6 +83,12 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Access removed',
     sentence: 'The access of {client} for {user} was removed[ by {actor}]',
+  },
+  'access.denied': {
+    group: 'refused',
+    tone: 'bad',
+    title: 'Access refused',
+    sentence: '{user} may not use {client}[: {reason}]',
   },
   'authorization.issued': {
     group: 'tokens',

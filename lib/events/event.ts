@@ -1,3 +1,4 @@
+import type { AccessStep } from '../options/access.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 
 /** Parameters whose values work once. */
@@ -70,6 +71,16 @@ export interface EventDetails {
   /** The user, or an administrator, removed a client's access, which revokes all its tokens. */
   'consent.removed': OrganizationFields &
     ActorFields & { readonly subject: string; readonly clientId: string }
+  /** The host's function `access.allow` refused a user, or asked for a level that the login does not have. */
+  'access.denied': OrganizationFields & {
+    readonly subject: string
+    /** Begins with `personal:` for a personal access token. */
+    readonly clientId: string
+    readonly step: AccessStep
+    readonly scopes: readonly string[]
+    /** What the host says to the user, or the levels that it asks for; undefined if it gave no reason. */
+    readonly reason?: string
+  }
   'authorization.issued': AuthorizationFields &
     OrganizationFields & { readonly scopes: readonly string[]; readonly responseType: string }
   'authorization.revoked': AuthorizationFields & ActorFields & { readonly reason: RevocationReason }

@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeIf } from '../database/transaction.ts'
 import type { SingleUseParameters } from '../events/event.ts'
 import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import type { AccessStep } from '../options/access.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
@@ -40,6 +41,7 @@ export const authorizationCode: Grant = {
       ...redemption,
       grantType: 'authorization_code',
       parameter: 'code',
+      step: 'code',
     })
   },
 }
@@ -48,7 +50,9 @@ export const authorizationCode: Grant = {
  * Exchanges what a user granted for tokens, once. A second use revokes every token of the first.
  *
  * @param redemption.parameter the one that carried the code
- * @throws OAuthError `invalid_grant` for a second use, or if the user may no longer have tokens
+ * @param redemption.step the moment, for `access.allow`
+ * @throws OAuthError `invalid_grant` for a second use, or if the user may no longer have tokens · `access_denied` if the host
+ *   does not allow them now, which uses nothing up
  */
 export const redeem = async (
   server: AuthorizationServer,
@@ -57,15 +61,17 @@ export const redeem = async (
   redemption: Redemption & {
     readonly grantType: GrantType
     readonly parameter: keyof SingleUseParameters
+    readonly step: AccessStep
   },
 ): Promise<TokenResponse> => {
-  const { outcome, authorization, grantType, parameter } = redemption
+  const { outcome, authorization, grantType, parameter, step } = redemption
   if (outcome === 'replay') return revokeReplayed(server, authorization, request, parameter)
   const { binding } = request
   const { id, details } = authorization
   const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)
-  const user = await activeUser(server, authorization)
+  const { scopes } = target
+  const user = await activeUser(server, authorization, request, { client, scopes, step })
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
   const kept = { ...details, ...refreshTokenBinding(client, binding) }
   await consumeProof(server, request)

@@ -92,7 +92,15 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     if (subject === undefined) return tokensForClient(server, client, request, target)
     const login = { authTime: Math.floor(decision.authTime ?? unknownTime), amr: decision.amr ?? [] }
     const user = await existingUser(server, String(subject))
-    const forUser = { ...target, user, login, organization, since, refreshes: refreshToken === true }
+    const forUser = {
+      ...target,
+      step: 'grant' as const,
+      user,
+      login,
+      organization,
+      since,
+      refreshes: refreshToken === true,
+    }
     return tokensForUser(server, client, request, forUser)
   },
 })

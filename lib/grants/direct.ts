@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { whenGranted } from '../clients/register.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import type { AccessStep } from '../options/access.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -12,6 +13,7 @@ import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
+import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
@@ -44,8 +46,10 @@ export const tokensForClient = async (
 
 /** The user of a direct grant, and their login elsewhere. */
 interface DirectGrantForUser extends DirectGrant {
+  /** The moment, for `access.allow`. */
+  readonly step: AccessStep
   readonly user: User
-  readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr'>
+  readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr' | 'acr'>
   /** What the grant says of the organization; without it the user's only one. */
   readonly organization?: string | undefined
   /** What the tokens allow in detail (RFC 9396); empty by default. */
@@ -95,7 +99,8 @@ const authorizationFor = (
  * whatever ends authorizations of the user ends them. It lasts as long as its one access token, or with a refresh token as
  * long as that.
  *
- * @throws OAuthError `invalid_grant` if no organization is settled · if everything of the user was ended meanwhile
+ * @throws OAuthError `invalid_grant` if no organization is settled · if everything of the user was ended meanwhile ·
+ *   `access_denied` if the host does not allow the user
  */
 export const tokensForUser = async (
   server: AuthorizationServer,
@@ -106,11 +111,15 @@ export const tokensForUser = async (
   const refreshes = grant.refreshes === true && client.metadata.grant_types.includes('refresh_token')
   const { binding } = request
   const organization = await settledOrganization(server, grant.user, grant.organization)
+  const { acr } = grant.login
+  const { info } = request
+  const answer = allowedUser(server, info, { ...grant, client, organization, acr })
+  const user = answer instanceof Promise ? await answer : answer
   await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
   const created = authorizationFor(server, client, settled, binding)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
-  const { user, scopes, resources, grantType } = grant
+  const { scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
   const stands = unlessRevoked({ subject: user.subject, since: grant.since, now: created.now })
@@ -124,6 +133,6 @@ export const tokensForUser = async (
     throw new OAuthError('invalid_grant', 'everything of the user has just been revoked')
   if (obstacle) throw removedClient()
   announceTokens(server, request, grantType, content)
-  if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, request.info)
+  if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, info)
   return tokens.response
 }

@@ -23,6 +23,7 @@ import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { type ClientLookup, createReplay, revokeAuthorization } from '../repositories/index.ts'
 import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import { type AllowedUser, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
 /** What a token request presents, as it is stored; undefined for a value that is not known. */
@@ -197,20 +198,24 @@ export const settledOrganization = async (
 }
 
 /**
- * The user of an authorization, as the host has them now. A user who left the organization is refused, but the tokens
- * are not revoked: they work again if the user returns.
+ * The user of an authorization, as the host has them now, and as it allows them now. A user who left the organization, or who
+ * may not use the client, is refused, but the tokens are not revoked: they work again if the host changes its mind.
  *
- * @throws OAuthError `invalid_grant` if the user is gone, disabled, or no longer in the organization
+ * @param asked what is about to be issued
+ * @throws OAuthError `invalid_grant` if the user is gone, disabled, or no longer in the organization · as `allowedUser()`
  */
 export const activeUser = async (
   server: AuthorizationServer,
   { subject, details }: Pick<Authorization, 'subject' | 'details'>,
-): Promise<User> => {
+  { info }: Pick<TokenRequest, 'info'>,
+  asked: Pick<AskedAccess, 'client' | 'scopes' | 'step'>,
+): Promise<AllowedUser> => {
   const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
     throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
   }
-  return user
+  const { organization, acr } = details
+  return allowedUser(server, info, { ...asked, user, organization, acr })
 }
 
 /**

@@ -144,6 +144,7 @@ const forUser = async (
   const authorizationDetails = await detailsFor(server, client, request, claims)
   return tokensForUser(server, client, request, {
     grantType: jwtBearerGrantType,
+    step: 'assertion',
     user,
     login,
     since,

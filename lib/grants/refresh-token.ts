@@ -62,7 +62,8 @@ const exchange = async (
 
   const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)
-  const user = await activeUser(server, authorization)
+  const { scopes } = target
+  const user = await activeUser(server, authorization, request, { client, scopes, step: 'refresh' })
   const grant = { client, user, authorization, ...target, binding: request.binding }
   // A second look follows a lost race, for which the proof is used up already.
   if (mayRetry) await consumeProof(server, request)

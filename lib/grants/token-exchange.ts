@@ -25,6 +25,7 @@ import {
   type VerifiedToken,
   verifyAccessToken,
 } from '../tokens/access-token.ts'
+import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
@@ -177,8 +178,13 @@ export const tokenExchange: Grant = {
       decision.scopes ?? visible.scopes,
       allowedAt(server, client, resources),
     )
+    const { acr } = authorization.details
+    const { info } = request
+    const asked = { user, client, scopes, organization, acr, step: 'exchange' } as const
+    const answer = allowedUser(server, info, asked)
+    const allowed = answer instanceof Promise ? await answer : answer
     await consumeProof(server, request)
-    const content = { client, user, authorization, scopes, resources, binding: request.binding }
+    const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
       ...content,
       context: { ...(decision.impersonation !== true && { act }), authorization_details: [] },

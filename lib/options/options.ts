@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { Knex } from 'knex'
+import { access } from './access.ts'
 import { coreFeatures } from './features.ts'
 import { lifetimes } from './lifetimes.ts'
 import { failures, limitsOf, quotas } from './limits.ts'
@@ -102,6 +103,8 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      * carry its id. It runs again whenever a token is used, so keep it fast. `req` is set on the pages only. @default none
      */
     organizations,
+    /** Who may use which client: docs/access.md. @default every user may use every client */
+    access,
     /** Your own login page, or hooks around the built-in one: docs/users.md#your-own-login-page. */
     login,
     /**

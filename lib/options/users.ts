@@ -28,7 +28,8 @@ export interface HostUser {
   [field: string]: unknown
 }
 
-type Answer<Value> = Value | Promise<Value>
+/** A value, or a promise of it. */
+export type Answer<Value> = Value | Promise<Value>
 
 /** The request of the user's browser. */
 export interface WithRequest {

@@ -152,6 +152,16 @@ export interface PageModels extends DevicePageModels {
     /** The user who is signed in. */
     username: string
   }
+  /** The host does not let the user use the client (`access.allow`). */
+  'access-denied': PageForm & {
+    client: ClientCard
+    /** The user who is signed in. */
+    username: string
+    /** What the host says, as text. */
+    reason?: string
+    /** A device asks, to which no link leads. */
+    device?: boolean
+  }
   /** Its form is also that of "Not you?". */
   consent: PageForm & {
     client: ClientCard

@@ -171,6 +171,21 @@ export const selectLogin = command<{ id: string; sid: string }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ selected_sid: v.sid }),
 )
 
+const raise = command<{ id: string; request: string; sid: string }>((table, v) =>
+  table('pending_requests')
+    .where({ id: v.id })
+    .whereNull('consumed_at')
+    .update({ request: v.request, sid: v.sid }),
+)
+
+/** Records that a request asks for another login than this one. */
+export const raisePendingRequest = async (
+  db: Database,
+  { id, request, sid }: Pick<PendingRequestRecord, 'id' | 'request'> & { sid: string },
+): Promise<void> => {
+  await raise(db, { id, request: JSON.stringify(request), sid })
+}
+
 /** Answers a request, once. */
 export const consumePendingRequest = command<{ id: string; now: number }>((table, v) =>
   table('pending_requests').where({ id: v.id }).whereNull('consumed_at').update({ consumed_at: v.now }),

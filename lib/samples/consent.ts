@@ -138,6 +138,15 @@ export const consentSamples: readonly Sample[] = [
     },
     'consent-device': { ...consent, redirectTo: undefined, device: true },
   }),
+  ...statesOf('access-denied', {
+    'access-denied': { ...select, action: '/access-denied' },
+    'access-denied-reason': {
+      ...select,
+      action: '/access-denied',
+      reason: 'Desk is for the support team. Ask Bo to add you.',
+    },
+    'access-denied-device': { ...select, action: '/access-denied', reason: long, device: true },
+  }),
   ...statesOf('select-account', {
     'select-account': select,
     'select-account-long': { ...select, client: unverified, username: `${long}@example.com` },

@@ -13,6 +13,7 @@ import { bearer } from '../protocol/tokens/token-binding.ts'
 import { createAuthorization, createLogin, type NewAuthorization } from '../repositories/index.ts'
 import type { AuthRouter } from '../router.ts'
 import { issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
+import { allowedUser } from '../tokens/allowed.ts'
 import { findOrganizations, type User } from '../users/users.ts'
 import {
   type ActingAs,
@@ -119,8 +120,8 @@ export interface ActingAsOptions {
  * @param user the id, or a row or object that contains it
  * @param scopes separated by spaces, or a list
  * @param options what else the token is about
- * @throws Error with NODE_ENV=production, for an unknown user or scope, and for an organization that the user does not
- *   belong to
+ * @throws Error with NODE_ENV=production, for an unknown user or scope, for an organization that the user does not belong
+ *   to, and for a user whom `access.allow` refuses
  * @example
  * const { headers } = await actingAs(oauth, ada, 'orders:read')
  * await request(app).get('/api/orders').set(headers).expect(200)
@@ -147,6 +148,8 @@ export const actingAs = async (
   const types = client.metadata.authorization_details_types ?? []
   const unknown = authorizationDetails?.find(({ type }) => !types.includes(type))
   if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
+  const wanted = { user: found, client, scopes: granted, organization, acr, step: 'code' } as const
+  const allowed = await allowedUser(server, undefined, wanted)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
     scopes: granted,
@@ -156,7 +159,7 @@ export const actingAs = async (
   })
   const accessToken = await issueAccessToken(server, {
     client,
-    user: found,
+    user: allowed,
     scopes: granted,
     resources,
     authorization,

@@ -5,19 +5,16 @@ import type { AuthorizationDetail } from '../protocol/requests/authorization-det
 import type { TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { AccessToken, NewAccessToken } from '../repositories/index.ts'
-import type { User } from '../users/users.ts'
+import type { AllowedUser } from './allowed.ts'
 
-/** Whom an access token is issued to, and for what. */
-export interface AccessTokenGrant {
+/** To which client an access token is issued, and for what. */
+interface TokenContent {
   readonly client: Client
   readonly scopes: readonly string[]
   /** Its audience (RFC 8707): identifiers of resources, or none. */
   readonly resources: readonly string[]
   /** What the client must prove to use it. */
   readonly binding: TokenBinding
-  /** Absent if the client acts for itself, as is the user. */
-  readonly authorization?: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
-  readonly user?: User
   /** What the token says beyond its authorization. */
   readonly context?: TokenContext
   /** The client of the authorization, if it is another one after a token exchange. */
@@ -25,6 +22,21 @@ export interface AccessTokenGrant {
   /** When it expires at the latest, in epoch seconds. */
   readonly notAfter?: number
 }
+
+/** An access token of a user. */
+export interface UserTokenGrant extends TokenContent {
+  readonly authorization: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
+  readonly user: AllowedUser
+}
+
+/** An access token that a client has for itself. */
+interface ClientTokenGrant extends TokenContent {
+  readonly authorization?: undefined
+  readonly user?: undefined
+}
+
+/** Whom an access token is issued to, and for what. */
+export type AccessTokenGrant = UserTokenGrant | ClientTokenGrant
 
 /** A new access token, with the row that stores it, if its format stores any. */
 export interface IssuedAccessToken {

@@ -16,7 +16,7 @@ import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './a
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
 
-export type { AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
+export type { AccessTokenGrant, IssuedAccessToken, UserTokenGrant } from './access-token-format.ts'
 
 /** Every supported format. */
 const formats = { opaque: opaqueAccessToken, jwt: jwtAccessToken } satisfies Readonly<

@@ -5,7 +5,7 @@ import type { Client } from '../protocol/clients/client.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
-import type { User } from '../users/users.ts'
+import type { AllowedUser } from './allowed.ts'
 import { idTokenUserClaims, sidFor, subjectFor } from './user-claims.ts'
 
 /** OIDC Core §3.1.3.6: the left half of the hash of the signature algorithm; Ed25519 uses SHA-512. */
@@ -16,7 +16,7 @@ const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
 
 export interface IdTokenContent {
   readonly client: Client
-  readonly user: User
+  readonly user: AllowedUser
   readonly authorization: Pick<Authorization, 'sid' | 'details'>
   /** The scopes of this response; a refresh may have narrowed them. */
   readonly scopes: readonly string[]

@@ -8,18 +8,16 @@ import { formatScope } from '../protocol/scope.ts'
 import { tokenType } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
-import type { User } from '../users/users.ts'
 import {
-  type AccessTokenGrant,
   type IssuedAccessToken,
   issueAccessToken,
   storeAccessToken,
+  type UserTokenGrant,
 } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 
 /** To which user tokens are issued, and for what. */
-export interface TokenGrant extends Omit<AccessTokenGrant, 'ownerId' | 'notAfter'> {
-  readonly user: User
+export interface TokenGrant extends Omit<UserTokenGrant, 'ownerId' | 'notAfter'> {
   readonly authorization: Authorization
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string

@@ -1,6 +1,7 @@
 import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
 import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
 import { serverBehind } from '../../lib/router.ts'
+import { allowedUserOf } from '../support/allowed-user.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
@@ -113,7 +114,7 @@ test('a personal access token is inspected, listed and revoked, by itself and by
   const expiresAt = server.now() + 86_400
   const option = personalTokenOption(server.options)!
   const sid = await standingLogin(server.database, '1', server.now())
-  const choice = { subject: '1', sid, name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
+  const choice = { user: allowedUserOf('1'), sid, name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
   const [one, other] = [
     await issuePersonalToken(server, option, choice),
     await issuePersonalToken(server, option, choice),

@@ -7,6 +7,7 @@ import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { expired } from '../../lib/schema.ts'
+import { allowedUserOf } from '../support/allowed-user.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
@@ -53,7 +54,13 @@ const make = async (given: { subject?: string; scopes?: string[]; days?: number 
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
   const context = await server(of)
   const sid = await standingLogin(context.database, subject, clock.now())
-  const choice = { subject, sid, name: 'Backup script', scopes, expiresAt: clock.now() + days * day }
+  const choice = {
+    user: allowedUserOf(subject),
+    sid,
+    name: 'Backup script',
+    scopes,
+    expiresAt: clock.now() + days * day,
+  }
   const made = await issuePersonalToken(context, optionOf(of), choice)
   if (made === undefined) throw new Error('no token was made')
   return made
@@ -202,7 +209,13 @@ describe('a personal access token', () => {
     await make({ subject: '2' })
     const context = await server()
     const sid = await standingLogin(context.database, '1', clock.now())
-    const choice = { subject: '1', sid, name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
+    const choice = {
+      user: allowedUserOf('1'),
+      sid,
+      name: 'x',
+      scopes: ['notes:read'],
+      expiresAt: clock.now() + day,
+    }
     const made = await Promise.all(
       [1, 2, 3, 4, 5, 6].map(() => issuePersonalToken(context, optionOf(host), choice)),
     )
@@ -246,7 +259,13 @@ describe('a personal access token', () => {
     many.app.get('/org', many.oauth.requireToken('notes:read'), ({ auth }, res) => void res.json(auth))
     const context = await server(many)
     const sid = await standingLogin(context.database, '1', clock.now())
-    const choice = { subject: '1', sid, name: 'x', scopes: ['notes:read'], expiresAt: clock.now() + day }
+    const choice = {
+      user: allowedUserOf('1'),
+      sid,
+      name: 'x',
+      scopes: ['notes:read'],
+      expiresAt: clock.now() + day,
+    }
     const { value = '' } =
       (await issuePersonalToken(context, optionOf(many), { ...choice, organization: 'acme' })) ?? {}
     expect((await guarded(many, value, '/org')).body.organization).toBe('acme')

@@ -6,6 +6,7 @@ import type { ConsentReceipt } from '../../lib/protocol/requests/consent.ts'
 import type { AuthorizationContext } from '../../lib/protocol/requests/next-step.ts'
 import { createLogin, endLogin, findClient, findConsents } from '../../lib/repositories/index.ts'
 import { compose } from '../../lib/router.ts'
+import { allowedUserOf } from '../support/allowed-user.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
 
 let host: Host
@@ -52,7 +53,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
     requestedAt: now,
     now,
   }
-  const user = { subject, username: 'ada', record: { id: 1 } }
+  const user = allowedUserOf(subject)
   return { context, login, user, scopes, pendingId: undefined }
 }
 const rows = (): Promise<{ sid: string; request: string }[]> =>

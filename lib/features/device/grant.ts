@@ -47,6 +47,7 @@ export const deviceCode: Grant = {
       ...redemption,
       grantType: deviceCodeGrantType,
       parameter: 'device_code',
+      step: 'device_code',
     })
   },
 }

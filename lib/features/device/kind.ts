@@ -29,6 +29,15 @@ declare module '../../protocol/requests/authorization-request.ts' {
   }
 }
 
+declare module '../../options/access.ts' {
+  interface AccessSteps {
+    /** In the browser: a device would be connected (RFC 8628). */
+    readonly device: true
+    /** A connected device fetches its tokens. */
+    readonly device_code: true
+  }
+}
+
 declare module '../../events/event.ts' {
   interface EventDetails {
     /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
@@ -68,7 +77,7 @@ export const deviceKind: PendingRequestKind = {
   name: 'device',
   path: '/device',
 
-  async grant(context, asked, { authorization, step }) {
+  async grant(context, asked, { authorization, step, user }) {
     const { server, info } = context
     const { request, pending } = asked
     const { login, scopes, organization } = step
@@ -76,7 +85,7 @@ export const deviceKind: PendingRequestKind = {
     const issued = await issueAuthorizationResponse(server, {
       ...step,
       context: authorization,
-      user: login.user,
+      user,
       pendingId: pending?.id,
       given: {
         hash: device.hash,

@@ -7,12 +7,14 @@ import { redirectToPage } from '../../http/send.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { Organization } from '../../protocol/requests/organization.ts'
+import { announceDenied, decideAccess } from '../../tokens/allowed.ts'
 import { findOrganizations } from '../../users/users.ts'
 import { issuePersonalToken } from './issue.ts'
 import { personalTokenFormPath, personalTokensPath } from './list-page.ts'
 import type { PersonalTokenFormError } from './models.ts'
 import type { PersonalTokenOption } from './option.ts'
 import { dateAfter, day, parseTokenDate, parseTokenDays, parseTokenName } from './rules.ts'
+import { noClient, personalClientId } from './verify.ts'
 
 /** Characters that are read of each field. */
 const maxTyped = 300
@@ -38,7 +40,7 @@ const showForm = (
   context: SignedContext<SignedInUser>,
   option: PersonalTokenOption,
   organizations: readonly Organization[] | undefined,
-  refused?: { readonly typed: Typed; readonly error: PersonalTokenFormError },
+  refused?: { readonly typed: Typed; readonly error: PersonalTokenFormError; readonly reason?: string },
 ): void => {
   const { server, language } = context
   const { scopes } = option
@@ -77,6 +79,7 @@ const showForm = (
       checked: typed.scopes.includes(name),
     })),
     error: refused?.error,
+    reason: refused?.reason,
     cancelUrl: ownPath(server, personalTokensPath),
   }
   context.send('personal-token-form', model, refused ? { status: 400 } : {})
@@ -112,6 +115,21 @@ const choiceOf = (
 const organizationsOf = ({ server, req, person }: SignedContext<SignedInUser>) =>
   findOrganizations(server.options.organizations, person.user, req)
 
+/** What the host is asked, for a token that does not exist yet. */
+const askedFor = (
+  { person, req }: SignedContext<SignedInUser>,
+  scopes: readonly string[],
+  organization: string | undefined,
+) => ({
+  user: person.user,
+  client: { clientId: personalClientId({ id: 'new' }), metadata: noClient },
+  scopes,
+  organization,
+  acr: person.login.acr,
+  step: 'personal_token' as const,
+  req,
+})
+
 /** The form of a new personal access token. The list then shows the token once. */
 export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<PageContext> =>
   accountPage({
@@ -134,11 +152,20 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
           return undefined
         }
         const { days, ...chosen } = choice
+        const { scopes } = typed
+        const asked = askedFor(context, scopes, chosen.organization)
+        const access = await decideAccess(server, asked)
+        if (access.outcome !== 'allowed') {
+          announceDenied(server, info, asked, access)
+          const reason = access.outcome === 'denied' ? access.reason : undefined
+          showForm(context, option, organizations, { typed, error: 'access', reason })
+          return undefined
+        }
         const token = {
           ...chosen,
-          subject: person.id,
+          user: access.user,
           sid: person.login.sid,
-          scopes: typed.scopes,
+          scopes,
           expiresAt: server.now() + days * day,
         }
         const created = await issuePersonalToken(server, option, token, info)

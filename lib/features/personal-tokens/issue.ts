@@ -6,6 +6,7 @@ import { hashSecret } from '../../keys/secrets.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { lockLogin } from '../../repositories/logins.ts'
 import { freeSlot } from '../../repositories/slots.ts'
+import type { AllowedUser } from '../../tokens/allowed.ts'
 import type { PersonalTokenOption } from './option.ts'
 import {
   createPersonalToken,
@@ -15,6 +16,13 @@ import {
   removePersonalToken,
 } from './table.ts'
 import { createPersonalTokenValue } from './value.ts'
+
+declare module '../../options/access.ts' {
+  interface AccessSteps {
+    /** A user makes a personal access token, which is for no client: the `client_id` is `personal:new`. */
+    readonly personal_token: true
+  }
+}
 
 declare module '../../events/event.ts' {
   interface EventDetails {
@@ -38,10 +46,10 @@ declare module '../../events/event.ts' {
 }
 
 /** What a user chooses for a personal access token. */
-export type PersonalTokenChoice = Pick<
-  PersonalToken,
-  'subject' | 'name' | 'scopes' | 'organization' | 'expiresAt'
-> & {
+export type PersonalTokenChoice = Pick<PersonalToken, 'name' | 'scopes' | 'organization' | 'expiresAt'> & {
+  /** Whom the host allows it. */
+  readonly user: AllowedUser
+
   /** The login that makes it; it must stand. */
   readonly sid: string
 }
@@ -59,11 +67,13 @@ type Context = Pick<AuthorizationServer, 'database' | 'events' | 'now'>
 export const issuePersonalToken = async (
   context: Context,
   option: Pick<PersonalTokenOption, 'prefix' | 'maxPerUser'>,
-  { sid, ...choice }: PersonalTokenChoice,
+  given: PersonalTokenChoice,
   info?: RequestInfo,
 ): Promise<{ readonly id: string; readonly value: string } | undefined> => {
   const { database, events, now: clock } = context
-  const { subject, name, scopes, expiresAt } = choice
+  const { sid, user, ...choice } = given
+  const { subject } = user
+  const { name, scopes, expiresAt } = choice
   const [id, value, now] = [newId(), createPersonalTokenValue(option.prefix), clock()]
   try {
     const isStored = await transaction(database, async (tx) => {
@@ -71,13 +81,13 @@ export const issuePersonalToken = async (
       await removeEndedPersonalTokens(tx, { subject, now })
       const slot = freeSlot(await listPersonalTokenSlots(tx, { subject }), option.maxPerUser)
       if (slot === undefined) return false
-      await createPersonalToken(tx, { ...choice, hash: hashSecret(value), id, slot, now })
+      await createPersonalToken(tx, { ...choice, subject, hash: hashSecret(value), id, slot, now })
       return true
     })
     if (!isStored) return undefined
   } catch (error) {
     // A parallel request of the same user has taken the slot.
-    if (isUniqueViolation(error)) return issuePersonalToken(context, option, { sid, ...choice }, info)
+    if (isUniqueViolation(error)) return issuePersonalToken(context, option, given, info)
     throw error
   }
   events.announce('token.personal.created', info, { subject, tokenId: id, name, scopes, expiresAt })

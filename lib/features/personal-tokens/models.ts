@@ -29,7 +29,7 @@ export interface PersonalTokenCard {
 }
 
 /** What is wrong in the form of a new token: the first of its fields. */
-export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days'
+export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days' | 'access'
 
 declare module '../../pages/page-models.ts' {
   interface PageModels {
@@ -65,6 +65,8 @@ declare module '../../pages/page-models.ts' {
       /** What a token can have; posts as `scope:<name>`. */
       scopes: readonly (TokenScope & { name: string; isHighRisk?: boolean; checked: boolean })[]
       error?: PersonalTokenFormError
+      /** With `access`: what the host says, as text. */
+      reason?: string
       cancelUrl: string
     }
     /** Asks whether to revoke a token. */

@@ -12,7 +12,7 @@ import { findPersonalToken, type PersonalToken, touchPersonalToken } from './tab
 const usedWithin = 3600
 
 /** Stands for the client that a personal token does not have: it reads nothing about its user that it may not know. */
-const noClient = parseClientMetadata({ grant_types: [] })
+export const noClient = parseClientMetadata({ grant_types: [] })
 
 /** What APIs see as the client of a personal token. No client has such an id, because that of the token is random. */
 export const personalClientId = ({ id }: Pick<PersonalToken, 'id'>): string => `personal:${id}`

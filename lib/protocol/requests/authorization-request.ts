@@ -66,6 +66,8 @@ export interface AuthorizationRequest {
   readonly acrValues?: readonly string[]
   /** A login without such a level is accepted after all (OIDC Core §5.5.1.1). */
   readonly acrIsVoluntary?: boolean
+  /** The host asked for these levels, and not the client. */
+  readonly acrIsRaised?: boolean
   readonly loginHint?: string
   /** Requested languages of the pages, preferred first. */
   readonly uiLocales?: readonly string[]

@@ -202,6 +202,27 @@ export const unmetLevel = failure(
   'the user did not sign in with one of the requested acr_values',
 )
 
+/**
+ * The request with the levels that the host asks for, among those that the request allows. Each time it allows fewer, so that
+ * the host cannot ask for ever.
+ *
+ * @param asked the levels that the host asks for; the login has none of them
+ * @param supported the option `acrValues`
+ * @returns undefined if no login can meet both
+ */
+export const raisedRequest = (
+  request: AuthorizationRequest,
+  asked: readonly string[],
+  supported: readonly string[],
+): AuthorizationRequest | undefined => {
+  const { acrIsVoluntary, acrValues, ...others } = request
+  const own = acrIsVoluntary ? undefined : acrValues
+  const levels = supported.filter(
+    (level) => asked.includes(level) && (own === undefined || own.includes(level)),
+  )
+  return levels.length > 0 ? { ...others, acrValues: levels, acrIsRaised: true } : undefined
+}
+
 type Levels = Pick<AuthorizationRequest, 'acrValues' | 'acrIsVoluntary'>
 
 /**

@@ -21,6 +21,7 @@ export const ar = {
   'personal-token-form.days.other': 'تاريخ آخر',
   'personal-tokens.ended': 'منتهية الصلاحية',
   'personal-token-form.submit': 'إنشاء الرمز',
+  'personal-token-form.error.access': 'لا يُسمح لحسابك بإنشاء هذا الرمز.',
   'personal-token-form.error.name': 'أدخل اسمًا لا يزيد على 60 حرفًا.',
   'personal-token-form.error.scopes': 'اختر صلاحية واحدة على الأقل.',
   'personal-token-form.error.days': 'اختر تاريخًا بين الغد و{date}.',

@@ -23,6 +23,7 @@ export const de = {
   'personal-token-form.days.other': 'Anderes Datum',
   'personal-tokens.ended': 'Abgelaufen',
   'personal-token-form.submit': 'Token erstellen',
+  'personal-token-form.error.access': 'Ihr Konto darf dieses Token nicht erstellen.',
   'personal-token-form.error.name': 'Geben Sie einen Namen mit höchstens 60 Zeichen ein.',
   'personal-token-form.error.scopes': 'Wählen Sie mindestens eine Berechtigung aus.',
   'personal-token-form.error.days': 'Wählen Sie ein Datum von morgen bis {date}.',

@@ -21,6 +21,7 @@ export const en = {
   'personal-token-form.days.other': 'Another date',
   'personal-tokens.ended': 'Expired',
   'personal-token-form.submit': 'Create token',
+  'personal-token-form.error.access': 'Your account may not create this token.',
   'personal-token-form.error.name': 'Enter a name of at most 60 characters.',
   'personal-token-form.error.scopes': 'Choose at least one permission.',
   'personal-token-form.error.days': 'Choose a date from tomorrow to {date}.',

@@ -21,6 +21,7 @@ export const es = {
   'personal-token-form.days.other': 'Otra fecha',
   'personal-tokens.ended': 'Caducados',
   'personal-token-form.submit': 'Crear token',
+  'personal-token-form.error.access': 'Su cuenta no puede crear este token.',
   'personal-token-form.error.name': 'Introduzca un nombre de 60 caracteres como máximo.',
   'personal-token-form.error.scopes': 'Elija al menos un permiso.',
   'personal-token-form.error.days': 'Elija una fecha entre mañana y el {date}.',

@@ -23,6 +23,7 @@ export const fr = {
   'personal-token-form.days.other': 'Une autre date',
   'personal-tokens.ended': 'Expirés',
   'personal-token-form.submit': 'Créer le jeton',
+  'personal-token-form.error.access': 'Votre compte n’est pas autorisé à créer ce jeton.',
   'personal-token-form.error.name': 'Saisissez un nom de 60 caractères au maximum.',
   'personal-token-form.error.scopes': 'Choisissez au moins une autorisation.',
   'personal-token-form.error.days': 'Choisissez une date entre demain et le {date}.',

@@ -22,6 +22,7 @@ export const ja = {
   'personal-token-form.days.other': '別の日付',
   'personal-tokens.ended': '期限切れ',
   'personal-token-form.submit': 'トークンを作成',
+  'personal-token-form.error.access': 'お使いのアカウントではこのトークンを作成できません。',
   'personal-token-form.error.name': '60文字以内の名前を入力してください。',
   'personal-token-form.error.scopes': '権限を1つ以上選択してください。',
   'personal-token-form.error.days': '明日から {date} までの日付を選択してください。',

@@ -52,6 +52,11 @@ export const ar: Translation = {
     'select-account.continue': 'المتابعة باسم {username}',
     'select-account.another': 'استخدام حساب آخر',
 
+    'access-denied.title': 'لا يمكنك استخدام {client}',
+    'access-denied.what':
+      'لا يملك حسابك في {product} صلاحية الوصول إليه. إذا كان ينبغي أن يكون لديك وصول، فاسأل الجهة التي منحتك حسابك.',
+    'access-denied.back': 'العودة إلى {client}',
+
     'client.unverified': 'تطبيق غير موثَّق',
     'client.unverified.text':
       'لم يتحقق {product} من الجهة المسؤولة عن هذا التطبيق. لا تتابع إلا إذا كنت تعرف هذه الجهة وتثق بها.',

@@ -53,6 +53,11 @@ export const de: Translation = {
     'select-account.continue': 'Weiter als {username}',
     'select-account.another': 'Anderes Konto verwenden',
 
+    'access-denied.title': 'Sie können {client} nicht verwenden',
+    'access-denied.what':
+      'Ihr Konto bei {product} hat keinen Zugang dazu. Wenn Sie Zugang haben sollten, fragen Sie die Stelle, von der Sie Ihr Konto haben.',
+    'access-denied.back': 'Zurück zu {client}',
+
     'client.unverified': 'Nicht geprüfte App',
     'client.unverified.text':
       '{product} hat nicht geprüft, wer diese App betreibt. Fahren Sie nur fort, wenn Sie den Anbieter kennen und ihm vertrauen.',

@@ -51,6 +51,11 @@ export const en = {
     'select-account.continue': 'Continue as {username}',
     'select-account.another': 'Use another account',
 
+    'access-denied.title': 'You can’t use {client}',
+    'access-denied.what':
+      'Your {product} account has no access to it. If you should have access, ask the people who gave you your account.',
+    'access-denied.back': 'Back to {client}',
+
     'client.unverified': 'Unverified app',
     'client.unverified.text':
       '{product} hasn’t checked who runs this app. Continue only if you know and trust it.',

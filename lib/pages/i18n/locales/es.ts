@@ -53,6 +53,11 @@ export const es: Translation = {
     'select-account.continue': 'Continuar como {username}',
     'select-account.another': 'Usar otra cuenta',
 
+    'access-denied.title': 'No puede usar {client}',
+    'access-denied.what':
+      'Su cuenta de {product} no tiene acceso. Si debería tenerlo, pregunte a quien le dio su cuenta.',
+    'access-denied.back': 'Volver a {client}',
+
     'client.unverified': 'Aplicación sin verificar',
     'client.unverified.text':
       '{product} no ha comprobado quién está detrás de esta aplicación. Continúe solo si conoce al proveedor y confía en él.',

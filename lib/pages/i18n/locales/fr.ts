@@ -53,6 +53,11 @@ export const fr: Translation = {
     'select-account.continue': 'Continuer en tant que {username}',
     'select-account.another': 'Utiliser un autre compte',
 
+    'access-denied.title': 'Vous ne pouvez pas utiliser {client}',
+    'access-denied.what':
+      'Votre compte {product} n’y a pas accès. Si vous devriez y avoir accès, adressez-vous à ceux qui vous ont donné votre compte.',
+    'access-denied.back': 'Revenir à {client}',
+
     'client.unverified': 'Application non vérifiée',
     'client.unverified.text':
       '{product} n’a pas vérifié qui est responsable de cette application. Ne continuez que si vous connaissez le fournisseur et lui faites confiance.',

@@ -53,6 +53,11 @@ export const ja: Translation = {
     'select-account.continue': '{username} として続ける',
     'select-account.another': '別のアカウントを使用',
 
+    'access-denied.title': '{client} は使用できません',
+    'access-denied.what':
+      'お使いの {product} アカウントにはアクセス権がありません。アクセスが必要な場合は、アカウントの発行元にお問い合わせください。',
+    'access-denied.back': '{client} に戻る',
+
     'client.unverified': '未確認のアプリ',
     'client.unverified.text':
       '{product} は提供元を確認していません。提供元をご存じで、信頼できる場合にのみ続けてください。',

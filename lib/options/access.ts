@@ -1,0 +1,62 @@
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
+import { callback, object, optional, required } from './schema.ts'
+import type { Answer, HostUser, WithRequest } from './users.ts'
+
+/**
+ * The moments at which `access.allow` is asked, each before a user's code or token is issued. Features add theirs by
+ * declaration merging.
+ */
+export interface AccessSteps {
+  /** In the browser: a client would get a code, or tokens in the response itself. */
+  readonly authorize: true
+  /** A client exchanges its code for tokens. */
+  readonly code: true
+  /** A client refreshes its tokens. */
+  readonly refresh: true
+  /** A client exchanges a token of the user (RFC 8693). */
+  readonly exchange: true
+  /** A client presents an assertion about the user (RFC 7523). */
+  readonly assertion: true
+  /** A grant of the host names the user (`features.grants`). */
+  readonly grant: true
+}
+
+/** The name of a moment. */
+export type AccessStep = keyof AccessSteps
+
+/** What a user would use, as `access.allow` sees it. */
+export interface AccessRequest extends Partial<WithRequest> {
+  /** The client that would get the code or token, by the names of RFC 7591. */
+  readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
+  /** The scopes that it would get. Before the consent page: those that the user cannot untick. */
+  readonly scopes: readonly string[]
+  /** The organization, with the option `organizations`. */
+  readonly organization?: string
+  /** The authentication level of the login, if it has one. */
+  readonly acr?: string
+  readonly step: AccessStep
+}
+
+/** What `access.allow` says. */
+export type AccessAnswer =
+  | boolean
+  /** The user is refused, for this reason. The page shows it to the user as text. */
+  | { readonly deny: string }
+  /** The login must have one of these levels, which are in the option `acrValues`. Others sign in again. */
+  | { readonly acr: readonly string[] }
+
+const members = {
+  /**
+   * Decides whether a user may use a client. It runs before a browser gets a code and before a device is connected, with `req`,
+   * and again before every token of the user is issued, without `req`. A refusal ends nothing: it holds until the next time that
+   * you are asked. If it throws, the answer is 503 and everything stays as it was.
+   */
+  allow: required(callback<(user: HostUser, asked: AccessRequest) => Answer<AccessAnswer>>()),
+}
+
+type AccessSchemasMembers = typeof members
+
+/** The members of `access`. */
+export interface AccessSchemas extends AccessSchemasMembers {}
+
+export const access = optional(object<AccessSchemas>(members, 'an object with allow'))
