@@ -53,7 +53,7 @@ test('secrets that do not open the database are an error, which names .latchkey-
     ),
   })
   await cli.succeed(folder, ['migrate'], { program: [program()] })
-  await cli.succeed(folder, ['keys', 'rotate', '--now'], { program: [program()] })
+  await cli.succeed(folder, ['keys', 'rotate'], { program: [program()] })
   const found = await cli.run(folder, ['doctor'], { program: [program()], env: { OTHER: '1' } })
   expect(found).toMatchObject({
     code: 1,
