@@ -143,7 +143,7 @@ test.each([
   [{ trustProxy: 1 }, 'trustProxy'],
   [{ pages: { colour: 'red' } }, 'pages.colour'],
 ])('%j is refused without a name that was not meant (F17)', (options, unknown) => {
-  expect(() => resolve(options as object)).toThrow(
+  expect(() => resolve(options as Record<string, unknown>)).toThrow(
     `latchkey: ${unknown} is not an option; see docs/options.md`,
   )
 })
