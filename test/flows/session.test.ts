@@ -436,7 +436,5 @@ test('a proxy that sends no X-Forwarded-Proto is named in the log, with its line
   const host = await start({ options: { issuer: 'https://app.example.com/oauth', logger } })
   host.app.set('trust proxy', 1)
   await new RawBrowser(host.app, 'https://app.example.com', { 'X-Forwarded-For': '192.0.2.1' }).get(request)
-  expect(lines).toEqual([
-    expect.stringMatching(/the proxy sends no X-Forwarded-Proto; nginx: proxy_set_header X-Forwarded-Proto/),
-  ])
+  expect(lines[0]).toMatch(/the proxy sends no X-Forwarded-Proto; nginx: proxy_set_header X-Forwarded-Proto/)
 })
