@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -26,14 +27,19 @@ const commandWithLoader = (): string => {
   return `node --import tsx ${words.map(quoted).join(' ')}`
 }
 
-/** The message of an error. Of a syntax error Node writes the file and the line only at the top of the stack. */
-const reasonOf = (error: unknown): string => {
+/** The line of a syntax error, which Node tells only when it runs the file itself; undefined if another file has it. */
+const lineOfSyntaxError = (file: string): string | undefined => {
+  const { stderr } = spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' })
+  const [first = ''] = stderr.split('\n', 1)
+  const line = first.slice(first.lastIndexOf(':') + 1)
+  return /^\d+$/.test(line) ? line : undefined
+}
+
+/** Why a file could not be loaded. */
+const reasonOf = (error: unknown, file: string): string => {
   if (!(error instanceof Error)) return String(error)
-  if (error.name !== 'SyntaxError') return error.message
-  const [, place] = /^(?:file:\/\/)?(\S+:\d+)$/m.exec(error.stack ?? '') ?? []
-  return place === undefined
-    ? error.message
-    : `${error.message} (line ${place.slice(place.lastIndexOf(':') + 1)})`
+  const line = error.name === 'SyntaxError' ? lineOfSyntaxError(file) : undefined
+  return line === undefined ? error.message : `${error.message} (line ${line})`
 }
 
 const load = async (file: string): Promise<unknown> => {
@@ -49,7 +55,7 @@ const load = async (file: string): Promise<unknown> => {
         },
       )
     }
-    throw new Error(`${file} could not be loaded: ${reasonOf(error)}`, { cause: error })
+    throw new Error(`${file} could not be loaded: ${reasonOf(error, file)}`, { cause: error })
   }
 }
 

@@ -20,17 +20,20 @@ const snakeCase = (name: string): string =>
 
 /** Names of columns, in snake_case, with the rule of each. The first that fits counts. */
 const rules: readonly (readonly [RegExp, ActivityRule])[] = [
-  [/^(?:lockout_end|(?:banned|blocked|suspended|locked|disabled)_until)(?:_utc)?$/, 'past'],
+  [
+    /^(?:lockout_end|(?:ban|banned|block|blocked|suspended|lock|locked|disabled)_(?:until|till)|lock_expires)(?:_utc)?$/,
+    'past',
+  ],
   [
     /^(?:banned|blocked|disabled|suspended|deactivated|deleted|removed|archived|discarded|locked|inactive|trashed)_(?:at|on|date|time)$/,
     'null',
   ],
   [/^(?:deletion|ban|suspension)_(?:date|time)$/, 'null'],
   [
-    /^(?:is_|was_)?(?:banned|blocked|disabled|suspended|deactivated|deleted|removed|archived|discarded|locked|inactive|trashed)$/,
+    /^(?:is_|was_)?(?:banned|block|blocked|disable|disabled|suspended|deactivated|deleted|removed|archived|discarded|locked|inactive|trashed)$/,
     'false',
   ],
-  [/^(?:is_)?(?:active|enabled|activated)$/, 'true'],
+  [/^(?:is_)?(?:active|enabled|activated|approved|account_non_locked|account_non_expired)$/, 'true'],
   [/^(?:account_|user_)?(?:status|state)$/, 'value'],
 ]
 

@@ -154,7 +154,20 @@ test.each([
     ],
     'client shop is listed twice',
   ],
-  ['a client without an id', [{ redirect_uris }], 'client_id must be'],
+  ['a client without an id', [{ redirect_uris }], 'client_id is missing'],
+  [
+    'a client with a misspelled id (F17)',
+    [{ clientId: 'shop', redirect_uris }],
+    'clientId is not client metadata; did you mean client_id?',
+  ],
+  [
+    'the second of two wrong clients, which is told with the first (F17)',
+    [
+      { client_id: 'a', redirect_uri: 'x' },
+      { client_id: 'b', redirect_uris: ['http://b.example.com/cb'] },
+    ],
+    'client b: redirect_uri must use https beyond loopback, unlike http://b.example.com',
+  ],
   ['an object', { client_id: 'shop' }, 'must be a list of clients'],
 ])('%s is refused, and nothing is stored', async (_, clients, message) => {
   const folder = await folderWith(clients)

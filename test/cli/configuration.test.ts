@@ -129,3 +129,9 @@ export default {
     expect(readdirSync(folder)).toEqual([])
   })
 })
+
+test('a syntax error is told with its line (F17)', async () => {
+  const folder = cli.folder({ 'wrong.mjs': 'export default {\n  a: 1,\n  b c\n}\n' })
+  const { stderr } = await cli.run(folder, ['client', 'list', '--config', 'wrong.mjs'])
+  expect(stderr).toMatch(/wrong\.mjs could not be loaded: .* \(line 3\)/)
+})

@@ -1,4 +1,7 @@
-import { openCommandLine, withDatabase } from '../support/command-line.ts'
+import { readdirSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { openCommandLine, program, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
@@ -23,6 +26,61 @@ test('a mistake is printed with its fix, as text or JSON, and an error has exit 
     expect.objectContaining({ check: 'redirect-uris', level: 'error' }),
   ])
   expect(failed).toMatchObject({ code: 1, stderr: expect.stringContaining('1 error was found') })
+})
+
+/** A configuration with a database of its own, which Latchkey does not open. */
+const ownDatabase = (more = '') => `import knex from 'knex'
+export default {
+  pages: { name: 'Acme' },
+  database: knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true }),
+  ${more}
+}`
+
+test('it says under which rules it runs, and notes an SQLite file without WAL (F4, F20)', async () => {
+  const folder = cli.folder({ 'latchkey.config.mjs': ownDatabase() })
+  await cli.succeed(folder, ['migrate'], { program: [program()] })
+  const { stdout, stderr } = await cli.succeed(folder, ['doctor'], { program: [program()] })
+  expect(stdout).toMatch(/^note {2}the SQLite file has journal_mode delete.* \(journal\)$/m)
+  expect(stderr).toContain('rules: development (NODE_ENV=development)')
+  const unset = await cli.run(folder, ['doctor'], { program: [program()], env: { NODE_ENV: '' } })
+  expect(unset.stderr).toContain('rules: development (NODE_ENV is not set)')
+})
+
+test('secrets that do not open the database are an error, which names .latchkey-secret (F4)', async () => {
+  const folder = cli.folder({
+    'latchkey.config.mjs': ownDatabase(
+      "secrets: process.env.OTHER ? ['b'.repeat(9) + 'Zk3qW8vX1mN5tR7yU2pL0sD4'] : undefined,",
+    ),
+  })
+  await cli.succeed(folder, ['migrate'], { program: [program()] })
+  await cli.succeed(folder, ['keys', 'rotate'], { program: [program()] })
+  const found = await cli.run(folder, ['doctor'], { program: [program()], env: { OTHER: '1' } })
+  expect(found).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('none of the option secrets decrypts the signing key'),
+  })
+  expect(found.stdout).toContain('it was encrypted with the secret in .latchkey-secret')
+})
+
+test('a server without TLS at an https issuer is an error, not a server that does not run (F4)', async () => {
+  const plain = createServer((_req, res) => res.end('hello')).listen(0)
+  const { port } = plain.address() as AddressInfo
+  const issuer = `https://localhost:${port}/oauth`
+  const config = `export default { issuer: '${issuer}', pages: { name: 'Acme' } }`
+  const folder = cli.folder({ 'latchkey.config.mjs': config })
+  await cli.succeed(folder, ['migrate'])
+  const found = await cli.run(folder, ['doctor'])
+  plain.close()
+  expect(found).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^error {2}https:\/\/localhost:\d+ answers without TLS.*\(tls\)$/m),
+  })
+})
+
+test('doctor writes no secret of development (F17)', async () => {
+  const folder = cli.folder({ 'latchkey.config.mjs': ownDatabase() })
+  await cli.run(folder, ['doctor'])
+  expect(readdirSync(folder)).not.toContain('.latchkey-secret')
 })
 
 test.each([

@@ -20,6 +20,13 @@ const folderWith = async (table: string, columns: string[], files = {}): Promise
   return folder
 }
 
+const withApp = async (folder: string, work: (database: knex.Knex) => Promise<unknown>): Promise<void> => {
+  const connection = { filename: join(folder, 'app.sqlite') }
+  const database = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+  await work(database)
+  await database.destroy()
+}
+
 const init = (folder: string, ...more: string[]) =>
   cli.run(folder, ['init', '--database', 'app.sqlite', '--redirect-uri', callback, ...more])
 
@@ -91,12 +98,55 @@ test.each([
   [['--users', 'people'], 1, 'no table people; name yours with --users'],
   [['--database', 'absent.sqlite'], 1, 'absent.sqlite does not exist'],
   [['--database', 'mssql://db/shop'], 2, '--database must be an SQLite file, or a URL'],
-  [['--redirect-uri', 'nonsense'], 2, 'init needs --redirect-uri'],
+  [['--redirect-uri', 'nonsense'], 2, '--redirect-uri: redirect_uri must be an absolute URI'],
+  [['--redirect-uri', 'http://shop.example.com/cb'], 2, 'must use https beyond loopback, unlike http://shop'],
+  [['--users', 'people'], 1, 'It has users.'],
 ])('%j is refused, and nothing is written', async (more, code, message) => {
   const folder = await folderWith('users', ['id', 'nickname'])
   const outcome = await init(folder, ...more)
   expect(outcome).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) })
   expect(readdirSync(folder)).toEqual(['app.sqlite'])
+})
+
+test.each([
+  ['emailAddress', 'passwd'],
+  ['user_email', 'hash'],
+  ['emailAddress', 'user_pass'],
+])('a table with %s and %s is recognized, with picture and locale (F16)', async (username, password) => {
+  const folder = await folderWith('users', ['id', username, password, 'avatar_url', 'locale'])
+  expect((await init(folder)).code).toBe(0)
+  const config = readFileSync(join(folder, 'latchkey.config.mjs'), 'utf8')
+  expect(config).toContain(`username: "${username}", password: "${password}"`)
+  expect(config).toContain('picture: "avatar_url", locale: "locale"')
+})
+
+test('hashes that Latchkey does not know are asked for (F16)', async () => {
+  const folder = await folderWith('users', ['id', 'email', 'password'])
+  await withApp(folder, (database) =>
+    database('users').insert({ id: '1', password: '$P$BphpassOfWordPress' }),
+  )
+  const { stderr } = await init(folder)
+  expect(stderr).toContain('cannot verify the hashes in users.password: write users.verify')
+  expect(readFileSync(join(folder, 'latchkey.config.mjs'), 'utf8')).toContain('verify: (row, { password })')
+})
+
+test('a second run with another redirect URI fails and says what differs (F16)', async () => {
+  const folder = await folderWith('users', ['id', 'email', 'password'])
+  await init(folder)
+  const { code, stderr } = await init(folder, '--redirect-uri', 'https://shop.example.com/cb')
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(
+      `has other redirect URIs: ${callback}; add https://shop.example.com/cb to redirect_uris`,
+    ),
+  })
+})
+
+test('an app without a table of users gets functions to write, which the options accept (F16)', async () => {
+  const folder = await folderWith('objects', ['key'])
+  const { code, stdout } = await init(folder, '--functions')
+  expect({ code, where: stdout.includes('// below cookies and sessions') }).toEqual({ code: 0, where: true })
+  await cli.succeed(folder, ['migrate'])
 })
 
 test('a table without a login name or password is refused with its columns', async () => {

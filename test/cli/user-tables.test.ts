@@ -153,6 +153,31 @@ const frameworks: Readonly<Record<string, Framework>> = {
     columns: { id: 'id', username: 'email', password: 'password' },
     options: ['--active', 'status=active'],
   },
+  Moodle: {
+    table: 'mdl_user',
+    active: { id: 1, username: 'ada', password: 'x', email: 'a@b.c', confirmed: 1, deleted: 0, suspended: 0 },
+    inactive: [{ deleted: 1 }, { suspended: 1 }],
+    columns: { id: 'id', username: 'email', password: 'password' },
+    unverified: { confirmed: 0 },
+  },
+  'Spring Security': {
+    table: 'users',
+    active: { id: 1, username: 'ada', password: 'x', enabled: 1, account_non_locked: 1 },
+    inactive: [{ enabled: 0 }, { account_non_locked: 0 }],
+    columns: { id: 'id', username: 'username', password: 'password' },
+  },
+  Payload: {
+    table: 'users',
+    active: { id: 1, email: 'a@b.c', hash: 'x', salt: 'y', lock_until: null },
+    inactive: [{ lock_until: future }],
+    columns: { id: 'id', username: 'email', password: 'hash' },
+  },
+  Joomla: {
+    table: 'jos_users',
+    active: { id: 1, name: 'Ada', username: 'ada', email: 'a@b.c', password: 'x', block: 0 },
+    inactive: [{ block: 1 }],
+    columns: { id: 'id', username: 'email', password: 'password' },
+  },
   kutt: {
     table: 'users',
     active: { id: 1, email: 'a@b.c', password: 'x', banned: 0, verified: 1 },

@@ -429,3 +429,12 @@ test('an https issuer answers a plain request with 503 and logs the line to set,
   for (const path of [request, '/oauth/jwks', '/oauth/login']) await agent.get(path)
   expect(hints()).toHaveLength(first)
 })
+
+test('a proxy that sends no X-Forwarded-Proto is named in the log, with its line (F2)', async () => {
+  const lines: string[] = []
+  const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
+  const host = await start({ options: { issuer: 'https://app.example.com/oauth', logger } })
+  host.app.set('trust proxy', 1)
+  await new RawBrowser(host.app, 'https://app.example.com', { 'X-Forwarded-For': '192.0.2.1' }).get(request)
+  expect(lines[0]).toMatch(/the proxy sends no X-Forwarded-Proto; nginx: proxy_set_header X-Forwarded-Proto/)
+})

@@ -138,17 +138,26 @@ test.each([
   expect(attempt).not.toThrow(secret)
 })
 
+test.each([
+  [{ trustProxy: 1 }, 'trustProxy'],
+  [{ pages: { colour: 'red' } }, 'pages.colour'],
+])('%j is refused without a name that was not meant (F17)', (options, unknown) => {
+  expect(() => resolve(options as Record<string, unknown>)).toThrow(
+    `latchkey: ${unknown} is not an option; see docs/options.md`,
+  )
+})
+
 describe('an unknown name is refused with the nearest known one', () => {
   test.each([
     [{ isuer: 'x' }, 'isuer', 'issuer'],
     [{ secret: 'x' }, 'secret', 'secrets'],
     [{ lifetimes: { acessToken: 1 } }, 'lifetimes.acessToken', 'lifetimes.accessToken'],
     [{ login: { uri: '/login' } }, 'login.uri', 'login.url'],
-    [{ pages: { color: 'red' } }, 'pages.color', 'pages.logo'],
     [{ pages: { links: { privacy_: '/' } } }, 'pages.links.privacy_', 'pages.links.privacy'],
     [{ pages: { logo: { ligth: '/a' } } }, 'pages.logo.ligth', 'pages.logo.light'],
     [{ login: { provider: [] } }, 'login.provider', 'login.providers'],
     [{ features: { passkeys: { rpID: 'x' } } }, 'features.passkeys.rpID', 'features.passkeys.rpId'],
+    [{ scopes: { x: { desc: 'x' } } }, "scopes['x'].desc", "scopes['x'].description"],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
     [
       { resources: { 'https://api.example.com': { scope: [] } } },

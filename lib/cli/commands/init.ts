@@ -1,7 +1,9 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import knex from 'knex'
+import knex, { type Knex } from 'knex'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { databaseLocation } from '../../database/location.ts'
+import { assertRedirectUriOf, assertRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
+import { loadDefaultExport } from '../config.ts'
 import { type NamedDatabase, namedDatabase } from '../named-database.ts'
 import { heading, note, print } from '../terminal.ts'
 import { type ActiveValue, findUserTable, type UserTable } from './user-table.ts'
@@ -37,14 +39,15 @@ const productName = (): string => {
   return `${words.charAt(0).toUpperCase()}${words.slice(1)}` || 'My app'
 }
 
-const configSource = (
-  { source }: NamedDatabase,
-  { table, columns, claims, isActive, emailVerified }: UserTable,
-): string => `import knex from 'knex'
-
-export default {
-  database: knex(${source}),
-  users: {
+/** The option `users` for a table. */
+const tableSource = ({
+  table,
+  columns,
+  claims,
+  isActive,
+  emailVerified,
+  hasOtherHashes,
+}: UserTable): string => `{
     table: ${JSON.stringify(table)},
     columns: ${objectSource({ ...columns })},
     claims: ${claimsSource(claims, emailVerified)},${
@@ -53,8 +56,35 @@ export default {
         : `
     // Users for whom this is false cannot sign in, and their tokens end.
     isActive: (row) => ${isActive},`
+    }${
+      hasOtherHashes
+        ? `
+    // Some hashes are of a kind that Latchkey does not know. Compare the password with row[${JSON.stringify(columns.password)}] here.
+    verify: (row, { password }) => {
+      throw new Error('users.verify is not written yet')
+    },`
+        : ''
     }
-  },
+  }`
+
+/** The option `users` for an app that has no table of users. */
+const functionsSource = `{
+    // Return the user with this id, or undefined if there is none or it must not sign in: { id, name, email, … }
+    find: async (id) => {
+      throw new Error('users.find is not written yet')
+    },
+    // Return the user if the password is right, else undefined. Let unknown users take as long as wrong passwords.
+    authenticate: async ({ username, password, req }) => {
+      throw new Error('users.authenticate is not written yet')
+    },
+    claims: (user) => ({ name: user.name, email: user.email }),
+  }`
+
+const configSource = ({ source }: NamedDatabase, users: string): string => `import knex from 'knex'
+
+export default {
+  database: knex(${source}),
+  users: ${users},
   // The name that users see.
   pages: { name: ${JSON.stringify(productName())} },
   // Production also needs these:
@@ -95,8 +125,32 @@ const importLines = (): string[] =>
 
 const redirectUriOf = (invocation: Invocation): string => {
   const uri = invocation.text('redirect-uri') ?? ''
-  if (URL.canParse(uri)) return uri
-  throw new UsageError('init needs --redirect-uri URI: where the client receives users after the login')
+  if (uri === '') {
+    throw new UsageError('init needs --redirect-uri URI: where the client receives users after the login')
+  }
+  try {
+    assertRegistrableRedirectUri(uri)
+    assertRedirectUriOf(uri, { isPublic: false })
+    return uri
+  } catch (error) {
+    throw new UsageError(`--redirect-uri: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** The redirect URIs of the clients in a file; undefined if it cannot be read. */
+const registeredUris = async (file: string): Promise<readonly string[] | undefined> => {
+  const clients = await loadDefaultExport(file, 'a list of clients').catch(() => undefined)
+  if (!Array.isArray(clients)) return undefined
+  return clients.flatMap((client) => Object(client).redirect_uris ?? []).map(String)
+}
+
+/** @throws Error if the file was there before and has another URI */
+const assertHasUri = async (uri: string): Promise<void> => {
+  const uris = await registeredUris(clientFile)
+  if (uris === undefined || uris.includes(uri)) return
+  throw new Error(
+    `${clientFile} stays as it is and has other redirect URIs: ${uris.join(', ') || 'none'}; add ${uri} to redirect_uris`,
+  )
 }
 
 const activeOf = (invocation: Invocation): ActiveValue | undefined => {
@@ -113,6 +167,16 @@ const databaseOf = (invocation: Invocation): NamedDatabase => {
   throw new UsageError('init needs --database: the SQLite file or the URL of the database with your users')
 }
 
+const tableUsers = async (connection: Knex, invocation: Invocation): Promise<string> => {
+  const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
+  if (table.hasOtherHashes) {
+    note(
+      `Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify in ${configFile}`,
+    )
+  }
+  return tableSource(table)
+}
+
 /** `latchkey init` */
 export const initCommand: Command = {
   name: 'init',
@@ -123,6 +187,7 @@ export const initCommand: Command = {
     'Files that exist stay as they are. Nothing is written to the database. A URL may also come from DATABASE_URL.',
   options: {
     database: { value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
+    functions: { help: 'write a skeleton of functions, for users that are in no table' },
     users: { value: 'TABLE', help: 'your user table; users by default' },
     active: {
       value: 'COLUMN=VALUE',
@@ -142,8 +207,8 @@ export const initCommand: Command = {
     const connection = knex(database.settings)
     note(`database: ${databaseLocation(connection)}`)
     try {
-      const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
-      writeNew(configFile, configSource(database, table))
+      const users = invocation.flag('functions') ? functionsSource : await tableUsers(connection, invocation)
+      writeNew(configFile, configSource(database, users))
     } finally {
       await connection.destroy()
     }
@@ -151,7 +216,13 @@ export const initCommand: Command = {
     ignoreSecret()
     print(heading('Add to your app:'))
     for (const line of importLines()) print(line)
-    print('const oauth = authRouter(config)', "app.use('/oauth', oauth)", 'app.use(oauth.wellKnown)')
+    print(
+      '// below cookies and sessions, above CSRF protection, rate limiters and routes such as app.get("*")',
+      'const oauth = authRouter(config)',
+      "app.use('/oauth', oauth)",
+      'app.use(oauth.wellKnown)',
+    )
     note('', 'Then run:', '  npx latchkey migrate', '  npx latchkey clients apply')
+    await assertHasUri(redirectUriOf(invocation))
   },
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
 import { UsageError } from '../../command.ts'
+import { isPasswordHash } from '../../passwords/password-hash.ts'
 import {
   type ActivityColumn,
   type ActivityRule,
@@ -12,6 +13,8 @@ export interface UserTable {
   readonly table: string
   readonly columns: { readonly id: string; readonly username: string; readonly password: string }
   readonly claims: Readonly<Record<string, string>>
+  /** Whether some password hashes are of a kind that only the host can verify. */
+  readonly hasOtherHashes: boolean
   /** What `isActive` returns for a row, as source; undefined if every user may sign in. */
   readonly isActive?: string
   /** What the claim `email_verified` is for a row, as source. */
@@ -30,6 +33,8 @@ const usualNames = {
     'login',
     'user_login',
     'email_address',
+    'emailAddress',
+    'user_email',
     'user_name',
     'userName',
   ],
@@ -43,9 +48,16 @@ const usualNames = {
     'PasswordHash',
     'hashedPassword',
     'user_pass',
+    'user_password',
+    'passwd',
     'pass',
+    'pwd',
+    'hash',
+    'pass_hash',
   ],
   name: ['name', 'full_name', 'display_name', 'fullName', 'displayName'],
+  picture: ['avatar_url', 'avatarUrl', 'picture', 'picture_url', 'image_url'],
+  locale: ['locale', 'preferred_locale', 'lang', 'language'],
   email: ['email', 'Email', 'mail', 'user_email', 'email_address', 'emailAddress'],
 } as const
 
@@ -80,6 +92,30 @@ export interface ActiveValue {
   readonly value: string
 }
 
+const tablesOf = async (knex: Knex): Promise<string[]> => {
+  const client = String(knex.client.config.client)
+  const names = 'select table_name as name from information_schema.tables where table_schema ='
+  if (client === 'pg') return (await knex.raw(`${names} any(current_schemas(false))`)).rows.map(nameOf)
+  if (client === 'mysql2') return (await knex.raw(`${names} database()`))[0].map(nameOf)
+  return (
+    await knex.raw(
+      "select name from sqlite_master where type in ('table', 'view') and name not like 'sqlite_%'",
+    )
+  ).map(nameOf)
+}
+
+const nameOf = ({ name }: { readonly name: string }): string => name
+
+const shownTables = 30
+
+const noTable = async (knex: Knex, table: string): Promise<string> => {
+  const tables = (await tablesOf(knex)).sort()
+  const list = tables.slice(0, shownTables).join(', ')
+  const more = tables.length > shownTables ? ` and ${tables.length - shownTables} more` : ''
+  const has = tables.length === 0 ? 'no table at all' : `${list}${more}`
+  return `the database has no table ${table}; name yours with --users TABLE. It has ${has}. If your users are in no table, run init with --functions`
+}
+
 /**
  * Finds out which columns of a table have the id, login name and password hash of users.
  *
@@ -88,15 +124,14 @@ export interface ActiveValue {
  */
 export const findUserTable = async (knex: Knex, table: string, active?: ActiveValue): Promise<UserTable> => {
   const existing = Object.keys(await knex(table).columnInfo())
-  if (existing.length === 0)
-    throw new Error(`the database has no table ${table}; name yours with --users TABLE`)
+  if (existing.length === 0) throw new Error(await noTable(knex, table))
   const columnOf = (role: keyof typeof usualNames): string | undefined =>
     usualNames[role].find((name) => existing.includes(name))
   const required = (role: 'id' | 'username' | 'password', meaning: string): string => {
     const column = columnOf(role)
     if (column !== undefined) return column
     throw new Error(
-      `none of the columns of ${table} looks like ${meaning}: ${existing.join(', ')}; write the configuration by hand, see docs/users.md`,
+      `none of the columns of ${table} looks like ${meaning}: ${existing.join(', ')}; if they are somewhere else, run init with --functions, else name the columns by hand: node_modules/latchkey/docs/users.md`,
     )
   }
   const columns = {
@@ -104,8 +139,14 @@ export const findUserTable = async (knex: Knex, table: string, active?: ActiveVa
     username: required('username', 'the login name'),
     password: required('password', 'the hash of the password'),
   }
-  const claims = { name: columnOf('name'), email: columnOf('email') }
+  const claims = {
+    name: columnOf('name'),
+    email: columnOf('email'),
+    picture: columnOf('picture'),
+    locale: columnOf('locale'),
+  }
   const known = Object.entries(claims).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const hashes = await knex(table).whereNotNull(columns.password).limit(20).pluck(columns.password)
   const isActive = activitySource(table, activityColumns(existing), active)
   const isVerified = verifiedColumn(existing)
   const emailVerified =
@@ -118,6 +159,7 @@ export const findUserTable = async (knex: Knex, table: string, active?: ActiveVa
     table,
     columns,
     claims: Object.fromEntries(known),
+    hasOtherHashes: hashes.some((hash) => String(hash) !== '' && !isPasswordHash(String(hash).trimEnd())),
     ...(isActive !== undefined && { isActive }),
     ...(emailVerified !== undefined && { emailVerified }),
   }
