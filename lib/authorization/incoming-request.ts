@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isServed, refreshClient } from '../client-auth/served-client.ts'
 import { withCurrentScope } from '../clients/followed-scope.ts'
+import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { responseTypes } from '../protocol/clients/client-metadata.ts'
 import { aboutClient, asAuthorizationError, OAuthError } from '../protocol/errors.ts'
@@ -18,6 +19,7 @@ import { requestedLevels } from '../protocol/requests/next-step.ts'
 import type { CodeChallengeMethod } from '../protocol/requests/pkce.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { frontChannelResponseTypes } from '../protocol/requests/response-type.ts'
+import { parseScope } from '../protocol/scope.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { readIdTokenHint } from '../tokens/id-token.ts'
@@ -98,6 +100,27 @@ const challengeMethods = (
 const requiresPushing = ({ features }: AuthorizationServer, client: Client): boolean =>
   [client, ...features].some(({ metadata }) => metadata?.require_pushed_authorization_requests === true)
 
+/**
+ * Tells a developer which requested scopes the client does not get: the request goes on without them (RFC 6749 §3.3), and the
+ * API refuses the token later.
+ */
+const warnOfLostScopes = (
+  { options, warnOnce }: AuthorizationServer,
+  parameters: Parameters,
+  client: Client,
+  scopes: readonly string[],
+): void => {
+  const lost = parseScope(parameters.optional('scope')).find(
+    (scope) => scope !== 'offline_access' && !scopes.includes(scope),
+  )
+  if (lost === undefined) return
+  const unregistered = allowedScopes(client).includes(lost)
+    ? `${lost} does not belong to the resources of the request`
+    : `${lost} is not in the scope that the client is registered with`
+  const why = unknownScope([lost], knownScopes(options)) ?? unregistered
+  warnOnce(`client ${client.clientId} asked for ${lost} and does not get it: ${why}`.slice(0, 500))
+}
+
 /** The request of a client that has been looked up. */
 const validRequest = async (
   server: AuthorizationServer,
@@ -118,6 +141,7 @@ const validRequest = async (
     const methods = challengeMethods(server, client)
     const types = supportedResponseTypes(server)
     const request = parseAuthorizationRequest(parameters, verified, methods, types, resources)
+    if (!server.options.production) warnOfLostScopes(server, parameters, client, request.scopes)
     const more = await serverSideParameters(server, parameters, client, request)
     return { client, request: { ...request, ...more } }
   } catch (error) {

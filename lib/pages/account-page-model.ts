@@ -12,5 +12,7 @@ export interface AccountPageModel {
   username: string
   /** All of these pages, in display order. */
   pages: readonly AccountPage[]
+  /** The way back to the app. */
+  homeUrl?: string | undefined
   signOutUrl: string
 }

@@ -47,7 +47,8 @@ const idTokenClaims = async (
     aud: client.clientId,
     exp: now + (client.metadata.id_token_lifetime ?? server.options.lifetimes.idToken),
     iat: now,
-    auth_time: authTime,
+    // The clock of the host may be ahead: clients refuse a login that is later than the token.
+    auth_time: Math.min(authTime, now),
     ...(nonce !== undefined && { nonce }),
     amr,
     ...(acr !== undefined && { acr }),

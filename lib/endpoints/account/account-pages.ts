@@ -4,6 +4,7 @@ import { reportServerError } from '../../http/errors.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { hostLink } from '../../protocol/links.ts'
 import type { User } from '../../users/users.ts'
 
 type Listed = NonNullable<AuthorizationServer['features'][number]['accountPages']>[number]
@@ -54,6 +55,7 @@ export const accountModel = async (
   return {
     username: user.username,
     pages,
+    homeUrl: hostLink(server.options.pages.home),
     signOutUrl: ownPath(server, '/logout'),
   }
 }

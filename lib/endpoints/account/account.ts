@@ -4,6 +4,7 @@ import { replacesParameter } from '../../authorization/login-location.ts'
 import type { PageContext } from '../../http/context.ts'
 import { queryParameters } from '../../http/form.ts'
 import { ownPath } from '../../http/urls.ts'
+import { withSuppliedClaims } from '../../protocol/claims.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { findClient } from '../../repositories/index.ts'
@@ -33,7 +34,10 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
     ({ clientId, firstParty: _, organization, scopes, since, lastUsed, ...client }) => ({
       ...client,
       organization: organization && (organizations.get(organization) ?? organization),
-      scopes: scopes.map((scope) => scopeWords(server, scope, language)),
+      // As on the consent page: a scope that reveals nothing here is no line.
+      scopes: withSuppliedClaims(scopes, server.scopeClaims, server.users.claimNames).map((scope) =>
+        scopeWords(server, scope, language),
+      ),
       since: iso(since),
       lastUsed: iso(lastUsed),
       removeUrl: ownPath(server, '/account', clientParameters({ clientId, organization })),
