@@ -1,0 +1,66 @@
+import type { Page } from 'playwright-core'
+import { useBrowserApp } from '../support/browser-app.ts'
+import { signIn } from '../support/browser-person.ts'
+import { describeWith } from '../support/services.ts'
+
+jest.setTimeout(60_000)
+
+const withoutConditionalMediation = 'PublicKeyCredential.isConditionalMediationAvailable = async () => false'
+
+/** Every shift that was seen, those before this call included. */
+const shifts = `new Promise((resolve) => {
+  const found = []
+  new PerformanceObserver((list) => found.push(...list.getEntries().map(({ value }) => value)))
+    .observe({ type: 'layout-shift', buffered: true })
+  requestAnimationFrame(() => setTimeout(() => resolve(found)))
+})`
+
+describeWith('chromium', 'what a page shows before its scripts have come', () => {
+  const app = useBrowserApp({ options: { features: { passkeys: true } } })
+
+  /** The pages answer at once, and their scripts when the function that is returned is called. */
+  const holdScripts = async (page: Page): Promise<() => void> => {
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    await page.route(/passkey\.js/, async (route) => {
+      await held
+      await route.continue()
+    })
+    return release
+  }
+
+  test.each([320, 1280])('stays where it is when they have, at %d px (pages 5)', (width) =>
+    app.visit(
+      async (page) => {
+        await page.addInitScript(withoutConditionalMediation)
+        const release = await holdScripts(page)
+        await page.goto(app.url({ prompt: 'consent' }), { waitUntil: 'commit' })
+        const button = page.locator('#use-passkey')
+        await button.waitFor({ state: 'attached' })
+        // A frame is shown without the button.
+        await page.screenshot()
+        expect(await button.isVisible()).toBe(false)
+        release()
+        await button.waitFor()
+        await page.screenshot()
+        expect(await page.evaluate(shifts)).toEqual([])
+        await signIn(page)
+        await page.waitForSelector('[value=allow]')
+        await page.screenshot()
+        expect(await page.evaluate(shifts)).toEqual([])
+      },
+      { viewport: { width, height: 720 } },
+    ),
+  )
+
+  test('a shift that is planted is seen', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url())
+      await page.screenshot()
+      await page.evaluate(`document.querySelector('h1').style.marginTop = '64px'`)
+      await page.screenshot()
+      expect(await page.evaluate<number[]>(shifts)).not.toEqual([])
+    }))
+})
