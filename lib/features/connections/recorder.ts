@@ -112,20 +112,17 @@ const recordError = ({ server, strangers }: Recorded, { info, error }: SeenError
   })
 }
 
-const record = (recorded: Recorded, sighting: Sighting): void => {
-  switch (sighting.kind) {
-    case 'call': {
-      const { accepted, refused } = sighting
-      if (accepted) return recordAccepted(recorded, { ...sighting, accepted })
-      return refused && recordRefused(recorded, { ...sighting, refused })
-    }
-    case 'document':
-      return recordDocument(recorded, sighting)
-    case 'request':
-      return recordRequest(recorded, sighting)
-    case 'error':
-      return recordError(recorded, sighting)
-  }
+const recordCall = (recorded: Recorded, seen: SeenCall): void => {
+  const { accepted, refused } = seen
+  if (accepted) recordAccepted(recorded, { ...seen, accepted })
+  if (refused) recordRefused(recorded, { ...seen, refused })
+}
+
+const record = (recorded: Recorded, seen: Sighting): void => {
+  if (seen.kind === 'call') recordCall(recorded, seen)
+  else if (seen.kind === 'document') recordDocument(recorded, seen)
+  else if (seen.kind === 'request') recordRequest(recorded, seen)
+  else recordError(recorded, seen)
 }
 
 /** What a client did before its tokens says nothing about what it does with them. */

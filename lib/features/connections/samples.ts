@@ -75,8 +75,8 @@ const connections: readonly ShownConnection[] = [
     client: { name: 'Inbox Helper 3000', id: 'inbox' },
     user: { name: 'alice@example.com', url: '/admin/users?q=10033' },
     time,
-    steps: steps('called', 'removed'),
-    stop: stopped('removed', { name: 'removed', values: { time } }, true),
+    steps: steps('removed', undefined, ['called']),
+    stop: stopped('removed', { name: 'removed', values: { time: '2026-11-21T18:04:31Z' } }, true),
   },
 ]
 

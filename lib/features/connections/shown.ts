@@ -28,7 +28,7 @@ export const allSteps = ({ steps, stop }: Connection): ConnectionStep[] => {
     const seen = steps.filter((each) => each.step === step)
     const time = seen.at(-1)?.event.time
     const count = seen.length
-    if (stop?.step === step) {
+    if (stop?.step === step && stop.cause.name !== 'removed') {
       const isFailure = seen.some(({ event }) => event === stop.event)
       return [{ step, time, count, state: isFailure ? 'failed' : 'missing' }]
     }
