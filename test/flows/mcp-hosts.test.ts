@@ -20,12 +20,16 @@ beforeAll(async () => {
       resources: { [resource]: { scopes: ['notes:read', 'notes:write'] } },
       features: { registration: true, clientMetadataDocuments: true },
       outbound: {
-        allowSelfDescribed: mcpHosts.flatMap(({ document }) => (document ? new URL(document.client_id).origin : [])),
+        allowSelfDescribed: mcpHosts.flatMap(({ document }) =>
+          document ? new URL(document.client_id).origin : [],
+        ),
       },
     },
   })
   const guard = host.oauth.requireToken('notes:read', { resource, ask: 'notes:write' })
-  host.app.use(express.Router().post('/mcp', guard, (req, res) => void res.json({ scopes: req.auth?.scopes })))
+  host.app.use(
+    express.Router().post('/mcp', guard, (req, res) => void res.json({ scopes: req.auth?.scopes })),
+  )
 })
 beforeEach(async () => {
   documents = await publishDocuments(mcpHosts)
@@ -56,7 +60,16 @@ const library = (name: string, version: string, redirectUri: string, source: str
   id: name,
   name,
   version,
-  steps: ['challenge', 'resource-document', 'metadata', 'registration', 'authorize', 'token', 'call', 'refresh'],
+  steps: [
+    'challenge',
+    'resource-document',
+    'metadata',
+    'registration',
+    'authorize',
+    'token',
+    'call',
+    'refresh',
+  ],
   registration: {
     client_name: name,
     redirect_uris: [redirectUri],

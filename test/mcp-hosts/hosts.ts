@@ -60,7 +60,13 @@ const mcpRemote = (name: string, folder: string): McpHost => ({
   package: folder,
   call: ({ mcp }, tool) => ({
     program: process.execPath,
-    args: [join(__dirname, 'programs/stdio.mjs'), tool, process.execPath, modulePath(`${folder}/dist/proxy.js`), mcp],
+    args: [
+      join(__dirname, 'programs/stdio.mjs'),
+      tool,
+      process.execPath,
+      modulePath(`${folder}/dist/proxy.js`),
+      mcp,
+    ],
   }),
 })
 
@@ -79,7 +85,17 @@ export const hosts: readonly McpHost[] = [
     package: '@modelcontextprotocol/inspector',
     call: ({ mcp }, tool) => ({
       program: modulePath('.bin/mcp-inspector'),
-      args: ['--cli', '--server-url', mcp, '--transport', 'http', '--method', 'tools/call', '--tool-name', tool],
+      args: [
+        '--cli',
+        '--server-url',
+        mcp,
+        '--transport',
+        'http',
+        '--method',
+        'tools/call',
+        '--tool-name',
+        tool,
+      ],
       env: { MCP_AUTO_OPEN_ENABLED: 'true' },
     }),
   },

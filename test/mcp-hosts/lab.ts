@@ -73,7 +73,7 @@ export interface Command {
   readonly input?: string
   /** In a terminal, for hosts that ask for one. */
   readonly terminal?: boolean
-  /** Milliseconds after which it is ended. @default 90,000 */
+  /** Milliseconds after which it is ended. @default 60,000 */
   readonly timeout?: number
   /** Ends it as soon as this has been seen. */
   readonly until?: (seen: readonly Seen[]) => boolean
@@ -281,7 +281,9 @@ await oauth.close()`,
         return url
       })
       const plain = output().replaceAll(/\u001b\[[0-9;?]*[a-zA-Z]|\u001b\][^\u0007]*\u0007/g, '')
-      for (const [url] of plain.matchAll(new RegExp(`${origin}/oauth/authorize\\?[^\\s"'<>]+state=[^\\s"'<>]+`, 'g')))
+      for (const [url] of plain.matchAll(
+        new RegExp(`${origin}/oauth/authorize\\?[^\\s"'<>]+state=[^\\s"'<>]+`, 'g'),
+      ))
         urls.push(url)
       for (const url of urls) {
         // What is printed and what is opened may be encoded differently.
@@ -299,7 +301,7 @@ await oauth.close()`,
   }
 
   const spawned = (
-    { program, args, env = {}, input, terminal = false, timeout = 90_000, until }: Command,
+    { program, args, env = {}, input, terminal = false, timeout = 60_000, until }: Command,
     machine: Machine,
     from: number,
   ) => {

@@ -52,9 +52,7 @@ const anthropic = (turn: Turn): Events => {
       ? { type: 'tool_use', id: `toolu_${Date.now()}`, name: turn.tool, input: {} }
       : { type: 'text', text: '' }
   const delta =
-    'tool' in turn
-      ? { type: 'input_json_delta', partial_json: '{}' }
-      : { type: 'text_delta', text: turn.say }
+    'tool' in turn ? { type: 'input_json_delta', partial_json: '{}' } : { type: 'text_delta', text: turn.say }
   const usage = { input_tokens: 1, output_tokens: 1 }
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'lab', content: [], usage }
   return [

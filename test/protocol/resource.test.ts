@@ -173,6 +173,7 @@ describe('the resource that a client means which names none (mcp 2)', () => {
 
   test.each([
     ['a scope of two resources', ['notes:read'], [shared, notes]],
+    ['scopes of one resource each', ['notes:read', 'files:read'], known],
     ['no scope at a server with two', [], known],
   ])('%s is refused', (_what, scopes, resources) => refused(() => impliedResources(scopes, resources)))
 })

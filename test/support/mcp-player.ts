@@ -1,8 +1,8 @@
 // Plays a host of lib/doctor/mcp-hosts.ts against a host of the tests: its own order of requests, with its own bodies.
 
+import { promises as dns } from 'node:dns'
+import http, { type ClientRequest, type RequestOptions } from 'node:http'
 import https from 'node:https'
-import type { ClientRequest, RequestOptions } from 'node:http'
-import http from 'node:http'
 import supertest from 'supertest'
 import type { McpHost } from '../../lib/doctor/mcp-hosts.ts'
 import { openServer, type TestServer } from './client-server.ts'
@@ -12,12 +12,17 @@ import { type Fields, given, post, type TokenAnswer } from './tokens.ts'
 
 /** What the vendors publish: the server asks this machine instead. End it with `close()`. */
 export const publishDocuments = async (hosts: readonly McpHost[]): Promise<TestServer> => {
-  const published = new Map(hosts.flatMap(({ document }) => (document ? [[document.client_id, document]] : [])))
+  const published = new Map(
+    hosts.flatMap(({ document }) => (document ? [[document.client_id, document]] : [])),
+  )
   const server = await openServer()
   server.serve((req, res) => {
     const document = published.get(`https://${req.headers.host}${req.url}`)
-    res.writeHead(document ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(document ?? {}))
+    res
+      .writeHead(document ? 200 : 404, { 'content-type': 'application/json' })
+      .end(JSON.stringify(document ?? {}))
   })
+  jest.spyOn(dns, 'lookup').mockResolvedValue([{ address: '127.0.0.1', family: 4 }] as never)
   const real = https.request
   jest.spyOn(https, 'request').mockImplementation(((url: URL, options: RequestOptions): ClientRequest => {
     if (![...published.keys()].some((id) => new URL(String(id)).host === url.host)) return real(url, options)
@@ -97,7 +102,12 @@ export const play = async (
   const answer = locationOf(await new RawBrowser(host.app).grant(`${issuerPath}/authorize?${asked}`))
   const code = answer.searchParams.get('code')
   if (code === null) throw new Error(`authorize: ${answer}`)
-  const redemption = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, client_id: clientId }
+  const redemption = {
+    grant_type: 'authorization_code',
+    code,
+    redirect_uri: redirectUri,
+    client_id: clientId,
+  }
   const { status, body } = await post(host, { ...redemption, code_verifier, ...target })
   if (status !== 200) throw new Error(`token: ${status} ${JSON.stringify(body)}`)
   return {

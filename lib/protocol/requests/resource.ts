@@ -69,7 +69,7 @@ export const parseResources = (values: readonly string[], known: readonly KnownR
  *
  * @param requested the scopes of the request; none stand for all of the resource
  * @returns no resource if a request is for the user's identity alone, or for scopes of no resource
- * @throws OAuthError `invalid_target` if several resources could be meant
+ * @throws OAuthError `invalid_target` if several resources could be meant, or only several together know the scopes
  * @example impliedResources(['notes:read'], known) // ['https://app.example.com/mcp']
  */
 export const impliedResources = (
@@ -79,8 +79,11 @@ export const impliedResources = (
   const own = requested.filter((scope) => !isStandardScope(scope))
   if (requested.length > 0 && own.length === 0) return []
   const meant = known.filter(({ scopes }) => own.every((scope) => scopes.includes(scope)))
-  if (meant.length <= 1) return meant.map(({ identifier }) => identifier)
-  const expected = `one of: ${listed(meant.map(({ identifier }) => identifier))}`
+  const areOfResources = own.every((scope) => known.some(({ scopes }) => scopes.includes(scope)))
+  if (meant.length === 1 || !areOfResources || known.length === 0)
+    return meant.map(({ identifier }) => identifier)
+  const choice = meant.length > 0 ? meant : known
+  const expected = `one of: ${listed(choice.map(({ identifier }) => identifier))}`
   throw invalidTarget('resource is required, because several resources could be meant', {
     expected,
     received: 'no resource',

@@ -5,7 +5,9 @@ import { withLogins } from './store.mjs'
 const [, , url, name] = process.argv
 await withLogins(
   async (authProvider) => {
-    const client = new MultiServerMCPClient({ mcpServers: { orders: { transport: 'http', url, authProvider } } })
+    const client = new MultiServerMCPClient({
+      mcpServers: { orders: { transport: 'http', url, authProvider } },
+    })
     const tools = await client.getTools()
     return tools.find((tool) => tool.name === name).invoke({})
   },
