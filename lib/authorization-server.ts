@@ -18,6 +18,7 @@ import { providerIcons } from './options/login.ts'
 import type { FailureSchemas, Options } from './options/options.ts'
 import { plainLogger } from './options/plain-logger.ts'
 import type { Resource } from './options/resources.ts'
+import { scopesOfClaims } from './options/users.ts'
 import { warnOnce } from './options/warn-once.ts'
 import { createReach, type Reaches } from './outbound/reach.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
@@ -273,7 +274,7 @@ export const createAuthorizationServer = (
     usedProofs: createUsedProofs(now),
     languages,
     resources: Object.values(options.resources),
-    scopeClaims: claimsByScope(options.scopes),
+    scopeClaims: claimsByScope(options.scopes, scopesOfClaims(options.users)),
     views: createViews({
       pages: options.pages,
       pictures: providerIcons(options.login),

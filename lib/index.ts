@@ -41,6 +41,7 @@ export type {
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
+export type { AccessAnswer, AccessRequest, AccessStep, AccessSteps } from './options/access.ts'
 export type { DetailDescription, DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
 export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
@@ -54,6 +55,8 @@ export type { Logger } from './options/server.ts'
 export type { TokenExchangeDecision, TokenExchangeRequest } from './options/token-exchange.ts'
 export type {
   ClaimMapping,
+  ClaimsAsked,
+  ClaimTarget,
   HostUser,
   PasswordAttempt,
   UserFunctions,

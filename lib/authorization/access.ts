@@ -22,8 +22,8 @@ export const askedOf = (
 }
 
 /**
- * What the host is asked before a step, if anything: before something is issued, and before the consent page, so that nobody
- * consents in vain. There the user may still untick scopes. If they have to choose an organization, it is asked afterwards.
+ * What the host is asked before a step, if anything: before something is issued, and before the consent page, so that no
+ * user consents in vain. There the user may still untick scopes. If they have to choose an organization, it is asked afterwards.
  */
 export const askedBefore = (
   context: PageContext,

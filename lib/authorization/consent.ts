@@ -123,8 +123,15 @@ export const chosenBefore = ({
 /** The user's claims that the request would reveal. */
 export const sharedClaims = async (
   server: AuthorizationServer,
-  { user, pending: { request } }: ConsentRequest,
-): Promise<Record<string, unknown>> => userClaims(server, user, request.scopes, request.claims?.beyondScopes)
+  asked: ConsentRequest,
+): Promise<Record<string, unknown>> => {
+  const { user, pending, offered = [] } = asked
+  const { request, client } = pending
+  // With several organizations it is not known yet which one the claims are for.
+  const organization = offered.length === 1 ? offered[0]?.id : chosenBefore(asked)
+  const holder = { client, scopes: request.scopes, organization }
+  return userClaims(server, user, holder, 'userinfo', request.claims?.beyondScopes)
+}
 
 /** What the page showed and what the user left ticked. */
 export const receiptOf = async (

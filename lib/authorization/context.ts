@@ -4,6 +4,7 @@ import type { PageContext } from '../http/context.ts'
 import type { AccessStep } from '../options/access.ts'
 import type { Options } from '../options/options.ts'
 import type { Scope } from '../options/scopes.ts'
+import { scopesOfClaims } from '../options/users.ts'
 import type { ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
@@ -174,7 +175,9 @@ export const meaningOf = (server: AuthorizationServer, client: Client, name: str
   const scope = termsOf(server, client, name)
   if (scope === undefined) return selfOf(client)
   const { description, details, claims = [], optional = false, risk = 'normal', riskReason } = scope
-  const terms = [description, details, [...claims].sort(), optional, groupOf(scope), risk, riskReason]
+  const named = scopesOfClaims(server.options.users).filter(([owner]) => owner === name)
+  const revealed = [...claims, ...named.map(([, claim]) => claim)]
+  const terms = [description, details, revealed.sort(), optional, groupOf(scope), risk, riskReason]
   const said = JSON.stringify(terms)
   return shortHash(`${said}${selfOf(client)}`)
 }

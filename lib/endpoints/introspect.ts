@@ -11,7 +11,7 @@ import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { confirmationClaim, tokenType } from '../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
 import { type TokenWithUser, tokenDetails, verifyAccessToken } from '../tokens/access-token.ts'
-import { subjectFor } from '../tokens/user-claims.ts'
+import { subjectFor, tokenClaims } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
 import { belongsToOrganization, type User } from '../users/users.ts'
 import { clientEndpoint } from './client-endpoint.ts'
@@ -105,7 +105,9 @@ const describeAccessToken = async (
     resources,
     details: { authorizationDetails: token.authorizationDetails },
   })
+  const { organization } = token
   return {
+    ...(await tokenClaims(server, { client: owner, user, scopes, resources, organization }, 'introspection')),
     active: true,
     iss: server.issuer,
     client_id: token.clientId,

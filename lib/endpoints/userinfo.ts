@@ -24,6 +24,7 @@ const answer = async ({ server, endpoint, req, res }: Context): Promise<void> =>
     ...(await userinfoClaims(server, user, {
       client: owner,
       scopes: token.scopes,
+      organization: token.organization,
       claims: details?.claims,
     })),
     sub: subjectFor(server, owner, user.subject),

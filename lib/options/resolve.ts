@@ -12,8 +12,9 @@ import { assertTrustedIssuers } from './features.ts'
 import { type AuthRouterOptions, type FeatureOptions, type Options, optionTree } from './options.ts'
 import { completeResources } from './resources.ts'
 import { required } from './schema.ts'
-import { assertScopes } from './scopes.ts'
+import { assertKnownScopes, assertScopes } from './scopes.ts'
 import { secrets } from './server.ts'
+import { scopesOfClaims } from './users.ts'
 
 const remedies = {
   issuer: "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'",
@@ -113,6 +114,8 @@ export const resolveOptions = (
     },
   }
   assertScopes(options.scopes)
+  for (const [scope, claim] of scopesOfClaims(options.users))
+    assertKnownScopes(`users.claims['${claim}'].scope`, [scope], options)
   assertLogin(options)
   assertFeatures(options)
   for (const { check } of added) check?.(options)

@@ -15,18 +15,12 @@ import {
   withDefault,
 } from './schema.ts'
 import { assertKnownScopes, type Scope } from './scopes.ts'
-import type { HostUser } from './users.ts'
+import type { ClaimsAsked, HostUser } from './users.ts'
 
-/** The request for an access token, as a resource's `claims` function sees it. */
-export interface ResourceTokenRequest {
-  /** The client that gets the token. */
-  clientId: string
-  /** The scopes of the access token. */
-  scopes: readonly string[]
+/** An access token, as a resource's `claims` function sees it. */
+export interface ResourceTokenRequest extends ClaimsAsked {
   /** The resources of the access token: usually this one alone. */
-  resources: readonly string[]
-  /** The organization that the user chose, if the option `organizations` is used. */
-  organization?: string
+  readonly resources: readonly string[]
 }
 
 const members = {
@@ -42,7 +36,7 @@ const members = {
   /** Client ids of confidential clients that may introspect the access tokens of this resource (RFC 7662). */
   introspection: withDefault([], list(text(), { what: 'a list of client ids' })),
   /**
-   * Returns more claims for JWT access tokens. `user` is undefined when a client acts for itself. Claims that Latchkey sets
+   * Returns more claims for JWT access tokens, and for introspection of access tokens of both kinds. `user` is undefined when a client acts for itself. Claims that Latchkey sets
    * itself, such as `sub` and `scope`, cannot be changed. @default no more claims
    */
   claims:

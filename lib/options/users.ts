@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Organization } from '../protocol/requests/organization.ts'
 import {
   callback,
@@ -18,8 +19,35 @@ import {
 /** A row of the host's user table, as the host's own Knex instance returns it. */
 export type UserRow = Record<string, unknown>
 
-/** A claim is a column name of the user row, or a function of the row. */
-export type ClaimMapping<Row extends object = UserRow> = string | ((row: Row) => unknown)
+/** Where the claims of a user go. */
+export const claimTargets = ['id_token', 'userinfo', 'introspection', 'access_token'] as const
+export type ClaimTarget = (typeof claimTargets)[number]
+
+/** For whom and where claims are asked for. */
+export interface ClaimsAsked {
+  /** The client that gets them, by the names of RFC 7591; at introspection the client of the token. */
+  readonly client: Readonly<ClientMetadata> & { readonly client_id: string }
+  /** The scopes of the token. */
+  readonly scopes: readonly string[]
+  /** The organization of the token, with the option `organizations`. */
+  readonly organization?: string
+  /** The ID token, UserInfo, introspection (RFC 7662), or a JWT access token (RFC 9068). */
+  readonly for: ClaimTarget
+}
+
+/** The value of a claim: a column of the user row, or a function of the row. */
+type ClaimValue<Row extends object = UserRow> = string | ((row: Row, asked: ClaimsAsked) => unknown)
+
+/** A claim is a column name of the user row, a function of the row, or one of them with what it needs and where it goes. */
+export type ClaimMapping<Row extends object = UserRow> =
+  | ClaimValue<Row>
+  | {
+      readonly value: ClaimValue<Row>
+      /** The scope that reveals it, beside those whose `claims` name it. */
+      readonly scope?: string
+      /** Where it goes. @default ['id_token', 'userinfo'] */
+      readonly for?: readonly ClaimTarget[]
+    }
 
 /** A user of the function form: any object with an `id` that never changes and is never reused. */
 export interface HostUser {
@@ -44,8 +72,21 @@ export interface PasswordAttempt extends WithRequest {
 
 const column = text('the name of a column')
 
-const claim = custom<ClaimMapping>('the name of a column or a function of the row', (value) =>
-  typeof value === 'string' || typeof value === 'function' ? (value as ClaimMapping) : undefined,
+const isClaimValue = (value: unknown): boolean => typeof value === 'string' || typeof value === 'function'
+
+const claim = custom<ClaimMapping>(
+  'the name of a column, a function of the row, or an object with value, scope and for',
+  (value) => {
+    if (isClaimValue(value)) return value as ClaimMapping
+    if (!isRecord(value) || !isClaimValue(value.value)) return undefined
+    const { value: _, scope, for: targets = [], ...unknown } = value
+    const isComplete =
+      (scope === undefined || typeof scope === 'string') &&
+      Array.isArray(targets) &&
+      targets.every((target) => claimTargets.includes(target)) &&
+      Object.keys(unknown).length === 0
+    return isComplete ? (value as ClaimMapping) : undefined
+  },
 )
 
 const mappingMembersOf = <Row extends object>() => ({
@@ -63,7 +104,7 @@ const mappingMembersOf = <Row extends object>() => ({
     }),
   ),
   /**
-   * Maps each claim to a column or a function of the row.
+   * Maps each claim to a column or a function of the row, or to `{ value, scope, for }`: docs/users.md#claims.
    * @default `{ preferred_username: columns.username }`, unless it is an e-mail address
    */
   claims: record(claim as Schema<ClaimMapping<Row>, ClaimMapping<Row> | undefined>),
@@ -97,13 +138,11 @@ const functionsOf = <User extends HostUser>() =>
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),
     /**
-     * Returns the user's claims. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
+     * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'` or
+     * `'access_token'`. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
      * column or a function of the row. @default none
      */
-    claims:
-      callback<
-        (user: User, asked: { readonly scopes: readonly string[] }) => Answer<Record<string, unknown>>
-      >(),
+    claims: callback<(user: User, asked: ClaimsAsked) => Answer<Record<string, unknown>>>(),
   })
 
 /**
@@ -115,6 +154,16 @@ export interface UserMapping<Row extends object = UserRow> extends GivenMembers<
 /** The host's users behind functions, for users that do not live in one table. */
 export interface UserFunctions<User extends HostUser = HostUser>
   extends GivenMembers<ReturnType<typeof functionsOf<User>>['members']> {}
+
+/** The scopes that the claims of the table name themselves: `[scope, claim]`. */
+export const scopesOfClaims = (
+  users: UserMapping | UserFunctions | undefined,
+): readonly (readonly [scope: string, claim: string])[] =>
+  users === undefined || !isUserMapping(users)
+    ? []
+    : Object.entries<ClaimMapping>(users.claims ?? {}).flatMap(([name, claim]) =>
+        typeof claim === 'object' && claim.scope !== undefined ? [[claim.scope, name] as const] : [],
+      )
 
 /** Whether the name of the column says that people sign in with their e-mail address. */
 export const signsInByEmail = ({ columns }: Pick<UserMapping, 'columns'>): boolean =>

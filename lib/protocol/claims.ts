@@ -51,6 +51,13 @@ export const protocolClaims: ReadonlySet<string> = new Set([
   'scope',
   'cnf',
   'events',
+  'act',
+  'active',
+  'token_type',
+  'org_id',
+  'authorization_id',
+  'authorization_client',
+  'authorization_details',
 ])
 
 /** Converts a raw value to the type of a claim; undefined if that is not possible. */
@@ -127,13 +134,20 @@ export type ScopeClaims = Readonly<Record<string, readonly string[]>>
 /**
  * Claims by scope: the standard ones, and those of the host's scopes.
  *
+ * @param named scopes that claims name themselves: `[scope, claim]`
  * @example claimsByScope({ orders: { claims: ['customer_no'] } }).orders // ['customer_no']
  */
 export const claimsByScope = (
   scopes: Readonly<Record<string, { readonly claims?: readonly string[] }>>,
+  named: readonly (readonly [scope: string, claim: string])[] = [],
 ): ScopeClaims => {
   const custom = Object.entries(scopes).flatMap(([name, { claims }]) => (claims ? [[name, claims]] : []))
-  return { ...standardScopeClaims, ...Object.fromEntries(custom) }
+  const known: ScopeClaims = { ...standardScopeClaims, ...Object.fromEntries(custom) }
+  const further = named.map(([scope]): [string, readonly string[]] => {
+    const own = named.filter(([other]) => other === scope).map(([, claim]) => claim)
+    return [scope, [...new Set([...claimsOf(scope, known), ...own])]]
+  })
+  return { ...known, ...Object.fromEntries(further) }
 }
 
 /** Names of the claims that a scope reveals. */

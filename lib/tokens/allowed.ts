@@ -58,7 +58,7 @@ const decisionOf = (answer: unknown, { user, acr }: AskedAccess): AccessDecision
     : { outcome: 'step-up', acrValues: levels }
 }
 
-/** Nobody is refused because the host's function fails: the request can be made again. */
+/** A user is not refused because the host's function fails: the request can be made again. */
 const unavailable = (error: unknown): OAuthError =>
   error instanceof OAuthError && error.status === 503 ? error : temporarilyUnavailable(error)
 

@@ -41,7 +41,7 @@ const idTokenClaims = async (
   const showsClaims =
     client.metadata.id_token_scope_claims || (accessToken === undefined && code === undefined)
   return {
-    ...(await idTokenUserClaims(server, user, { client, scopes, claims, all: showsClaims })),
+    ...(await idTokenUserClaims(server, user, { client, scopes, organization, claims, all: showsClaims })),
     iss: server.issuer,
     sub: subjectFor(server, client, user.subject),
     aud: client.clientId,

@@ -5,50 +5,23 @@ import { randomId } from '../keys/secrets.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { lateExplanation } from '../protocol/explanation.ts'
-import { isObject } from '../protocol/json.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import { formatScope } from '../protocol/scope.ts'
 import type { SigningAlgorithm } from '../protocol/signing-algorithms.ts'
 import {
   accessTokenType,
   isJwtAccessToken,
-  isJwtAccessTokenClaim,
   type JwtAccessToken,
   parseJwtAccessToken,
 } from '../protocol/tokens/jwt-access-token.ts'
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
 import { findGrantOfToken } from '../repositories/index.ts'
-import { callHost } from '../users/host-function.ts'
-import type { AccessTokenFormat, AccessTokenGrant } from './access-token-format.ts'
-import { subjectFor } from './user-claims.ts'
+import type { AccessTokenFormat } from './access-token-format.ts'
+import { subjectFor, tokenClaims } from './user-claims.ts'
 
 /** RS256, which every resource server supports (RFC 9068 §2.1), unless the client has a profile that forbids it. */
 const algorithmFor = ({ metadata }: Client): SigningAlgorithm =>
   metadata.security_profile ? 'PS256' : 'RS256'
-
-/** What the host adds for these resources, without the names that this server uses itself. */
-const hostClaims = async (
-  { options }: AuthorizationServer,
-  { client, user, scopes, resources, authorization }: AccessTokenGrant,
-): Promise<Record<string, unknown>> => {
-  const organization = authorization?.details.organization
-  const request = {
-    clientId: client.clientId,
-    scopes,
-    resources,
-    ...(organization !== undefined && { organization }),
-  }
-  const found: Record<string, unknown> = {}
-  for (const resource of resources) {
-    const claims = options.resources[resource]?.claims
-    if (claims === undefined) continue
-    const given: unknown = await callHost('resources.claims', () => claims(user?.record, request))
-    if (!isObject(given))
-      throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
-    Object.assign(found, given)
-  }
-  return Object.fromEntries(Object.entries(found).filter(([name]) => !isJwtAccessTokenClaim(name)))
-}
 
 /** Claims about the login (RFC 9068 §2.2.1), and the user's organization. */
 const loginClaims = ({
@@ -110,8 +83,13 @@ export const jwtAccessToken: AccessTokenFormat = {
     const { client, authorization, scopes, resources, binding, context, ownerId } = grant
     const { clientId } = client
     const [audience, ...more] = resources
+    const about = { client, user: grant.user, scopes, resources }
     const claims = {
-      ...(await hostClaims(server, grant)),
+      ...(await tokenClaims(
+        server,
+        { ...about, organization: authorization?.details.organization },
+        'access_token',
+      )),
       iss: server.issuer,
       // A token that a client requested for itself has neither auth_time nor authorization_id (RFC 9068 §5).
       sub: authorization ? subjectFor(server, client, authorization.subject) : clientId,

@@ -1,8 +1,12 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { pairwiseSid, pairwiseSubject } from '../keys/secrets.ts'
+import type { ClaimsAsked, ClaimTarget } from '../options/users.ts'
 import { claimNames, releasedClaims } from '../protocol/claims.ts'
 import { allowedScopes, type Client, sectorOf } from '../protocol/clients/client.ts'
+import { isObject } from '../protocol/json.ts'
 import { type ClaimsRequest, matchingClaims } from '../protocol/requests/claims-request.ts'
+import { isJwtAccessTokenClaim } from '../protocol/tokens/jwt-access-token.ts'
+import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 
 /**
@@ -25,23 +29,76 @@ export const sidFor = (
   sid: string,
 ): string => pairwiseSid(server.pairwiseSalt, clientId, sid)
 
+/** Whose claims a client gets, and by which scopes. */
+export interface ClaimsHolder {
+  readonly client: Pick<Client, 'clientId' | 'metadata'>
+  readonly scopes: readonly string[]
+  /** Undefined if the host has no organizations. */
+  readonly organization: string | undefined
+}
+
+const askedOf = ({ client, scopes, organization }: ClaimsHolder, target: ClaimTarget): ClaimsAsked => ({
+  client: { client_id: client.clientId, ...client.metadata },
+  scopes,
+  ...(organization !== undefined && { organization }),
+  for: target,
+})
+
 /**
- * The claims of a user that these scopes reveal, with the types of OIDC Core §5.1.
+ * The claims of a user that the scopes of a client reveal in one place, with the types of OIDC Core §5.1.
  *
  * @param further claims beyond the scopes that the user allowed individually
  */
 export const userClaims = async (
   server: AuthorizationServer,
   user: User,
-  scopes: readonly string[],
+  holder: ClaimsHolder,
+  target: ClaimTarget,
   further: readonly string[] = [],
-): Promise<Record<string, unknown>> =>
-  releasedClaims(await server.users.claims(user, scopes), scopes, server.scopeClaims, further)
+): Promise<Record<string, unknown>> => {
+  const { scopes } = holder
+  const given = await server.users.claims(user, askedOf(holder, target))
+  return releasedClaims(given, scopes, server.scopeClaims, further)
+}
+
+/** An access token whose claims are wanted. */
+export interface TokenClaimsHolder extends ClaimsHolder {
+  /** Undefined if the client acts for itself. */
+  readonly user: User | undefined
+  readonly resources: readonly string[]
+}
+
+/**
+ * What the host says in an access token, and of it at introspection: claims of the user that the scopes of the token reveal,
+ * and those that its resources add. Names that this server uses itself are left out.
+ */
+export const tokenClaims = async (
+  server: AuthorizationServer,
+  holder: TokenClaimsHolder,
+  target: 'access_token' | 'introspection',
+): Promise<Record<string, unknown>> => {
+  const { user, scopes, resources } = holder
+  // Most tokens of APIs reveal nothing of their user.
+  const reveals = user !== undefined && claimNames(scopes, server.scopeClaims).length > 0
+  const found = reveals ? await userClaims(server, user, holder, target) : {}
+  for (const resource of resources) {
+    const claims = server.options.resources[resource]?.claims
+    if (claims === undefined) continue
+    const request = { ...askedOf(holder, target), resources }
+    const given: unknown = await callHost('resources.claims', () => claims(user?.record, request))
+    if (!isObject(given))
+      throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
+    Object.assign(found, given)
+  }
+  return Object.fromEntries(Object.entries(found).filter(([name]) => !isOwnClaim(name)))
+}
+
+/** Claims of access tokens and of introspection that only this server sets. */
+const isOwnClaim = (name: string): boolean =>
+  isJwtAccessTokenClaim(name) || name === 'active' || name === 'token_type' || name === 'username'
 
 /** Which claims of a user a client gets. */
-export interface ClaimsGrant {
-  readonly client: Pick<Client, 'metadata'>
-  readonly scopes: readonly string[]
+export interface ClaimsGrant extends ClaimsHolder {
   /** The claims that were requested individually, and allowed. */
   readonly claims: ClaimsRequest | undefined
 }
@@ -63,7 +120,13 @@ export const userinfoClaims = async (
   user: User,
   grant: ClaimsGrant,
 ): Promise<Record<string, unknown>> => {
-  const revealed = await userClaims(server, user, grant.scopes, individualClaims(server, grant, 'userinfo'))
+  const revealed = await userClaims(
+    server,
+    user,
+    grant,
+    'userinfo',
+    individualClaims(server, grant, 'userinfo'),
+  )
   const values = grant.claims?.values?.userinfo
   return values ? matchingClaims(revealed, values) : revealed
 }
@@ -78,9 +141,9 @@ export const idTokenUserClaims = async (
   user: User,
   { all, ...grant }: ClaimsGrant & { all: boolean },
 ): Promise<Record<string, unknown>> => {
-  const { claims, scopes } = grant
+  const { claims } = grant
   if (!all && !claims?.idToken.length) return {}
-  const known = await userClaims(server, user, scopes, individualClaims(server, grant, 'idToken'))
+  const known = await userClaims(server, user, grant, 'id_token', individualClaims(server, grant, 'idToken'))
   const values = claims?.values?.idToken
   const revealed = values ? matchingClaims(known, values) : known
   if (all) return revealed

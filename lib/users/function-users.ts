@@ -26,9 +26,8 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
       return user && find(user.subject)
     },
 
-    async claims({ record }, scopes) {
-      const claims: unknown =
-        (await callHost('users.claims', () => functions.claims?.(record, { scopes }))) ?? {}
+    async claims({ record }, asked) {
+      const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, asked))) ?? {}
       if (!isObject(claims)) {
         throw new TypeError('latchkey: users.claims must return an object of claims')
       }

@@ -3,13 +3,28 @@ import { isMissingColumn, isMissingTable } from '../database/errors.ts'
 import { query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
-import { type ClaimMapping, signsInByEmail, type UserMapping, type UserRow } from '../options/users.ts'
+import {
+  type ClaimMapping,
+  type ClaimsAsked,
+  type ClaimTarget,
+  signsInByEmail,
+  type UserMapping,
+  type UserRow,
+} from '../options/users.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { callHost } from './host-function.ts'
 import { once } from './once.ts'
-import { definedClaims, isLookup, preferredUsername, subjectOf, type User, type Users } from './users.ts'
+import {
+  definedClaims,
+  isLookup,
+  isUsualTarget,
+  preferredUsername,
+  subjectOf,
+  type User,
+  type Users,
+} from './users.ts'
 import { type Candidate, type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of the host's table, with its row. */
@@ -35,10 +50,13 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
   })
   const warnAbout = warnOnce(logger)
   const mapped = Object.entries<ClaimMapping>(mapping.claims ?? {})
+  const goesTo = (claim: ClaimMapping, target: ClaimTarget): boolean =>
+    typeof claim === 'object' && claim.for ? claim.for.includes(target) : isUsualTarget(target)
   const mapsUsername = mapped.some(([name]) => name === 'preferred_username')
   /** The value of one claim, or its promise. */
-  const claimValue = (name: string, claim: ClaimMapping, row: UserRow): unknown => {
-    if (typeof claim === 'function') return callHost(`users.claims.${name}`, () => claim(row))
+  const claimValue = (name: string, given: ClaimMapping, row: UserRow, asked: ClaimsAsked): unknown => {
+    const claim = typeof given === 'object' ? given.value : given
+    if (typeof claim === 'function') return callHost(`users.claims.${name}`, () => claim(row, asked))
     if (!(claim in row))
       warnAbout(`users.claims.${name} is ${claim}, which rows of ${mapping.table} do not have`)
     return row[claim]
@@ -78,11 +96,13 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
 
     claimNames: [...mapped.map(([name]) => name), ...(signsInByEmail(mapping) ? [] : ['preferred_username'])],
 
-    async claims({ row, username }) {
-      const given = mapped.map(([name, claim]) => claimValue(name, claim, row))
+    async claims({ row, username }, asked) {
+      const wanted = mapped.filter(([, claim]) => goesTo(claim, asked.for))
+      const given = wanted.map(([name, claim]) => claimValue(name, claim, row, asked))
       const values = given.some((value) => value instanceof Promise) ? await Promise.all(given) : given
-      const claims = mapped.map(([name], place): [string, unknown] => [name, values[place]])
-      if (!mapsUsername) claims.push(['preferred_username', preferredUsername(username)])
+      const claims = wanted.map(([name], place): [string, unknown] => [name, values[place]])
+      if (!mapsUsername && isUsualTarget(asked.for))
+        claims.push(['preferred_username', preferredUsername(username)])
       return definedClaims(claims)
     },
   }

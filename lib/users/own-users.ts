@@ -1,7 +1,7 @@
 import type { Database } from '../database/types.ts'
 import { findUser, findUserByUsername, listPasswordHashes, type UserAccount } from '../repositories/users.ts'
 import { once } from './once.ts'
-import { definedClaims, isLookup, preferredUsername, type User, type Users } from './users.ts'
+import { definedClaims, isLookup, isUsualTarget, preferredUsername, type User, type Users } from './users.ts'
 import { type VerificationContext, verifiedUser } from './verified-user.ts'
 
 /** A user of Latchkey's own table. */
@@ -48,7 +48,8 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
     // An account can have more, which the host adds. They are released, but not announced.
     claimNames: ['name', 'email', 'email_verified', 'preferred_username', 'updated_at'],
 
-    async claims({ account }) {
+    async claims({ account }, { for: target }) {
+      if (!isUsualTarget(target)) return {}
       const { username, name, email, emailVerified, updatedAt, claims } = account
       return definedClaims([
         ...Object.entries(claims),

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import type { AuthRouterOptions } from '../options/options.ts'
-import type { HostUser } from '../options/users.ts'
+import type { ClaimsAsked, ClaimTarget, HostUser } from '../options/users.ts'
 import { isAmong, type Organization, parseOrganizations } from '../protocol/requests/organization.ts'
 import { callHost } from './host-function.ts'
 
@@ -38,9 +38,12 @@ export interface Users<Kind extends User = User> {
   authenticate(username: string, password: string, req: Request, isKnown?: boolean): Promise<Kind | undefined>
   /** The names of all claims that {@link claims} can return. Absent if only the host's function knows them. */
   readonly claimNames?: readonly string[]
-  /** Raw values by claim name; the caller releases only those that the scopes reveal. */
-  claims(user: Kind, scopes: readonly string[]): Promise<Record<string, unknown>>
+  /** Raw values by claim name for one place; the caller releases only those that the scopes reveal. */
+  claims(user: Kind, asked: ClaimsAsked): Promise<Record<string, unknown>>
 }
+
+/** Whether the claims of a user go there unless the host says otherwise. APIs get none. */
+export const isUsualTarget = (target: ClaimTarget): boolean => target === 'id_token' || target === 'userinfo'
 
 /** The claims that are neither null nor undefined. */
 export const definedClaims = (claims: readonly (readonly [string, unknown])[]): Record<string, unknown> =>

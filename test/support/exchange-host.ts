@@ -40,7 +40,8 @@ export const startExchangeHost = ({ options, ...settings }: HostSettings = {}): 
           scopes: ['stock:read', 'stock:write'],
           accessToken: 'jwt',
           introspection: ['stock-api'],
-          claims: (_user, { clientId }) => (clientId === 'limited' ? { may_act: { sub: 'mail-api' } } : {}),
+          claims: (_user, { client }) =>
+            client.client_id === 'limited' ? { may_act: { sub: 'mail-api' } } : {},
         },
         [mail]: { scopes: ['stock:read', 'orders:read'], introspection: ['mail-api'] },
       },

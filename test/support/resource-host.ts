@@ -32,8 +32,8 @@ export const resourceOptions: Partial<AuthRouterOptions> = {
       scopes: ['files:read', 'files:write'],
       accessToken: 'jwt',
       introspection: ['notes-api'],
-      claims: (user, { clientId }) => ({
-        tier: user ? `of ${user.full_name}` : `of ${clientId}`,
+      claims: (user, { client }) => ({
+        tier: user ? `of ${user.full_name}` : `of ${client.client_id}`,
         sub: 'forged',
         auth_time: 1,
         acr: 'forged',

@@ -4,11 +4,13 @@ import supertest from 'supertest'
 import { passkeysPath } from '../../lib/features/passkeys/passkeys-page.ts'
 import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
 import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
+import { noClient } from '../../lib/features/personal-tokens/verify.ts'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import { seedUsers } from '../../lib/index.ts'
 import { importedMark } from '../../lib/keys/secrets.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { migrations } from '../../lib/schema.ts'
+import { allowedUser } from '../../lib/tokens/allowed.ts'
 import { askedBy, createAuthenticator } from '../support/authenticator.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { codesFor, connect } from '../support/device.ts'
@@ -47,7 +49,11 @@ const personalToken = async ({ oauth }: Host, subject: string): Promise<string> 
   const server = await serverBehind(oauth)!.ready()
   const sid = await standingLogin(server.database, subject, server.now())
   const expiresAt = server.now() + 30 * 86_400
-  const choice = { subject, sid, name: 'Backup script', scopes: ['notes:read'], expiresAt }
+  const client = { clientId: 'personal:new', metadata: noClient }
+  const scopes = ['notes:read']
+  const asked = { client, scopes, organization: undefined, acr: undefined, step: 'personal_token' } as const
+  const user = await allowedUser(server, undefined, { ...asked, user: (await server.users.find(subject))! })
+  const choice = { user, sid, name: 'Backup script', scopes, expiresAt }
   const made = await issuePersonalToken(server, personalTokenOption(server.options)!, choice)
   return made!.value
 }

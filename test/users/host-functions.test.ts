@@ -1,4 +1,5 @@
 import type { UserFunctions } from '../../lib/options/users.ts'
+import { askedFor } from '../support/asked-claims.ts'
 import { observed, req, sqlite } from '../support/observed-users.ts'
 
 describe("the host's functions", () => {
@@ -31,7 +32,7 @@ describe("the host's functions", () => {
     }
     const asked = observed(sqlite(), new Directory()).users
     const user = await asked.find('5')
-    await expect(asked.claims(user!, [])).resolves.toEqual({ team: 'engines', zero: 0 })
+    await expect(asked.claims(user!, askedFor([]))).resolves.toEqual({ team: 'engines', zero: 0 })
   })
 
   test.each([
@@ -83,7 +84,7 @@ describe("the host's functions", () => {
     await expect(asked.find('5')).rejects.toEqual(failed('find'))
     await expect(asked.authenticate('ada', 'secret', req)).rejects.toEqual(failed('authenticate'))
     const user = { subject: '5', username: 'ada', record: ada }
-    await expect(asked.claims(user, [])).rejects.toThrow('users.claims')
-    await expect(users({}).claims(user, [])).resolves.toEqual({})
+    await expect(asked.claims(user, askedFor([]))).rejects.toThrow('users.claims')
+    await expect(users({}).claims(user, askedFor([]))).resolves.toEqual({})
   })
 })

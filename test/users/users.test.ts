@@ -5,6 +5,7 @@ import { hashPassword } from '../../lib/passwords/passwords.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { createUser } from '../../lib/repositories/users.ts'
 import { migrations } from '../../lib/schema.ts'
+import { askedFor } from '../support/asked-claims.ts'
 import { bcrypt, mapping, observed, req, sqlite } from '../support/observed-users.ts'
 import { countStatements } from '../support/statement-count.ts'
 
@@ -184,8 +185,8 @@ describe("the host's table", () => {
     )
     const user = await users.find('1')
     const expected = { name: 'Ada', email: 'ada@example.com', roles: ['admin'], preferred_username: 'ada' }
-    await expect(users.claims(user!, ['profile'])).resolves.toEqual(expected)
-    await expect(users.claims(user!, [])).resolves.toEqual(expected)
+    await expect(users.claims(user!, askedFor(['profile']))).resolves.toEqual(expected)
+    await expect(users.claims(user!, askedFor([]))).resolves.toEqual(expected)
     expect(log).toEqual([expect.stringContaining('users.claims.locale is langauge')])
   })
 
@@ -214,7 +215,7 @@ describe("the host's table", () => {
     const user = await users.authenticate('ADA', 'secret', req)
     expect(user).toMatchObject({ subject: 'm-1', username: 'ada', record: { id: 'm-1', memberId: 'm-1' } })
     await expect(users.find('m-1')).resolves.toEqual(user)
-    await expect(users.claims(user!, [])).resolves.toEqual({ preferred_username: 'ada' })
+    await expect(users.claims(user!, askedFor([]))).resolves.toEqual({ preferred_username: 'ada' })
   })
 
   test('a hash of another kind goes to verify with the row, once; a wait stands in for it', async () => {
@@ -360,7 +361,7 @@ describe("the host's table", () => {
     ['left out if the host says so', 'ada', { preferred_username: () => undefined }, {}],
   ])('preferred_username is %s', async (_case, email, claims, expected) => {
     const { users } = await withPeople([{ id: 1, email, password_hash: 'x' }], { claims })
-    await expect(users.claims((await users.find('1'))!, ['profile'])).resolves.toEqual(expected)
+    await expect(users.claims((await users.find('1'))!, askedFor(['profile']))).resolves.toEqual(expected)
   })
 })
 
@@ -410,7 +411,7 @@ describe("Latchkey's own table", () => {
   test('a username that is an e-mail address is not revealed as preferred_username', async () => {
     const { users, database } = await withAccounts()
     await createUser(database, { ...account, id: 'u-4', username: 'ada@example.com', passwordHash: null })
-    const claims = await users.claims((await users.find('u-4'))!, [])
+    const claims = await users.claims((await users.find('u-4'))!, askedFor([]))
     expect(claims).not.toHaveProperty('preferred_username')
   })
 
@@ -419,7 +420,7 @@ describe("Latchkey's own table", () => {
     const user = await users.authenticate('ADA', 'secret', req)
     expect(user).toMatchObject({ subject: 'u-1', username: 'ada', record: { id: 'u-1' } })
     expect(JSON.stringify(user?.record)).not.toContain('argon2')
-    await expect(users.claims((await users.find('u-1'))!, [])).resolves.toEqual({
+    await expect(users.claims((await users.find('u-1'))!, askedFor([]))).resolves.toEqual({
       name: 'Ada Lovelace',
       email: 'ada@example.com',
       email_verified: true,
@@ -427,7 +428,7 @@ describe("Latchkey's own table", () => {
       updated_at: 1_800_000_000,
       locale: 'en',
     })
-    await expect(users.claims((await users.find('u-2'))!, [])).resolves.toEqual({
+    await expect(users.claims((await users.find('u-2'))!, askedFor([]))).resolves.toEqual({
       preferred_username: 'bob',
       updated_at: 1_800_000_000,
     })

@@ -14,24 +14,28 @@ const isAddress = (text: unknown): text is string =>
   typeof text === 'string' && text.length <= 254 && /^[\w.!#$%&'*+/=^`{|}~-]+@[\w-]+(?:\.[\w-]+)*$/.test(text)
 
 /** The address of the user who owns a client; undefined for a client of the host, or if the address is not confirmed. */
-const addressOfOwner = async ({ server }: OperatorContext, clientId: string): Promise<string | undefined> => {
+const addressOfOwner = async (
+  { server }: OperatorContext,
+  { clientId, metadata }: ClientRecord,
+): Promise<string | undefined> => {
   const owners = await Promise.all(
     server.installed.map(({ clientData }) => clientData?.ownerOf?.(server.database, clientId)),
   )
   const subject = owners.find((owner) => owner !== undefined)
   const user = subject === undefined ? undefined : await server.users.find(subject)
   if (user === undefined) return undefined
-  const { email, email_verified: isConfirmed } = await server.users.claims(user, ['email'])
+  const asked = { client: { client_id: clientId, ...metadata }, scopes: ['email'], for: 'userinfo' } as const
+  const { email, email_verified: isConfirmed } = await server.users.claims(user, asked)
   return isConfirmed !== false && isAddress(email) ? email : undefined
 }
 
 const addressesOf = async (
   context: OperatorContext,
-  { clientId, metadata }: ClientRecord,
+  client: ClientRecord,
 ): Promise<string[]> => {
-  const contacts = (metadata.contacts ?? []).filter(isAddress).slice(0, maxAddresses)
+  const contacts = (client.metadata.contacts ?? []).filter(isAddress).slice(0, maxAddresses)
   if (contacts.length > 0) return contacts
-  const address = await addressOfOwner(context, clientId)
+  const address = await addressOfOwner(context, client)
   return address === undefined ? [] : [address]
 }
 
