@@ -129,7 +129,8 @@ const checkErrors = (): void => {
   deepStrictEqual(Object.fromEntries(shown), { ...errorStatuses })
 }
 
-const checkCommands = (): void => {
+/** The names of all commands of `latchkey`. */
+const commandNames = (): string[] => {
   const files = ['lib/cli', 'lib/features'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
@@ -138,6 +139,11 @@ const checkCommands = (): void => {
   const sources = files.map(read)
   const names = sources.flatMap((source) => all(source, /^ {2}name: '([^']+)',\n {2}summary:/gm))
   ok(names.includes('client create'))
+  return names
+}
+
+const checkCommands = (): void => {
+  const names = commandNames()
   const commands = section('docs/cli.md', 'Command line')
   sameSet(all(commands, /^\| `latchkey ([a-z-]+(?: [a-z][a-z-]+)?)/gm), names)
   const examples = read('docs/cli.md')
@@ -290,7 +296,38 @@ const checkThreats = (): void => {
   ok(checkTitles('SECURITY.md') > 35)
 }
 
+/** A command that any page names exists. */
+const checkNamedCommands = (): void => {
+  const names = commandNames()
+  const unknown = pages
+    .filter((page) => page !== 'CHANGELOG.md')
+    .flatMap((page) =>
+      all(read(page), /(?:npx |`)latchkey ([a-z][a-z-]*(?: [a-z][a-z-]*)?)/g)
+        .filter(
+          (named) =>
+            !names.some((name) => `${name} `.startsWith(`${named} `) || named.split(' ')[0] === name),
+        )
+        .map((named) => `${page}: latchkey ${named}`),
+    )
+  deepStrictEqual(unknown, [], 'commands that do not exist')
+}
+
+/** An option `features.NAME` that any page names exists. The page about moving names those of other servers too. */
+const checkNamedFeatures = (): void => {
+  const options = read('docs/options.md')
+  const unknown = pages
+    .filter((page) => page !== 'docs/moving.md')
+    .flatMap((page) =>
+      all(read(page), /`features\.(\w+)/g)
+        .filter((name) => !new RegExp(`\\b${name}\\b`).test(options))
+        .map((name) => `${page}: features.${name}`),
+    )
+  deepStrictEqual(unknown, [], 'options that do not exist')
+}
+
 const checks: Readonly<Record<string, () => void>> = {
+  'pages name commands that exist': checkNamedCommands,
+  'pages name features that exist': checkNamedFeatures,
   'docs/options.md and docs/options.json are those of the schema (npm run docs:options)': () => {
     for (const [file, text] of Object.entries(optionFiles())) deepStrictEqual(read(file), text)
   },
