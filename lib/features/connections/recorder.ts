@@ -12,7 +12,7 @@ import type {
 import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { readable } from '../../protocol/explanation.ts'
 import { createOnce, type Once } from './once.ts'
-import './event-descriptions.ts'
+import './event-details.ts'
 
 /** Of what strangers can cause: so many rows of a process in ten minutes. */
 const ofStrangers = { seconds: 600, most: 100 }
