@@ -132,7 +132,7 @@ const beginAnew = ({ strangers, clients }: Recorded, event: AuthEvent<'tokens.is
 }
 
 /**
- * Announces an event for what is seen of clients: once for each thing and window of time, so that nobody can fill the table of
+ * Announces an event for what is seen of clients: once for each thing and window of time, so that strangers cannot fill the table of
  * events.
  */
 export const createRecorder = (server: ServerSetup): Observe => {
