@@ -33,7 +33,7 @@ export interface TokenSource extends Surroundings {
   /** The proofs of senders that guards of a resource can check. */
   senderChecks(resource: string | undefined): SenderChecks
   readonly logger: Logger
-  /** Tells what a guard decided; undefined if nobody asks. */
+  /** Tells what a guard decided; undefined if no feature observes calls. */
   readonly observe?: ((call: GuardedCall) => void) | undefined
   /** Answers a request with an error. */
   sendError(req: Request, res: Response, error: unknown, next: NextFunction): void

@@ -113,9 +113,9 @@ const connectionOf = (
   const attempt = lastAttempt(stepsOf(events))
   const latest = attempt.at(-1)
   if (latest === undefined) return undefined
-  const theirs = ofPrograms(attempt, strangers)
-  for (const event of theirs) strangers.taken.add(event)
-  const unnamed = stepsOf(theirs)
+  const unnamedEvents = ofPrograms(attempt, strangers)
+  for (const event of unnamedEvents) strangers.taken.add(event)
+  const unnamed = stepsOf(unnamedEvents)
   const steps = [...unnamed.filter(isBefore), ...attempt].sort(
     (one, other) => one.event.time - other.event.time,
   )

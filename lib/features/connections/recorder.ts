@@ -12,7 +12,7 @@ import type {
 import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { readable } from '../../protocol/explanation.ts'
 import { createOnce, type Once } from './once.ts'
-import './event-descriptions.ts'
+import './event-details.ts'
 
 /** Of what strangers can cause: so many rows of a process in ten minutes. */
 const ofStrangers = { seconds: 600, most: 100 }
@@ -132,7 +132,7 @@ const beginAnew = ({ strangers, clients }: Recorded, event: AuthEvent<'tokens.is
 }
 
 /**
- * Announces an event for what is seen of clients: once for each thing and window of time, so that nobody can fill the table of
+ * Announces an event for what is seen of clients: once for each thing and window of time, so that strangers cannot fill the table of
  * events.
  */
 export const createRecorder = (server: ServerSetup): Observe => {

@@ -26,7 +26,7 @@ export interface SeenStep {
   readonly event: EventRecord
 }
 
-/** A field of an event that is a text. */
+/** A field of an event, if it is a string. */
 export const textIn = ({ details }: EventRecord, name: string): string | undefined => {
   const value = details[name]
   return typeof value === 'string' && value !== '' ? value : undefined
