@@ -140,16 +140,16 @@ test('@modelcontextprotocol/sdk 1 registers again after its registration was rem
 })
 
 test('the app of docs/mcp.md serves these clients as it stands there', async () => {
-  const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
-  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[^`]*(?:`[^`\n]+`[^`]*)*?)```/.exec(read('docs/mcp.md')) ?? []
+  const page = readFileSync(join(__dirname, '../../docs/mcp.md'), 'utf8')
+  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[\s\S]*?)```/.exec(page) ?? []
   const port = await freePort()
   const url = `http://localhost:${port}/mcp`
-  const [, additions = ''] = /as before\n([^}]*\{[^\n]*\n[^\n]*\n)\}/.exec(read('docs/mcp.md')) ?? []
+  const [, additions = ''] = /as before\n([\s\S]*?)\n\}\n/.exec(page) ?? []
   const folder = openHostFolder({
     'mcp.mjs': app,
     'latchkey.config.mjs': `export default {
-  scopes: { 'orders:read': 'See your orders' },
-${additions.replace('http://localhost:3000/mcp', url)}}`,
+${additions.replaceAll('http://localhost:3000/mcp', url)}
+}`,
     'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
 import knex from 'knex'
 const database = knex({ client: 'better-sqlite3', connection: 'latchkey.sqlite', useNullAsDefault: true })
@@ -167,6 +167,11 @@ await database.destroy()`,
       client: '@modelcontextprotocol/client 2',
     })
     expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
+    expect((await use('cancel_order')).said).toBe('cancelled')
+    const runner = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
+    const options = ['server', '--url', url, '--scenario', 'dns-rebinding-protection']
+    const { stdout } = await promisify(execFile)(process.execPath, [runner, ...options], { cwd: folder.path })
+    expect(stdout).toMatch(/[1-9]\d* passed, 0 failed/)
     // The page of another site is refused before its token is looked at (mcp 10).
     const fromPage = (origin: string) => fetch(url, { method: 'POST', headers: { Origin: origin } })
     expect((await fromPage('https://attacker.example')).status).toBe(403)
