@@ -14,7 +14,11 @@ module.exports = {
     ],
   },
   transformIgnorePatterns: [`/node_modules/(?!(${esmOnly.join('|')})/)`],
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/versions/'],
+  modulePathIgnorePatterns: [
+    '<rootDir>/dist/',
+    '<rootDir>/test/versions/',
+    '<rootDir>/test/mcp-hosts/node_modules/',
+  ],
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',

@@ -79,7 +79,10 @@ const ofRoot = [
   'refresh',
 ] as const satisfies readonly McpStep[]
 
-/** Hosts whose requests are known, each with the source of what is written here. */
+/**
+ * Hosts whose requests are known, each with the source of its redirect URIs and of what it does otherwise than the MCP SDK. All
+ * other members are what the SDK sends; ports and ids in URIs are examples.
+ */
 export const mcpHosts: readonly McpHost[] = [
   {
     id: 'claude',

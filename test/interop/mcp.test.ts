@@ -3,6 +3,7 @@
 
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -140,16 +141,16 @@ test('@modelcontextprotocol/sdk 1 registers again after its registration was rem
 })
 
 test('the app of docs/mcp.md serves these clients as it stands there', async () => {
-  const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
-  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[^`]*(?:`[^`\n]+`[^`]*)*?)```/.exec(read('docs/mcp.md')) ?? []
+  const page = readFileSync(join(__dirname, '../../docs/mcp.md'), 'utf8')
+  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[\s\S]*?)```/.exec(page) ?? []
   const port = await freePort()
   const url = `http://localhost:${port}/mcp`
-  const [, additions = ''] = /as before\n([^}]*\{[^\n]*\n[^\n]*\n)\}/.exec(read('docs/mcp.md')) ?? []
+  const [, additions = ''] = /as before\n([\s\S]*?)\n\}\n/.exec(page) ?? []
   const folder = openHostFolder({
     'mcp.mjs': app,
     'latchkey.config.mjs': `export default {
-  scopes: { 'orders:read': 'See your orders' },
-${additions.replace('http://localhost:3000/mcp', url)}}`,
+${additions.replaceAll('http://localhost:3000/mcp', url)}
+}`,
     'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
 import knex from 'knex'
 const database = knex({ client: 'better-sqlite3', connection: 'latchkey.sqlite', useNullAsDefault: true })
@@ -161,12 +162,31 @@ await database.destroy()`,
     await promisify(execFile)(process.execPath, ['seed.mjs'], { cwd: folder.path })
     await folder.start('mcp.mjs', { PORT: String(port) })
     const { origin } = new URL(url)
-    const { use } = createMcpApp({
+    const { use, kept } = createMcpApp({
       mcp: url,
       browser: new RawBrowser(origin, origin),
       client: '@modelcontextprotocol/client 2',
     })
     expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
+    expect((await use('cancel_order')).said).toBe('cancelled')
+    const withToken = await openServer()
+    withToken.serve((req, res) => {
+      const headers = { ...req.headers, authorization: `Bearer ${kept.tokens?.access_token}` }
+      const onward = request(
+        { port, host: 'localhost', method: req.method, path: req.url, headers },
+        (answer) => {
+          res.writeHead(answer.statusCode ?? 0, answer.headers)
+          answer.pipe(res)
+        },
+      )
+      req.pipe(onward)
+    })
+    // The official scenario is for servers without authentication, so a server before the app adds the token.
+    const runner = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
+    const options = ['server', '--url', `${withToken.origin}/mcp`, '--scenario', 'dns-rebinding-protection']
+    const { stdout } = await promisify(execFile)(process.execPath, [runner, ...options], { cwd: folder.path })
+    await withToken.close()
+    expect(stdout).toContain('Passed: 2/2, 0 failed')
     // The page of another site is refused before its token is looked at (mcp 10).
     const fromPage = (origin: string) => fetch(url, { method: 'POST', headers: { Origin: origin } })
     expect((await fromPage('https://attacker.example')).status).toBe(403)

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command, Machine, Seen } from './lab.ts'
+import type { Step } from './table.ts'
 
 const modules = join(__dirname, 'node_modules')
 /** Development dependencies of this project are there without a further installation. */
@@ -15,6 +16,8 @@ export interface McpHost {
   readonly package: string
   /** Whether the sample of `npm test` runs it: it needs no installation of its own. */
   readonly sample?: true
+  /** The client's own fault at a step that it does not pass. */
+  readonly faults?: Partial<Record<Step, string>>
   /** Writes the configuration of its user. */
   setUp?(machine: Machine): void
   /** Commands before the first call; none if the first call logs in. */
@@ -75,8 +78,13 @@ const opencode = modulePath('opencode-linux-x64/bin/opencode')
 
 export const hosts: readonly McpHost[] = [
   library('MCP SDK 2', '@modelcontextprotocol/client', 'sdk-2.mjs', true),
-  library('MCP SDK 1', '@modelcontextprotocol/sdk', 'sdk-1.mjs', true),
-  library('AI SDK', '@ai-sdk/mcp', 'ai-sdk.mjs'),
+  library('MCP SDK 1', '@modelcontextprotocol/sdk', 'sdk-1.mjs'),
+  {
+    ...library('AI SDK', '@ai-sdk/mcp', 'ai-sdk.mjs'),
+    faults: {
+      deleted: 'It hands `invalid_client` to the app, which must forget the registration and connect again.',
+    },
+  },
   library('LangChain', '@langchain/mcp-adapters', 'langchain.mjs'),
   mcpRemote('mcp-remote', 'mcp-remote'),
   mcpRemote('mcp-remote 0.1', 'mcp-remote-0.1.49'),
@@ -96,7 +104,7 @@ export const hosts: readonly McpHost[] = [
         '--tool-name',
         tool,
       ],
-      env: { MCP_AUTO_OPEN_ENABLED: 'true' },
+      env: { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
     }),
   },
   {

@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { createServer, type IncomingMessage, request, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { hasLongBeenInFront } from '../support/browser.ts'
 import { freePort } from '../support/free-ports.ts'
@@ -78,9 +78,6 @@ export interface Command {
   /** Ends it as soon as this has been seen. */
   readonly until?: (seen: readonly Seen[]) => boolean
 }
-
-/** Seconds. Long enough for a login on a slow machine. */
-const accessTokenLifetime = 20
 
 /** What the page says, as files of a host. */
 const readPage = () => {
@@ -203,9 +200,12 @@ const allow = async (page: Page, url: string): Promise<void> => {
 
 /**
  * @param browser Chromium
- * @param change what the app of the page has differently
+ * @param accessTokenLifetime seconds; a login on a slow machine must end before
  */
-export const openLab = async (browser: Browser, change = (app: string): string => app): Promise<Lab> => {
+export const openLab = async (
+  browser: Browser,
+  { accessTokenLifetime }: { readonly accessTokenLifetime: number },
+): Promise<Lab> => {
   const artifacts = join(root, 'test/.artifacts')
   mkdirSync(artifacts, { recursive: true })
   const bin = mkdtempSync(join(artifacts, 'lab-'))
@@ -235,7 +235,7 @@ export const openLab = async (browser: Browser, change = (app: string): string =
   const models = await openModels()
   const hosts = [...new Set(Object.keys(documents).map((url) => new URL(url).origin))]
   const folder: HostFolder = openHostFolder({
-    'mcp.mjs': change(app),
+    'mcp.mjs': app,
     'latchkey.config.mjs': `export default {
   issuer: '${origin}/oauth',
   lifetimes: { accessToken: ${accessTokenLifetime} },
@@ -280,7 +280,7 @@ await oauth.close()`,
         rmSync(join(opened, name))
         return url
       })
-      const plain = output().replaceAll(/\u001b\[[0-9;?]*[a-zA-Z]|\u001b\][^\u0007]*\u0007/g, '')
+      const plain = stripVTControlCharacters(output())
       for (const [url] of plain.matchAll(
         new RegExp(`${origin}/oauth/authorize\\?[^\\s"'<>]+state=[^\\s"'<>]+`, 'g'),
       ))
