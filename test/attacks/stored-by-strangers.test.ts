@@ -131,6 +131,8 @@ const silent: readonly string[] = [
   'GET /login',
   'GET /select-account',
   'POST /select-account',
+  'GET /access-denied',
+  'POST /access-denied',
   'GET /consent',
   'POST /consent',
   'GET /account',

@@ -327,7 +327,10 @@ test.each<Refused>([
   [{ users: { ...mapping, table: undefined } }, 'users.table is required'],
   [{ users: { table: 'users' } }, 'users.columns is required'],
   [{ users: { table: 'users', columns: { id: 'id', username: 'email' } } }, 'columns.password is required'],
-  [{ users: { ...mapping, claims: { name: 5 } } }, "users.claims['name'] must be the name of a column or"],
+  [
+    { users: { ...mapping, claims: { name: 5 } } },
+    "users.claims['name'] must be the name of a column, a function",
+  ],
   [{ users: { ...mapping, claims: () => ({}) } }, 'users.claims must be an object'],
   [{ users: { ...mapping, isActive: 'active' } }, 'users.isActive must be a function'],
   [{ users: { ...mapping, verify: 'bcrypt' } }, 'users.verify must be a function'],

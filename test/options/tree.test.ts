@@ -22,6 +22,7 @@ const right: Readonly<Record<string, unknown>> = {
   'users.columns.id': 'id',
   'users.columns.username': 'email',
   'users.columns.password': 'hash',
+  'access.allow': works,
   'users.find': works,
   'users.authenticate': works,
   'login.providers[].name': 'Larch',
