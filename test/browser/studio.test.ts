@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
@@ -12,7 +13,12 @@ import { fontOfBars } from '../support/woff2.ts'
 jest.setTimeout(120_000)
 
 const config = (imports: string, look: string) => `${imports}
-export default { pages: { name: 'Juniper', views: './views'${look} } }
+const ada = { id: 1, name: 'Ada' }
+export default {
+  pages: { name: 'Juniper', views: './views'${look} },
+  database: { client: 'better-sqlite3', connection: { filename: './host.sqlite' } },
+  users: { find: (id) => (id === '1' ? ada : undefined), authenticate: () => ada },
+}
 `
 const app = `import express from 'express'
 import session from 'express-session'
@@ -20,11 +26,26 @@ import { authRouter } from 'latchkey'
 import config from './latchkey.config.mjs'
 const app = express()
 app.use(session({ secret: 'of this test', resave: false, saveUninitialized: false }))
-app.use('/oauth', authRouter(config))
-app.listen(0)
+const oauth = authRouter({ ...config, issuer: 'http://localhost:' + process.env.PORT + '/oauth' })
+app.use('/oauth', oauth)
+const { client_id } = await oauth.clients.create({ client_name: 'Desk', redirect_uris: ['https://desk.test/'], scope: 'openid' })
+const request = new URLSearchParams({ client_id, redirect_uri: 'https://desk.test/', response_type: 'code', scope: 'openid',
+  code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM', code_challenge_method: 'S256' })
+app.get('/', (req, res) => res.redirect('/oauth/authorize?' + request))
+app.listen(process.env.PORT)
 `
 const logo =
   '<svg xmlns="http://www.w3.org/2000/svg" width="96" height="32"><path fill="#b00020" d="M0 0h96v32H0z"/></svg>'
+
+/** A port that no one listens on: the issuer of the app names it. */
+const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0)
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
 
 /** What a person sees of the look. */
 const seen = `(async () => {
@@ -91,7 +112,7 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
       page.on('console', (message) => {
         if (message.type() === 'error') complaints.push(message.text())
       })
-      await page.goto(`${url}?width=768`)
+      await page.goto(`${url}?width=768`, { waitUntil: 'domcontentloaded' })
       const before = await (await frameOf(page, 'error')).evaluate<Record<string, unknown>>(seen)
       expect(before).toMatchObject({ fonts: [], logo: 0, corners: '12px', scheme: 'light dark' })
 
@@ -129,9 +150,18 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
         config("import branding from './latchkey.branding.mjs'", ', ...branding'),
       )
 
-      const port = await host.start('app.mjs')
+      const port = await freePort()
+      await host.start('app.mjs', { PORT: String(port) })
       const response = await page.goto(`http://localhost:${port}/oauth/authorize`)
       expect(response?.headers()['content-security-policy']).toContain("font-src 'self'")
+      expect(await page.evaluate(seen)).toEqual(expected)
+      await page.goto(`http://localhost:${port}/`)
+      expect(await page.locator('h1').textContent()).toContain('Sign in to')
+      expect(await page.evaluate(seen)).toEqual(expected)
+      await page.fill('#username', 'ada')
+      await page.fill('#password', 'any')
+      await page.click('#submit')
+      await page.getByRole('button', { name: 'Allow' }).waitFor()
       expect(await page.evaluate(seen)).toEqual(expected)
       expect(complaints.filter((text) => !/responded with a status of (400|503)/.test(text))).toEqual([])
     }))
@@ -154,5 +184,27 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
       writeFileSync(join(host.path, 'views/assets/theme.css'), planted)
       expect(await measured(name)).toBe('2.2 : 1cut: de')
       expect(await page.locator('figure:visible .bad').count()).toBe(2)
+    }))
+
+  test('the states of a template that was ejected from another version say so (studio)', () =>
+    withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
+      const ran = spawnSync(
+        process.execPath,
+        [program(), 'eject-views', '--to', 'views', 'login', 'consent'],
+        {
+          cwd: host.path,
+          encoding: 'utf8',
+        },
+      )
+      expect(ran).toMatchObject({ status: 0 })
+      const file = join(host.path, 'views/login.eta')
+      writeFileSync(file, readFileSync(file, 'utf8').replace(/From Latchkey \S+/, 'From Latchkey 0.0.1'))
+      await page.goto(url, { waitUntil: 'domcontentloaded' })
+      const old = page.locator('figure', { hasText: 'template of 0.0.1' })
+      const pages = await old.evaluateAll((figures) => figures.map((each) => each.getAttribute('data-page')))
+      expect([...new Set(pages)]).toEqual(['login'])
+      expect(
+        await page.getByRole('region', { name: 'Your templates' }).locator('li').allTextContents(),
+      ).toEqual([expect.stringMatching(/^login\.eta 0\.0\.1/)])
     }))
 })
