@@ -43,3 +43,33 @@ test('explain prints what was expected and received, by the id in any letter cas
     'no event of request 0000-0000-00 is stored; the server stores events with',
   )
 })
+
+test('connections prints the steps of a client, the one that is missing, and why', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const event = (type: string, time: number, more: object, details: object = {}) => ({
+    id: `${type}${time}`,
+    type,
+    request_id: `0000-0000-${time}`,
+    time: 1_800_000_000 + time,
+    expires_at: 1_900_000_000,
+    client_id: 'cursor',
+    ...more,
+    details: JSON.stringify({ clientId: 'cursor', address: '192.0.2.1', ...details }),
+  })
+  await withDatabase(folder, (database) =>
+    database('oauth_events').insert([
+      event('client.created', 1, {}, { agent: 'cursor/1' }),
+      event('authorization.requested', 2, {}),
+      event('authorization.issued', 3, { subject: '42' }),
+    ]),
+  )
+  const { stdout } = await cli.succeed(folder, ['connections', '--client', 'cursor'])
+  expect(stdout).toContain('cursor for user 42 by cursor/1 from 192.0.2.1')
+  expect(stdout).toMatch(/✗ {2}Token issued +missing\n/)
+  expect(stdout).toContain('A code was sent, and the client did not redeem it')
+  const { stdout: json } = await cli.succeed(folder, ['connections', '--user', '42', '--json'])
+  expect(JSON.parse(json)).toMatchObject([{ stopped: { step: 'token', cause: 'not-redeemed' } }])
+  const none = await cli.succeed(folder, ['connections', '--client', 'other'])
+  expect(none.stderr).toContain('connections are not recorded; turn on features.storedEvents')
+})
