@@ -105,14 +105,14 @@ const live = async (lab: Lab, host: McpHost): Promise<Partial<Record<Step, boole
   const two = await lab.runAll(commands, machine)
   log(host, 'two', two)
   const later = await again('two')
-  passed.two =
-    two.seen.filter((one) => isCalled([one], 'list_orders')).length === 2 &&
-    calls(later) &&
-    loginsIn([...two.seen, ...later.seen]) === 0
+  // A host without a terminal may begin before its server is connected, so the next start shows whether the login stands.
+  passed.two = refreshesIn(two.seen) > 0 && calls(later) && loginsIn([...two.seen, ...later.seen]) === 0
   await lab.removeConnections()
-  passed.removed = calls(await use(lab, host, machine, 'list_orders', 'removed'))
+  passed.removed =
+    calls(await use(lab, host, machine, 'list_orders', 'removed')) || calls(await again('removed'))
   await lab.deleteClients()
-  passed.deleted = calls(await use(lab, host, machine, 'list_orders', 'deleted'))
+  passed.deleted =
+    calls(await use(lab, host, machine, 'list_orders', 'deleted')) || calls(await again('deleted'))
   return passed
 }
 

@@ -137,7 +137,7 @@ class Gate {
     await new Promise<void>((go) => {
       this.#waiting.push(go)
       // A host whose processes wait for each other sends one only.
-      setTimeout(() => this.open(), 3000)
+      setTimeout(() => this.open(), 1000)
     })
   }
 }
