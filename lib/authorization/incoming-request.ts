@@ -5,6 +5,7 @@ import { knownScopes, unknownScope } from '../options/scopes.ts'
 import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { responseTypes } from '../protocol/clients/client-metadata.ts'
 import { aboutClient, asAuthorizationError, OAuthError } from '../protocol/errors.ts'
+import { readable } from '../protocol/explanation.ts'
 import { Parameters } from '../protocol/parameters.ts'
 import { parseAuthorizationDetails } from '../protocol/requests/authorization-details.ts'
 import {
@@ -118,7 +119,7 @@ const warnOfLostScopes = (
     ? `${lost} does not belong to the resources of the request`
     : `${lost} is not in the scope that the client is registered with`
   const why = unknownScope([lost], knownScopes(options)) ?? unregistered
-  warnOnce(`client ${client.clientId} asked for ${lost} and does not get it: ${why}`.slice(0, 500))
+  warnOnce(readable(`client ${client.clientId} asked for ${lost} and does not get it: ${why}`))
 }
 
 /** The request of a client that has been looked up. */
