@@ -1,8 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
+import knex from 'knex'
+import type { StoredSubject } from '../../lib/check.ts'
 import { loadTools } from '../../lib/cli/tools.ts'
+import { databaseChecks } from '../../lib/doctor/database.ts'
 import {
   type Diagnosis,
   diagnoseConfiguration,
@@ -453,4 +459,29 @@ test('an app that closes its database as soon as the server has started hears no
   await database.knex.destroy()
   await oauth.close()
   expect(error.mock.calls).toEqual([])
+})
+
+test('an SQLite file without WAL is noted in production, and not to someone who follows the README', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-journal-'))
+  const hostKnex = knex({
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, 'app.sqlite') },
+    useNullAsDefault: true,
+  })
+  const noted = async (production: boolean): Promise<unknown> => {
+    const subject = { database: { driver: { dialect: 'sqlite' } }, hostKnex, options: { production } }
+    return databaseChecks.find(({ id }) => id === 'journal')?.run(subject as unknown as StoredSubject)
+  }
+  try {
+    expect(await noted(true)).toMatchObject({
+      level: 'note',
+      message: expect.stringContaining('journal_mode'),
+    })
+    expect(await noted(false)).toBeFalsy()
+    await hostKnex.raw('pragma journal_mode = WAL')
+    expect(await noted(true)).toBeFalsy()
+  } finally {
+    await hostKnex.destroy()
+    rmSync(folder, { recursive: true })
+  }
 })
