@@ -13,7 +13,7 @@ export interface QuotaUse {
   readonly subject?: string
   readonly authorizationId?: string
   /**
-   * How many of the uses from a network do not count after all. It is asked only where the quota is exceeded, and excuses at most
+   * How many of the uses that are counted together do not count after all. It is asked only where the quota is exceeded, and excuses at most
    * nine of ten uses.
    *
    * @param since epoch seconds
@@ -21,8 +21,8 @@ export interface QuotaUse {
   readonly excused?: (from: UseOrigin, since: number) => Promise<number>
 }
 
-/** Where uses come from that are counted together: a network, or all networks of a site. */
-export type UseOrigin = { readonly network: string } | { readonly site: string }
+/** Which uses are counted together: those of the network of the address, or of all networks of its site. */
+export type UseOrigin = 'network' | 'site'
 
 /**
  * Counts uses that cost the server something although nothing has failed.
@@ -54,16 +54,11 @@ const countedUses = (
       counter,
     }))
   const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
-  const [network, site] = [networkOf(address), siteOf(address)]
+  const from = (origin: UseOrigin, counters: readonly Counter[]): CountedUse[] =>
+    counters.map((counter) => ({ counter, excused: excused && ((since) => excused(origin, since)) }))
   return [
-    ...counterOf(name, limit, network).map((counter) => ({
-      counter,
-      excused: excused && ((since: number) => excused({ network }, since)),
-    })),
-    ...counterOf(`${name}Site`, ofSite, site).map((counter) => ({
-      counter,
-      excused: excused && site !== undefined ? (since: number) => excused({ site }, since) : undefined,
-    })),
+    ...from('network', counterOf(name, limit, networkOf(address))),
+    ...from('site', counterOf(`${name}Site`, ofSite, siteOf(address))),
   ]
 }
 

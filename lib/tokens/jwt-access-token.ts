@@ -102,7 +102,10 @@ export const jwtAccessToken: AccessTokenFormat = {
       ...(context?.act && { act: context.act }),
       ...(authorizationDetails.length > 0 && { authorization_details: authorizationDetails }),
       ...(ownerId !== undefined && { authorization_client: ownerId }),
-      ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details, now) }),
+      ...(authorization && {
+        authorization_id: authorization.id,
+        ...loginClaims(authorization.details, now),
+      }),
     }
     const value = await signJwt(server.keys.signingKey(algorithmFor(client)), claims, accessTokenType)
     return { value, binding, expiresIn: expiresAt - now, authorizationDetails }

@@ -67,7 +67,7 @@ const originOf = ({ options }: AuthorizationServer, address: string): Registrati
 const takeQuota = async (server: AuthorizationServer, address: string): Promise<void> => {
   const { site, network } = originOf(server, address)
   const excused: QuotaUse['excused'] = (from, since) =>
-    countUsedClients(server.database, { site, network: 'network' in from ? network : undefined, since })
+    countUsedClients(server.database, { site, network: from === 'network' ? network : undefined, since })
   try {
     await server.throttle.takeQuota([
       { name: 'registration', address, excused },
