@@ -18,11 +18,12 @@ import {
   untilStopped,
   withoutConsequences,
 } from '../../lib/doctor/index.ts'
-import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
+import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
 import type { Options } from '../../lib/options/options.ts'
 import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
 import { serverBehind } from '../../lib/router.ts'
-import { clients, type Host, startHost } from '../support/host.ts'
+import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { clients, createUsers, type Host, startHost } from '../support/host.ts'
 
 const issuer = 'https://app.example.com/oauth'
 const serverSecret = 'a secret of the tests that is long enough'
@@ -85,7 +86,18 @@ const serve = async (plan: Plan, host: Host): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth`
 }
 
+/** A database of a server does not migrate itself with the rules of production. */
+const migratedServer = async (): Promise<TestDatabase | undefined> => {
+  if (process.env.DATABASE_URL === undefined) return undefined
+  const database = openTestDatabase()
+  const { knex, tablePrefix } = database
+  await createUsers(database, `${tablePrefix}people`)
+  await migrate(knex, { database: { tablePrefix } })
+  return database
+}
+
 const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
+  const opened = await migratedServer()
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
     options: {
@@ -95,6 +107,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
       features: { admin: plan.admin ?? false },
     },
     clients: plan.clients ?? [...clients],
+    ...(opened && { database: opened }),
   })
   process.env.NODE_ENV = env.NODE_ENV
   for (const scope of plan.guards ?? ['notes:read', 'notes:write']) host.oauth.requireToken(scope)
@@ -447,7 +460,7 @@ test('an app that closes its database as soon as the server has started hears no
   const error = jest.fn()
   const oauth = authRouter({
     issuer,
-    database: database.knex,
+    database: { knex: database.knex, tablePrefix: database.tablePrefix },
     users: { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } },
     logger: { info: error, warn: error, error },
     secrets: [serverSecret],

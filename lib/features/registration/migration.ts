@@ -28,7 +28,7 @@ export const clientRegistrations: SchemaChange = {
 }
 
 /**
- * Where a client registered from, hashed under a secret of the server, so that an address counts the clients that nobody has
+ * Where a client registered from, hashed under a secret of the server, so that an address counts the clients that no user has
  * allowed. Null for documents, and for clients of older versions.
  */
 export const registrationOrigins: SchemaChange = {
