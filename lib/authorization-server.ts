@@ -221,9 +221,8 @@ export const createAuthorizationServer = (
   if (eventLog) events.listeners.on('*', eventLog.add)
 
   const observers: Observe[] = []
-  const observe: Observe = (sighting) => {
-    for (const observer of observers) observer(sighting)
-  }
+  const observe: Observe = (sighting) =>
+    observers.map((observer) => observer(sighting)).find((id) => id !== undefined)
 
   const start = async (): Promise<AuthorizationServer> => {
     await migrateInDevelopment(options, opened, migrations)

@@ -125,6 +125,8 @@ export interface ActiveFeature {
   ): Promise<void>
   /** Whether the host vouches for a client that describes itself, by where it does so: then pages do not call it unverified. */
   vouchesFor?(client: Client): boolean
+  /** Scopes that the host keeps from a client whose scope follows the resources. */
+  withheldScopes?(client: Client): readonly string[]
   /** Pages for the people who operate the server. They are served if a feature lets operators in. */
   readonly operatorPages?: readonly OperatorPage[]
   /** What it adds to the page about a user for operators. */

@@ -205,6 +205,7 @@ export const readDirectRequest = async (
 ): Promise<AuthorizationRequest> => {
   const current = await withCurrentScope(server, client)
   const request = parseDirectRequest(parameters, current, server.resources)
+  if (!server.options.production) warnOfLostScopes(server, parameters, current, request.scopes)
   return { ...request, ...(await serverSideParameters(server, parameters, current, request)) }
 }
 

@@ -49,9 +49,9 @@ const clockFindings = async ({ database, now }: StoredSubject): Promise<Found> =
   )
 }
 
-/** A file in another mode keeps readers waiting while someone writes. */
-const journalFindings = async ({ database, hostKnex }: StoredSubject): Promise<Found> => {
-  if (database.driver.dialect !== 'sqlite') return undefined
+/** A file in another mode keeps readers waiting while someone writes, which one developer does not notice. */
+const journalFindings = async ({ database, hostKnex, options }: StoredSubject): Promise<Found> => {
+  if (database.driver.dialect !== 'sqlite' || !options.production) return undefined
   const [row] = await hostKnex.raw('pragma journal_mode')
   const mode = String(Object.values(Object(row))[0])
   // A database in memory has no journal that another process could read.

@@ -117,8 +117,8 @@ const describeAccessToken = async (
     ...confirmationClaim(binding),
     iat: token.issuedAt,
     exp: token.expiresAt,
-    // RFC 9470 §6.2.
-    ...(details !== undefined && { auth_time: details.authTime }),
+    // RFC 9470 §6.2. The clock of the host may be ahead.
+    ...(details !== undefined && { auth_time: Math.min(details.authTime, token.issuedAt) }),
     ...(details?.acr !== undefined && { acr: details.acr }),
     // The subject of a client's own token is the client (RFC 9068 §2.2).
     ...(user === undefined ? { sub: token.clientId } : aboutUser(server, owner, user, scopes)),

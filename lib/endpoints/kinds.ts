@@ -160,6 +160,6 @@ export const rootKind = (server: ServerSetup): EndpointKind<Incoming> => {
       assertSecure(incoming.req)
       return incoming
     },
-    renderError: errorRenderer(sendJsonError),
+    renderError: errorRenderer((incoming, error) => sendJsonError(incoming, error)),
   }
 }

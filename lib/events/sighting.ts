@@ -55,5 +55,10 @@ export interface SeenError {
  */
 export type Sighting = SeenCall | SeenDocument | SeenRequest | SeenError
 
-/** Receives sightings. It must be fast, and must not throw. */
-export type Observe = (sighting: Sighting) => void
+/**
+ * Receives sightings. It must be fast, and must not throw.
+ *
+ * @returns of a call that was refused: the id of the request whose stored event says why, which may be an earlier one that was
+ *   refused for the same reason; undefined if no event is stored
+ */
+export type Observe = (sighting: Sighting) => string | undefined

@@ -21,6 +21,13 @@ export interface GuardedCall {
   readonly error?: unknown
 }
 
+/** A request that is answered with an error. */
+export interface Answering {
+  readonly req: Request
+  readonly res: Response
+  readonly next: NextFunction
+}
+
 /** Where access tokens are verified: in this process, or by the issuer in another one. */
 export interface TokenSource extends Surroundings {
   /**
@@ -33,10 +40,14 @@ export interface TokenSource extends Surroundings {
   /** The proofs of senders that guards of a resource can check. */
   senderChecks(resource: string | undefined): SenderChecks
   readonly logger: Logger
-  /** Tells what a guard decided; undefined if no feature observes calls. */
-  readonly observe?: ((call: GuardedCall) => void) | undefined
+  /**
+   * Tells what a guard decided; undefined if no feature observes calls.
+   *
+   * @returns the error id of a call that was refused, if the reason is stored
+   */
+  readonly observe?: ((call: GuardedCall) => string | undefined) | undefined
   /** Answers a request with an error. */
-  sendError(req: Request, res: Response, error: unknown, next: NextFunction): void
+  sendError(answering: Answering, error: unknown, errorId: string | undefined): void
 }
 
 /**
@@ -79,9 +90,9 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
         next()
       },
       (error: unknown) => {
-        source.observe?.({ req, resource, error })
+        const errorId = source.observe?.({ req, resource, error })
         const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
-        source.sendError(req, res, challenged, next)
+        source.sendError({ req, res, next }, challenged, errorId)
       },
     )
   }

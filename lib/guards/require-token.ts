@@ -30,7 +30,7 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
     exp: expiresAt,
     ...(subject !== undefined && { sub: subject }),
     ...(organization !== undefined && { org_id: organization }),
-    ...(details !== undefined && { auth_time: details.authTime }),
+    ...(details !== undefined && { auth_time: Math.min(details.authTime, issuedAt) }),
     ...(details?.acr !== undefined && { acr: details.acr }),
     ...confirmationClaim(binding),
     ...(token.act && { act: token.act }),
@@ -59,7 +59,6 @@ const seenCall = (setup: ServerSetup, { req, resource, auth, error }: GuardedCal
 
 /** Access tokens of this server. */
 export const ownTokens = (setup: ServerSetup): TokenSource => {
-  const sendError = errorRenderer(sendJsonError)
   const { resources } = setup.options
   const { observe } = setup
   const guarded = new Map(Object.keys(resources).map((name) => [name, guardedResource(name)]))
@@ -82,9 +81,15 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       return auth
     },
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
-    sendError(req, res, error, next) {
-      const info = createRequestInfo(setup, req)
-      sendError({ server: setup, endpoint: { path: req.path }, req, res, info }, error, next)
+    sendError({ req, res, next }, error, errorId) {
+      const incoming = {
+        server: setup,
+        endpoint: { path: req.path },
+        req,
+        res,
+        info: createRequestInfo(setup, req),
+      }
+      errorRenderer((to, refused) => sendJsonError(to, refused, errorId))(incoming, error, next)
     },
   }
 }

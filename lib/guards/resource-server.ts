@@ -1,7 +1,7 @@
-import type { NextFunction, Request, Response } from 'express'
 import { dpopCheck, urlsBelow } from '../http/dpop.ts'
 import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
+import { createRequestId } from '../keys/secrets.ts'
 import { refuse } from '../options/check.ts'
 import { remoteMutualTls } from '../options/mutual-tls.ts'
 import { plainLogger } from '../options/plain-logger.ts'
@@ -96,11 +96,12 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
       ...checks,
       ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),
     }),
-    sendError(_req: Request, res: Response, thrown: unknown, next: NextFunction) {
+    sendError({ res, next }, thrown) {
       const error = oauthErrorOf(thrown)
-      if (error.status >= 500) logger.error(`latchkey: ${error.code}`, error.cause ?? error)
+      const info = { requestId: createRequestId() }
+      if (error.status >= 500) logger.error(`latchkey: ${error.code} ${info.requestId}`, error.cause ?? error)
       if (res.headersSent) next(thrown)
-      else sendJsonError({ res }, error)
+      else sendJsonError({ res, info }, error)
     },
   }
 }

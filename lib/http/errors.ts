@@ -77,12 +77,25 @@ export const errorRenderer =
     else render(incoming, error)
   }
 
-/** RFC 6749 §5.2. */
+/** What an error in JSON needs of a request. */
+interface Answering extends Pick<Incoming, 'res'> {
+  readonly info: Pick<Incoming['info'], 'requestId'>
+}
+
+/**
+ * RFC 6749 §5.2.
+ *
+ * @param errorId under which the log or `latchkey explain` has the reason; undefined if neither has it. A server error is in
+ *   the log under the id of the request.
+ */
 export const sendJsonError = (
-  { res }: Pick<Incoming, 'res'>,
+  { res, info }: Answering,
   { code, message, status, headers }: OAuthError,
-  more: Readonly<Record<string, string>> = {},
-): void => sendJson(res, { error: code, error_description: message, ...more }, { status, headers })
+  errorId: string | undefined = status >= 500 ? info.requestId : undefined,
+): void => {
+  const found = errorId === undefined ? {} : { error_id: errorId }
+  sendJson(res, { error: code, error_description: message, ...found }, { status, headers })
+}
 
 /** Errors that are a normal step of the protocol, after which the client continues. */
 const steps: readonly ErrorCode[] = ['authorization_pending', 'slow_down', 'use_dpop_nonce']
@@ -93,7 +106,7 @@ export const sendApiError: Renderer = (incoming, error) => {
   if (error.status >= 500 || steps.includes(error.code)) return sendJsonError(incoming, error)
   server.events.announce('api.refused', info, refusalOf(incoming, error))
   const isExplained = server.options.features.storedEvents && error.status !== 429
-  sendJsonError(incoming, error, isExplained ? { error_id: info.requestId } : {})
+  sendJsonError(incoming, error, isExplained ? info.requestId : undefined)
 }
 
 type ErrorModel = PageModels['error']

@@ -101,8 +101,8 @@ export const coreFeatures = {
    */
   frontChannelLogout: flag(false),
   /**
-   * Stores every event for `lifetimes.event`, in the background: docs/events.md#stored-events. Errors of API endpoints then have an
-   * `error_id`, and `latchkey explain` says what such an id, or the one on an error page, is about.
+   * Stores every event for `lifetimes.event`, in the background: docs/events.md#stored-events. Errors of API endpoints and guards then
+   * have an `error_id`, and `latchkey explain` says what such an id, or the one on an error page, is about.
    */
   storedEvents: flag(false),
   /**

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Eta } from 'eta'
 import type { Pages, Picture } from '../options/pages.ts'
-import { helpLink, hostLink, httpsLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
+import { helpLink, hostLink, httpsLink, mailLink, ownPathOf, ownUrl, webLink } from '../protocol/links.ts'
 import { type Asset, readAssets, servedName } from './assets.ts'
 import { createLanguages, type Languages } from './i18n/languages.ts'
 import { createText, type Dictionary, escapeHtml } from './i18n/text.ts'
@@ -170,6 +170,7 @@ const templateGlobals = (
     asset,
     webLink,
     httpsLink,
+    mailLink,
     ownUrl,
     verbatim,
     address,

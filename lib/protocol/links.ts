@@ -22,11 +22,12 @@ export const ownPathOf = (value: string | undefined): string | undefined =>
 /** A link of the host: a path, or as {@link webLink}. */
 export const hostLink = (value: string | undefined): string | undefined => ownPathOf(value) ?? webLink(value)
 
+/** The URL if it begins a letter (RFC 6068). */
+export const mailLink = (value: string | undefined): string | undefined =>
+  value !== undefined && /^mailto:[^\s\p{Cc}<>"'\\@]+@[^\s\p{Cc}<>"'\\]+$/iu.test(value) ? value : undefined
+
 /** A link to the host's help: also an address to write to. */
-export const helpLink = (value: string | undefined): string | undefined =>
-  value !== undefined && /^mailto:[^\s\p{Cc}<>"'\\@]+@[^\s\p{Cc}<>"'\\]+$/iu.test(value)
-    ? value
-    : hostLink(value)
+export const helpLink = (value: string | undefined): string | undefined => mailLink(value) ?? hostLink(value)
 
 /** The target of a form or a refresh. Throws a TypeError if it is neither a path nor a web URL. */
 export const ownUrl = (value: string): string => {

@@ -4,6 +4,9 @@ import { listed } from './explanation.ts'
 /** Scopes that OpenID Connect defines (OIDC Core §5.4, §11). */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'] as const
 
+/** Those of them that tell a client who the user is. */
+export const identityScopes: readonly string[] = standardScopes.filter((scope) => scope !== 'offline_access')
+
 /** Whether OpenID Connect defines a scope: then it is about the user and the client, not about an API. */
 export const isStandardScope = (scope: string): boolean =>
   standardScopes.some((standard) => standard === scope)

@@ -1,7 +1,7 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { Options, QuotaSchemas } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { type Counters, counterOf } from './counters.ts'
+import { type Counter, type Counters, counterOf } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
 /** Whose use counts: the address of the request, the host that a document is read from, the user, or the authorization. */
@@ -12,7 +12,17 @@ export interface QuotaUse {
   readonly host?: string
   readonly subject?: string
   readonly authorizationId?: string
+  /**
+   * How many of the uses that are counted together do not count after all. It is asked only where the quota is exceeded, and excuses at most
+   * nine of ten uses.
+   *
+   * @param since epoch seconds
+   */
+  readonly excused?: (from: UseOrigin, since: number) => Promise<number>
 }
+
+/** Which uses are counted together: those of the network of the address, or of all networks of its site. */
+export type UseOrigin = 'network' | 'site'
 
 /**
  * Counts uses that cost the server something although nothing has failed.
@@ -24,29 +34,53 @@ export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 /** How many times the quota of one /64 an IPv6 /48 has, which one subscriber may have whole. */
 const networksOfSite = 10
 
+/** How many times more often than its limit something may be used if the uses beyond are excused. */
+const mostExcused = 10
+
+/** A counter, and what excuses its uses. */
+interface CountedUse {
+  readonly counter: Counter
+  readonly excused?: ((since: number) => Promise<number>) | undefined
+}
+
+const countedUses = (
+  { name, address, host, subject, authorizationId, excused }: QuotaUse,
+  limits: Options['limits']['quotas'],
+): CountedUse[] => {
+  const limit = limits[name]
+  // A host name or an id can be longer than a key.
+  if (address === undefined)
+    return counterOf(name, limit, hashSecret(host ?? subject ?? authorizationId ?? '')).map((counter) => ({
+      counter,
+    }))
+  const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
+  const from = (origin: UseOrigin, counters: readonly Counter[]): CountedUse[] =>
+    counters.map((counter) => ({ counter, excused: excused && ((since) => excused(origin, since)) }))
+  return [
+    ...from('network', counterOf(name, limit, networkOf(address))),
+    ...from('site', counterOf(`${name}Site`, ofSite, siteOf(address))),
+  ]
+}
+
 /**
  * @param counters in a store that all processes share
+ * @param now epoch seconds
  */
 export const createTakeQuota =
-  (limits: Options['limits']['quotas'], counters: Counters): TakeQuota =>
+  (limits: Options['limits']['quotas'], counters: Counters, now: () => number): TakeQuota =>
   async (uses) => {
-    const counted = uses.flatMap(({ name, address, host, subject, authorizationId }) => {
-      const limit = limits[name]
-      // A host name or an id can be longer than a key.
-      if (address === undefined)
-        return counterOf(name, limit, hashSecret(host ?? subject ?? authorizationId ?? ''))
-      const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
-      return [
-        ...counterOf(name, limit, networkOf(address)),
-        ...counterOf(`${name}Site`, ofSite, siteOf(address)),
-      ]
-    })
+    const counted = uses.flatMap((use) => countedUses(use, limits))
     if (counted.length === 0) return
-    const counts = await counters.increment(counted)
-    const waits = counts.flatMap(({ failures, seconds }, place) => {
-      const limit = counted[place]?.limit
-      return limit && failures > limit.max ? [seconds] : []
-    })
+    const counts = await counters.increment(counted.map(({ counter }) => counter))
+    const waits: number[] = []
+    for (const [place, { failures, seconds }] of counts.entries()) {
+      const { counter, excused } = counted[place] ?? {}
+      if (counter === undefined || failures <= counter.limit.max) continue
+      const { limit } = counter
+      const mayExcuse = excused !== undefined && failures <= limit.max * mostExcused
+      const left = mayExcuse ? failures - (await excused(now() + seconds - limit.seconds)) : failures
+      if (left > limit.max) waits.push(seconds)
+    }
     if (waits.length === 0) return
     throw new OAuthError('temporarily_unavailable', 'too many requests, try again later', {
       status: 429,

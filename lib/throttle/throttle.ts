@@ -36,8 +36,8 @@ export const createThrottle = (limits: Options['limits'], context: CountersConte
     login: createLoginThrottle(failures, counters, context.now),
     guess: createGuessThrottle(failures, counters, context.now),
     of: ({ limit = '' }) => throttles.get(limit) ?? unlimited,
-    takeQuota: createTakeQuota(quotas, counters),
-    takeLocalQuota: createTakeQuota(quotas, memory),
+    takeQuota: createTakeQuota(quotas, counters, context.now),
+    takeLocalQuota: createTakeQuota(quotas, memory, context.now),
   }
 }
 

@@ -24,13 +24,12 @@ const algorithmFor = ({ metadata }: Client): SigningAlgorithm =>
   metadata.security_profile ? 'PS256' : 'RS256'
 
 /** Claims about the login (RFC 9068 §2.2.1), and the user's organization. */
-const loginClaims = ({
-  authTime,
-  amr,
-  acr,
-  organization,
-}: AuthorizationDetails): Record<string, unknown> => ({
-  auth_time: authTime,
+const loginClaims = (
+  { authTime, amr, acr, organization }: AuthorizationDetails,
+  now: number,
+): Record<string, unknown> => ({
+  // The clock of the host may be ahead.
+  auth_time: Math.min(authTime, now),
   amr,
   ...(acr !== undefined && { acr }),
   ...(organization !== undefined && { org_id: organization }),
@@ -103,7 +102,10 @@ export const jwtAccessToken: AccessTokenFormat = {
       ...(context?.act && { act: context.act }),
       ...(authorizationDetails.length > 0 && { authorization_details: authorizationDetails }),
       ...(ownerId !== undefined && { authorization_client: ownerId }),
-      ...(authorization && { authorization_id: authorization.id, ...loginClaims(authorization.details) }),
+      ...(authorization && {
+        authorization_id: authorization.id,
+        ...loginClaims(authorization.details, now),
+      }),
     }
     const value = await signJwt(server.keys.signingKey(algorithmFor(client)), claims, accessTokenType)
     return { value, binding, expiresIn: expiresAt - now, authorizationDetails }

@@ -1,8 +1,14 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
+import knex from 'knex'
+import type { StoredSubject } from '../../lib/check.ts'
 import { loadTools } from '../../lib/cli/tools.ts'
+import { databaseChecks } from '../../lib/doctor/database.ts'
 import {
   type Diagnosis,
   diagnoseConfiguration,
@@ -12,11 +18,12 @@ import {
   untilStopped,
   withoutConsequences,
 } from '../../lib/doctor/index.ts'
-import { type AuthRouterOptions, authRouter, type ClientSeed } from '../../lib/index.ts'
+import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
 import type { Options } from '../../lib/options/options.ts'
 import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
 import { serverBehind } from '../../lib/router.ts'
-import { clients, type Host, startHost } from '../support/host.ts'
+import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { clients, createUsers, type Host, startHost } from '../support/host.ts'
 
 const issuer = 'https://app.example.com/oauth'
 const serverSecret = 'a secret of the tests that is long enough'
@@ -79,7 +86,18 @@ const serve = async (plan: Plan, host: Host): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/oauth`
 }
 
+/** A database of a server does not migrate itself with the rules of production. */
+const migratedServer = async (): Promise<TestDatabase | undefined> => {
+  if (process.env.DATABASE_URL === undefined) return undefined
+  const database = openTestDatabase()
+  const { knex, tablePrefix } = database
+  await createUsers(database, `${tablePrefix}people`)
+  await migrate(knex, { database: { tablePrefix } })
+  return database
+}
+
 const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
+  const opened = await migratedServer()
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
     options: {
@@ -89,6 +107,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
       features: { admin: plan.admin ?? false },
     },
     clients: plan.clients ?? [...clients],
+    ...(opened && { database: opened }),
   })
   process.env.NODE_ENV = env.NODE_ENV
   for (const scope of plan.guards ?? ['notes:read', 'notes:write']) host.oauth.requireToken(scope)
@@ -441,7 +460,7 @@ test('an app that closes its database as soon as the server has started hears no
   const error = jest.fn()
   const oauth = authRouter({
     issuer,
-    database: database.knex,
+    database: { knex: database.knex, tablePrefix: database.tablePrefix },
     users: { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } },
     logger: { info: error, warn: error, error },
     secrets: [serverSecret],
@@ -453,4 +472,29 @@ test('an app that closes its database as soon as the server has started hears no
   await database.knex.destroy()
   await oauth.close()
   expect(error.mock.calls).toEqual([])
+})
+
+test('an SQLite file without WAL is noted in production, and not to someone who follows the README', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-journal-'))
+  const hostKnex = knex({
+    client: 'better-sqlite3',
+    connection: { filename: join(folder, 'app.sqlite') },
+    useNullAsDefault: true,
+  })
+  const noted = async (production: boolean): Promise<unknown> => {
+    const subject = { database: { driver: { dialect: 'sqlite' } }, hostKnex, options: { production } }
+    return databaseChecks.find(({ id }) => id === 'journal')?.run(subject as unknown as StoredSubject)
+  }
+  try {
+    expect(await noted(true)).toMatchObject({
+      level: 'note',
+      message: expect.stringContaining('journal_mode'),
+    })
+    expect(await noted(false)).toBeFalsy()
+    await hostKnex.raw('pragma journal_mode = WAL')
+    expect(await noted(true)).toBeFalsy()
+  } finally {
+    await hostKnex.destroy()
+    rmSync(folder, { recursive: true })
+  }
 })

@@ -96,7 +96,11 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   const expectUnavailable = ({ status, body }: Answer): void => {
     expect({ status, body }).toEqual({
       status: 503,
-      body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+      body: {
+        error: 'temporarily_unavailable',
+        error_description: expect.any(String),
+        error_id: expect.any(String),
+      },
     })
   }
 

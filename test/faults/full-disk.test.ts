@@ -117,7 +117,11 @@ const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => 
     for (const { status, body, headers } of await Promise.all(writes)) {
       expect({ status, body }).toEqual({
         status: 503,
-        body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+        body: {
+          error: 'temporarily_unavailable',
+          error_description: expect.any(String),
+          error_id: expect.any(String),
+        },
       })
       expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
     }

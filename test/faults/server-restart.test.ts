@@ -85,7 +85,11 @@ const refresh = async ({ post }: Place, client: RefreshingClient): Promise<void>
   const { status, body, headers } = await post(refreshing(client.token))
   if (status === 503) {
     client.outages += 1
-    expect(body).toEqual({ error: 'temporarily_unavailable', error_description: expect.any(String) })
+    expect(body).toEqual({
+      error: 'temporarily_unavailable',
+      error_description: expect.any(String),
+      error_id: expect.any(String),
+    })
     expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
     return pause(50)
   }

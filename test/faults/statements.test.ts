@@ -54,7 +54,11 @@ const expectUnavailable = (kind: Scenario['kind'], answer: Answer): void => {
   }
   expect({ status: answer.status, body: JSON.parse(answer.html) }).toEqual({
     status: 503,
-    body: { error: 'temporarily_unavailable', error_description: expect.any(String) },
+    body: {
+      error: 'temporarily_unavailable',
+      error_description: expect.any(String),
+      error_id: expect.any(String),
+    },
   })
   expect(answer.headers).toMatchObject({ 'content-type': 'application/json', 'cache-control': 'no-store' })
 }

@@ -1,8 +1,10 @@
 import { migrate } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { askForCodes, deviceGrant } from '../support/device.ts'
 import { authorizeUrl, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
+import { answerOf } from '../support/tokens.ts'
 
 // What a developer sees who has just mounted Latchkey in an app.
 
@@ -12,9 +14,13 @@ const scopes = { 'links:read': 'See your links', 'links:write': 'Change your lin
 const app = { ...clients[0]!, client_id: 'app', client_secret: secret, scope: 'openid address links:read' }
 
 let host: Host
-const start = async (options: object = {}, database?: TestDatabase): Promise<RawBrowser> => {
+const start = async (
+  options: object = {},
+  database?: TestDatabase,
+  client: object = app,
+): Promise<RawBrowser> => {
   host = await startHost({
-    clients: [app],
+    clients: [client as typeof app],
     ...(database && { database }),
     options: { scopes, logger, pages: { name: 'Links', home: '/home' }, ...options },
   })
@@ -41,6 +47,21 @@ test('a scope that the client is not registered with is named, too', async () =>
   codeOf(await agent.grant(authorizeUrl({ client_id: 'app', scope: 'openid links:write' })))
   expect(lost()).toEqual([
     expect.stringContaining('links:write is not in the scope that the client is registered'),
+  ])
+})
+
+test('what a device asks for is treated in the same way', async () => {
+  const grant_types = [deviceGrant]
+  await start({ features: { deviceAuthorization: true } }, undefined, {
+    ...app,
+    grant_types,
+    redirect_uris: [],
+  })
+  await answerOf(askForCodes(host, { client_id: 'app', client_secret: secret, scope: 'openid links:raed' }))
+  expect(lost()).toEqual([
+    expect.stringContaining(
+      'asked for links:raed and does not get it: links:raed is not in the option scopes',
+    ),
   ])
 })
 

@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
@@ -354,6 +355,35 @@ test('what strangers repeat is stored once, and no more than a hundred things in
   expect(await rows('call.refused')).toHaveLength(51 + 1)
 })
 
+test('a guard answers with an id by which the reason is found, also when the same is refused again', async () => {
+  const app = await start({ scope: 'notes:write' })
+  const call = async (headers: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> =>
+    (await supertest(app).get('/mcp').set(headers)).body
+  const reasonOf = async (requestId: string | undefined): Promise<unknown> => {
+    const server = serverBehind(host.oauth)!
+    await server.eventLog!.settled()
+    const events = await listEventsOfRequest(server.database, { requestId: `${requestId}` })
+    return events.map(({ type, details }) => [type, details.fault ?? details.code])
+  }
+  const [first, again] = [await call(), await call()]
+  expect(first).toEqual({
+    error: 'invalid_token',
+    error_description: expect.any(String),
+    error_id: again.error_id,
+  })
+  expect(await reasonOf(first.error_id)).toEqual([['call.refused', 'missing']])
+  const wrong = await call({ Authorization: 'Bearer wrong' })
+  expect(await reasonOf(wrong.error_id)).toEqual([['call.refused', 'unknown']])
+  const client = new Client(app, mcp, registering)
+  await client.connect().catch(() => {})
+  const lacking = await call({ Authorization: `Bearer ${client.token}` })
+  expect(lacking.error).toBe('insufficient_scope')
+  expect(await reasonOf(lacking.error_id)).toEqual([['call.refused', 'insufficient_scope']])
+  // What is beyond the bound is not stored, and has no id that would lead nowhere.
+  for (let times = 0; times < 100; times += 1) await call({ 'User-Agent': `many/${times}` })
+  expect(await call({ 'User-Agent': 'one-more/1' })).not.toHaveProperty('error_id')
+})
+
 test('a call with each token is stored once, and nothing of a token', async () => {
   const app = await start()
   const client = new Client(app, mcp, registering)
@@ -449,5 +479,6 @@ test.each([
   expect(types).toEqual(expect.arrayContaining(['tokens.issued']))
   expect(types.filter((type) => /^(call|document|agent)|requested/.test(type))).toEqual([])
   expect(serverBehind(host.oauth)!.observe).toBeUndefined()
+  expect((await supertest(app).get('/mcp')).body).not.toHaveProperty('error_id')
   expect((await new RawBrowser(app).get('/oauth/admin/connections')).status).toBe(404)
 })

@@ -10,7 +10,8 @@ import {
   expectExpiredPage,
 } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { answerOf, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
+import { introspectAs } from '../support/resource-host.ts'
+import { answerOf, guarded, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
 
@@ -336,6 +337,35 @@ describe('a reported login', () => {
     reported = { subject: 1, authTime: seconds() + 60, amr: ['pwd', 'otp'] }
     const { id_token } = await tokensOf(host, browser(host))
     expect(claimsOf(id_token)).toMatchObject({ auth_time: seconds(), iat: seconds(), amr: ['pwd', 'otp'] })
+  })
+
+  test('is not later than an access token, wherever that tells its time', async () => {
+    stopClock()
+    reported = { subject: 1, authTime: seconds() + 60 }
+    const api = 'https://api.example.com/'
+    const timed = await start(
+      { current: () => reported as { subject: number } },
+      {
+        clients: [
+          {
+            client_id: 'web',
+            client_secret: secret,
+            redirect_uris: [callback],
+            first_party: true,
+            scope: 'openid notes:read',
+          },
+        ],
+        options: { resources: { [api]: { scopes: ['notes:read'], accessToken: 'jwt' } } },
+      },
+    )
+    timed.app.get('/time', timed.oauth.requireToken(), (req, res) => void res.json(req.auth.claims))
+    const times = { auth_time: seconds(), iat: seconds() }
+    const { access_token } = await tokensOf(timed, browser(timed))
+    expect((await guarded(timed, access_token, '/time')).body).toMatchObject(times)
+    expect(await introspectAs(timed, 'web', access_token)).toMatchObject(times)
+    const forApi = authorizeUrl({ ...web, scope: 'openid notes:read', prompt: 'none', resource: api })
+    const jwt = await answerOf(redeem(timed, codeOf(await browser(timed).get(forApi))))
+    expect(claimsOf(jwt.access_token)).toMatchObject({ aud: api, ...times })
   })
 
   test.each<[string, object]>([

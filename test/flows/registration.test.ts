@@ -504,6 +504,67 @@ describe('who may register', () => {
     expect(await table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
   })
 
+  test('clients that users have allowed something do not count, up to ten times the quota (mcp 9)', async () => {
+    const clock = stopClock()
+    clock.travel(3600 - (clock.now() % 3600))
+    await start({ registration: true }, { limits: { quotas: { registration: { max: 2, seconds: 3600 } } } })
+    host.app.set('trust proxy', 1)
+    const from = (address: string) =>
+      supertest(host.app).post('/oauth/register').set('X-Forwarded-For', address).send(mcp)
+    const allowed = async (address: string) => {
+      const { status, body } = await from(address)
+      if (status === 201) expect(await grantTo(body.client_id)).toMatchObject({ status: 200 })
+      return status
+    }
+    const hosted = '2001:db8:1:1::1'
+    const statuses = []
+    for (let times = 0; times < 20; times += 1) statuses.push(await allowed(hosted))
+    expect(statuses).toEqual(Array(20).fill(201))
+    // Ten times the quota is the bound, whoever has allowed them.
+    expect((await from(hosted)).status).toBe(429)
+    // They excuse no other network of the site.
+    for (const status of [201, 201, 429]) expect((await from('2001:db8:1:2::1')).status).toBe(status)
+    // And nothing later.
+    clock.travel(3601)
+    for (const status of [201, 201, 429]) expect((await from(hosted)).status).toBe(status)
+  })
+
+  test('clients that nobody has allowed still count (mcp 9)', async () => {
+    await start({ registration: true }, { limits: { quotas: { registration: { max: 2, seconds: 3600 } } } })
+    const [first] = [await registered(), await registered()]
+    expect((await grantTo(first.client_id!)).status).toBe(200)
+    await registered()
+    expect((await register(mcp)).status).toBe(429)
+  })
+
+  test('identity scopes are kept from such clients if the host says so, also after it changes its mind (mcp 8)', async () => {
+    await start({ registration: { identityScopes: false } }, { limits: false })
+    const { client_id = '', scope } = await registered()
+    expect(scope).toBe('offline_access notes:read notes:write')
+    const asked = 'openid profile email offline_access notes:read'
+    const { body } = await grantTo(client_id, new RawBrowser(host.app), asked)
+    expect(body).toMatchObject({ scope: 'offline_access notes:read', refresh_token: expect.any(String) })
+    expect(body).not.toHaveProperty('id_token')
+    expectError(await userinfo(host, body.access_token), 403, 'insufficient_scope')
+    // It registers for what it may not have, and gets the rest.
+    expect((await registered({ ...mcp, scope: 'openid email notes:read' })).scope).toBe('notes:read')
+
+    const { database } = host
+    const later = async (registration: NonNullable<AuthRouterOptions['features']>['registration']) => {
+      host = await startHost({
+        database,
+        options: {
+          features: { registration },
+          resources: { [resource]: { scopes: ['notes:read', 'notes:write'] } },
+        },
+      })
+      return (await grantTo(client_id, new RawBrowser(host.app), asked)).body.scope
+    }
+    expect(await later(false)).toBe('offline_access notes:read')
+    expect(await later(true)).toBe('openid profile email offline_access notes:read')
+    expect(await later({ identityScopes: false })).toBe('offline_access notes:read')
+  })
+
   test('all networks of one site share a quota of ten of them (M14)', async () => {
     const limits = { quotas: { registration: { max: 1, seconds: 3600 } } }
     await start({ registration: true }, { limits })

@@ -185,8 +185,8 @@ describe('a guard in the process of the server', () => {
 })
 
 /** An API that only knows its issuer by these options, in this process. */
-const apiWith = (options: ResourceServerOptions): Express => {
-  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+const apiWith = (options: ResourceServerOptions, error = (..._line: unknown[]): void => {}): Express => {
+  const logger = { info: () => {}, warn: () => {}, error }
   const { requireToken: guard } = resourceServer({ ...options, logger })
   return express().get('/any', guard('notes:read', { user: false }), answer) as Express
 }
@@ -237,8 +237,14 @@ describe.each(kinds)('a guard in another process, with %s tokens', (kind) => {
   })
 
   test('answers 503 if it cannot reach the issuer', async () => {
-    const away = apiWith({ ...optionsOf(kind), issuer: 'http://127.0.0.1:9/oauth' })
+    const lines: string[] = []
+    const away = apiWith({ ...optionsOf(kind), issuer: 'http://127.0.0.1:9/oauth' }, (line) => {
+      lines.push(String(line))
+    })
     const refused = await get('/any', await clientToken({ scope: 'notes:read', resource }), away)
+    expect(lines).toEqual([
+      expect.stringContaining(`latchkey: temporarily_unavailable ${refused.body.error_id}: `),
+    ])
     expect(summary(refused)).toEqual({ status: 503, error: 'temporarily_unavailable', challenge: undefined })
   })
 })

@@ -60,7 +60,11 @@ const clientCredentials = (app: Express) =>
 const guarded = (app: Express) => supertest(app).get('/api').set('Authorization', 'Bearer unknown')
 const keySet = (app: Express) => supertest(app).get('/oauth/jwks')
 
-const unavailable = { error: 'temporarily_unavailable', error_description: expect.any(String) }
+const unavailable = {
+  error: 'temporarily_unavailable',
+  error_description: expect.any(String),
+  error_id: expect.any(String),
+}
 
 /** The API, the pages and the guard all say 503, and when to come again. */
 const expectUnavailable = async ({ app }: Served): Promise<void> => {

@@ -116,7 +116,7 @@ for (const [service, client] of kinds) {
         expect({ status, body, retry: headers['retry-after'] }).toEqual({
           status: 503,
           retry: '1',
-          body: { error: 'temporarily_unavailable', error_description },
+          body: { error: 'temporarily_unavailable', error_description, error_id: expect.any(String) },
         })
         await hungUp
         jest.restoreAllMocks()

@@ -107,7 +107,12 @@ export const userinfo = (host: Pick<Host, 'app'>, accessToken: string): supertes
 export const expectError = (res: supertest.Response, status: number, error: string): void => {
   expect({ status: res.status, body: res.body }).toEqual({
     status,
-    body: { error, error_description: expect.stringMatching(/^[\x20-\x7e]+$/) },
+    body: {
+      error,
+      error_description: expect.stringMatching(/^[\x20-\x7e]+$/),
+      // The log has the cause under this id.
+      ...(status >= 500 && { error_id: expect.stringMatching(/^[0-9A-F-]+$/) }),
+    },
   })
   expect(res.headers).toMatchObject({
     'content-type': 'application/json',

@@ -98,8 +98,12 @@ test('the tests of the API that it shows pass', async () => {
 test('the example of a report is as a report is written', () => {
   const example = fences.find(({ language }) => language === '')?.code ?? ''
   for (const line of example.trim().split('\n').filter(Boolean).slice(1)) {
-    expect(line).toMatch(/^\d+\. |^ {3}(?:expected|actual|source|remedy) +\S/)
+    expect(line).toMatch(/^\d+\. |^ {3}(?:expected|actual|source|remedy) +\S|^skipped: /)
   }
+  const skipped = [...example.matchAll(/^skipped: (.*?): /gm)].map(([, attack]) => attack)
+  expect(attacks.map((attack) => attack.name)).toEqual(expect.arrayContaining(skipped))
+  const [findings = 0, passed = 0, untried = 0] = (/^.*$/m.exec(example)?.[0].match(/\d+/g) ?? []).map(Number)
+  expect([untried, findings + passed + untried]).toEqual([skipped.length, attacks.length])
   const [, name = ''] = /^1\. (.*)$/m.exec(example) ?? []
   const shown = attacks.find((attack) => attack.name === name)
   for (const text of [shown?.expected, shown?.source, shown?.remedy]) expect(example).toContain(text)

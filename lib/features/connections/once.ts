@@ -4,8 +4,11 @@ export interface Once {
    * Whether this is the first time in the window.
    *
    * @param owner whom it is about, for {@link forget}
+   * @param id of the request in which it is seen
    */
-  isFirst(owner: string, what: string): boolean
+  isFirst(owner: string, what: string, id?: string): boolean
+  /** The id of the request in which it was first seen; undefined if it is beyond the most, or has none. */
+  firstId(owner: string, what: string): string | undefined
   /** Begins anew for an owner. */
   forget(owner: string): void
 }
@@ -25,11 +28,11 @@ export interface OnceSettings {
  * @example const once = createOnce({ seconds: 600, most: 100, now: server.now })
  */
 export const createOnce = ({ seconds, most, now }: OnceSettings): Once => {
-  const seen = new Map<string, Set<string>>()
+  const seen = new Map<string, Map<string, string | undefined>>()
   let window = 0
   let count = 0
   return {
-    isFirst: (owner, what) => {
+    isFirst: (owner, what, id) => {
       const current = Math.floor(now() / seconds)
       if (current !== window) {
         seen.clear()
@@ -39,10 +42,11 @@ export const createOnce = ({ seconds, most, now }: OnceSettings): Once => {
       const known = seen.get(owner)
       if (known?.has(what) || count >= most) return false
       count += 1
-      if (known) known.add(what)
-      else seen.set(owner, new Set([what]))
+      if (known) known.set(what, id)
+      else seen.set(owner, new Map([[what, id]]))
       return true
     },
+    firstId: (owner, what) => seen.get(owner)?.get(what),
     forget: (owner) => void seen.delete(owner),
   }
 }

@@ -49,19 +49,20 @@ const recordAccepted = (
   })
 }
 
+/** @returns the id of the request that the same was recorded of */
 const recordRefused = (
   { server, clients, strangers }: Recorded,
   { info, refused, resource, ...seen }: SeenCall & { readonly refused: NonNullable<SeenCall['refused']> },
-): void => {
+): string | undefined => {
   const { code, status, message: reason, fault, clientId, subject, explanation } = refused
   // It has a line in the log, and says nothing about the client.
-  if (status >= 500 || code === 'use_dpop_nonce') return
-  const what = `call ${code} ${fault} ${resource}`
-  const isFirst =
-    clientId === undefined
-      ? strangers.isFirst(info?.address ?? `${seen.api}`, `${info?.agent} ${what} ${seen.path}`)
-      : clients.isFirst(ownerOf(clientId, subject), what)
-  if (!isFirst) return
+  if (status >= 500 || code === 'use_dpop_nonce') return undefined
+  const call = `call ${code} ${fault} ${resource}`
+  const isStranger = clientId === undefined
+  const once = isStranger ? strangers : clients
+  const owner = isStranger ? (info?.address ?? `${seen.api}`) : ownerOf(clientId, subject)
+  const what = isStranger ? `${info?.agent} ${call} ${seen.path}` : `${call} ${reason}`
+  if (!once.isFirst(owner, what, info?.requestId)) return once.firstId(owner, what)
   server.events.announce('call.refused', info, {
     code,
     status,
@@ -74,6 +75,7 @@ const recordRefused = (
     ...(seen.api !== undefined && { api: seen.api }),
     ...explanation,
   })
+  return info?.requestId
 }
 
 /** Whether clients without a secret find their method in the metadata. */
@@ -112,17 +114,18 @@ const recordError = ({ server, strangers }: Recorded, { info, error }: SeenError
   })
 }
 
-const recordCall = (recorded: Recorded, seen: SeenCall): void => {
+const recordCall = (recorded: Recorded, seen: SeenCall): string | undefined => {
   const { accepted, refused } = seen
   if (accepted) recordAccepted(recorded, { ...seen, accepted })
-  if (refused) recordRefused(recorded, { ...seen, refused })
+  return refused && recordRefused(recorded, { ...seen, refused })
 }
 
-const record = (recorded: Recorded, seen: Sighting): void => {
-  if (seen.kind === 'call') recordCall(recorded, seen)
-  else if (seen.kind === 'document') recordDocument(recorded, seen)
+const record = (recorded: Recorded, seen: Sighting): string | undefined => {
+  if (seen.kind === 'call') return recordCall(recorded, seen)
+  if (seen.kind === 'document') recordDocument(recorded, seen)
   else if (seen.kind === 'request') recordRequest(recorded, seen)
   else recordError(recorded, seen)
+  return undefined
 }
 
 /** What a client did before its tokens says nothing about what it does with them. */

@@ -1,7 +1,9 @@
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { scopesOfResources } from '../../clients/followed-scope.ts'
+import type { Options } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
 import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
+import type { Client } from '../../protocol/clients/client.ts'
 import {
   assertHttpsPages,
   type ClientChanges,
@@ -17,6 +19,7 @@ import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
 import { isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
+import { identityScopes } from '../../protocol/scope.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AllowClient, RegistrationRequest } from './option.ts'
 
@@ -177,6 +180,24 @@ const assertUseful = ({ grant_types: grants, redirect_uris: uris }: ClientMetada
     refuse('redirect_uris is required')
 }
 
+/** Whether the host keeps identity scopes from clients of a kind; undefined while the feature is off. */
+const isWithheld = ({ features }: Options, kind: RegistrationRequest['kind']): boolean | undefined => {
+  const option = kind === 'registration' ? features.registration : features.clientMetadataDocuments
+  return option && !option.identityScopes
+}
+
+/**
+ * The scopes that the host keeps from a client. Clients that registered stay when the feature is turned off; then they get no
+ * scope that they did not have.
+ */
+export const withheldScopes = (options: Options, { metadata }: Client): readonly string[] => {
+  const { self_described: kind, scope = '' } = metadata
+  if (kind !== 'registration' && kind !== 'document') return []
+  const had = scope.split(' ')
+  const areWithheld = isWithheld(options, kind) ?? !identityScopes.some((name) => had.includes(name))
+  return areWithheld ? identityScopes : []
+}
+
 /**
  * Applies all rules to what a client says about itself, and asks the host.
  *
@@ -207,7 +228,8 @@ export const describedClient = async (
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)
   assertUseful(metadata)
-  const scope = metadata.scope ?? scopesOfResources(options).join(' ')
+  const withheld = isWithheld(options, request.kind) ? identityScopes : []
+  const scope = metadata.scope ?? scopesOfResources(options, withheld).join(' ')
   const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
   return { ...metadata, scope, self_described: request.kind, ...follows }
 }

@@ -1,8 +1,9 @@
 import type { Feature } from '../../feature.ts'
 import { describedAt } from '../../protocol/clients/client.ts'
+import { withheldScopes } from './description.ts'
 import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
-import { clientRegistrations } from './migration.ts'
+import { clientRegistrations, registrationOrigins } from './migration.ts'
 import { option } from './option.ts'
 import { deleteClientRegistration, keepDisabledClient, keepUsedClient } from './table.ts'
 import { expiryAfter, removeExpiredClients } from './unused.ts'
@@ -11,7 +12,10 @@ import { expiryAfter, removeExpiredClients } from './unused.ts'
 export const registration: Feature = {
   name: 'registration',
   option,
-  migrations: new Map([['107_client_registrations', clientRegistrations]]),
+  migrations: new Map([
+    ['107_client_registrations', clientRegistrations],
+    ['109_client_registration_origins', registrationOrigins],
+  ]),
   texts: {},
   userData: undefined,
   clientData: {
@@ -27,12 +31,17 @@ export const registration: Feature = {
   },
   expired: [removeExpiredClients],
   tools: undefined,
-  activate: ({ features: { registration: given, clientMetadataDocuments: documents } }) => ({
-    ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),
-    ...(documents && {
-      refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
-      vouchesFor: (client) => documents.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
-      metadata: { client_id_metadata_document_supported: true },
-    }),
-  }),
+  activate: (options) => {
+    const { registration: given, clientMetadataDocuments: documents } = options.features
+    return {
+      withheldScopes: (client) => withheldScopes(options, client),
+      ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),
+      ...(documents && {
+        refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
+        vouchesFor: (client) =>
+          documents.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
+        metadata: { client_id_metadata_document_supported: true },
+      }),
+    }
+  },
 }

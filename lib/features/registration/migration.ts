@@ -26,3 +26,22 @@ export const clientRegistrations: SchemaChange = {
     }),
   down: ({ schema, name }) => schema.dropTable(name('client_registrations')),
 }
+
+/**
+ * Where a client registered from, hashed under a secret of the server, so that an address counts the clients that no user has
+ * allowed. Null for documents, and for clients of older versions.
+ */
+export const registrationOrigins: SchemaChange = {
+  up: ({ schema, name }) =>
+    schema.alterTable(name('client_registrations'), (table) => {
+      table.string('network', hashLength).nullable()
+      // The network again where it is no part of a site, so that one index serves both.
+      table.string('site', hashLength).nullable()
+      table.index(['site', 'created_at'], `${name('client_registrations')}_site`)
+    }),
+  down: ({ schema, name }) =>
+    schema.alterTable(name('client_registrations'), (table) => {
+      table.dropIndex([], `${name('client_registrations')}_site`)
+      table.dropColumns('network', 'site')
+    }),
+}

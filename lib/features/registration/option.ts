@@ -1,6 +1,6 @@
 import { limit } from '../../options/limits.ts'
 import type { FeatureOptions } from '../../options/options.ts'
-import { type Checked, callback, custom, explicit, feature } from '../../options/schema.ts'
+import { type Checked, callback, custom, explicit, feature, flag } from '../../options/schema.ts'
 import { origins } from '../../options/server.ts'
 import type { ClientChanges, ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { isUnpredictable } from '../../protocol/entropy.ts'
@@ -41,6 +41,9 @@ const initialAccessToken = explicit(
   ),
 )
 
+/** Whether such clients may ask who the user is. */
+const identityScopes = flag(true)
+
 const features = {
   /**
    * Dynamic client registration at `/register` (RFC 7591) and its management (RFC 7592), as MCP clients need it:
@@ -52,6 +55,11 @@ const features = {
      * @default none: anyone can register a client
      */
     initialAccessToken,
+    /**
+     * Whether such clients may request `openid`, `profile`, `email`, `address` and `phone`. `false` leaves them the scopes of your
+     * resources and `offline_access`: they call your API and do not learn who the user is.
+     */
+    identityScopes,
     /** Changes or refuses registrations. @default accepts all that are valid */
     allow: callback<AllowClient>(),
   }),
@@ -69,6 +77,8 @@ const features = {
      * the documents stay fresh. @default none
      */
     verifiedOrigins: origins,
+    /** The same as `registration.identityScopes`, for these clients. */
+    identityScopes,
     /** Changes or refuses documents. @default accepts all that are valid */
     allow: callback<AllowClient>(),
   }),
@@ -80,7 +90,10 @@ const failures = {
 }
 
 const quotas = {
-  /** Registrations and their changes from one address: docs/registration.md. */
+  /**
+   * Registrations and their changes from one address, without the clients that users have allowed something:
+   * docs/registration.md#limits.
+   */
   registration: limit(60, 3600),
   /** The same in a day. */
   registrationDaily: limit(300, 86_400),

@@ -3,7 +3,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { eraseClient } from '../../clients/erasure.ts'
 import { type ClientCredentials, storeClient } from '../../clients/register.ts'
 import { transaction } from '../../database/transaction.ts'
-import { createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
+import { authenticationCode, createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
 import { withSuppliedClaims } from '../../protocol/claims.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
@@ -12,9 +12,16 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
 import { type ClientRecord, findClientRecord, lockClient } from '../../repositories/clients.ts'
+import { networkOf, siteOf } from '../../throttle/network.ts'
+import type { QuotaUse } from '../../throttle/quota.ts'
 import { type Described, describedClient } from './description.ts'
 import type { RegistrationOption } from './option.ts'
-import { createClientRegistration, findClientRegistration } from './table.ts'
+import {
+  countUsedClients,
+  createClientRegistration,
+  findClientRegistration,
+  type RegistrationOrigin,
+} from './table.ts'
 import { makeRoom, removeIfUnused } from './unused.ts'
 
 /** A client that registered itself, with what it needs to manage its registration (RFC 7592 §3). */
@@ -46,13 +53,25 @@ const answeredScope = (
 }
 
 const manyRegistrations =
-  'latchkey: one address has registered as many clients as limits.quotas.registration allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
+  'latchkey: one address has registered as many clients that no user has allowed as limits.quotas.registration allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
 
+/** Where a registration comes from. An address is not stored as it is: the client may live for years. */
+const originOf = ({ options }: AuthorizationServer, address: string): RegistrationOrigin => {
+  const hashOf = (place: string): string =>
+    authenticationCode(options.secrets[0], 'origin of a registration', [place])
+  const network = networkOf(address)
+  return { network: hashOf(network), site: hashOf(siteOf(address) ?? network) }
+}
+
+/** Clients that users have allowed something do not count: hosted clients register for all of their users from few addresses. */
 const takeQuota = async (server: AuthorizationServer, address: string): Promise<void> => {
+  const { site, network } = originOf(server, address)
+  const excused: QuotaUse['excused'] = (from, since) =>
+    countUsedClients(server.database, { site, network: from === 'network' ? network : undefined, since })
   try {
     await server.throttle.takeQuota([
-      { name: 'registration', address },
-      { name: 'registrationDaily', address },
+      { name: 'registration', address, excused },
+      { name: 'registrationDaily', address, excused },
     ])
   } catch (error) {
     if (error instanceof OAuthError && error.status === 429) server.warnOnce(manyRegistrations)
@@ -88,6 +107,7 @@ export const registerSelf = async (
     expiresAt,
     readAt: null,
     freshUntil: null,
+    origin: originOf(server, address),
   }
   const credentials = await transaction(database, async (tx) => {
     const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)

@@ -38,13 +38,22 @@ export const findClientRegistration = findOne(
   recordOf,
 )
 
+/** Where a registration came from, as hashes. */
+export interface RegistrationOrigin {
+  readonly network: string
+  /** The network again where it is no part of a site. */
+  readonly site: string
+}
+
 export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly now: number
+  /** Undefined for a metadata document. */
+  readonly origin?: RegistrationOrigin
   /** Epoch seconds at which the client ends unless it was used; null keeps it. */
   readonly expiresAt: number | null
 }
 
-const insert = insertInto('client_registrations', [...columns, 'created_at', 'expires_at'])
+const insert = insertInto('client_registrations', [...columns, 'created_at', 'expires_at', 'network', 'site'])
 
 /** @throws OAuthError whose cause is a unique violation when the client has one */
 export const createClientRegistration = (db: Database, client: NewClientRegistration): Promise<number> =>
@@ -55,6 +64,8 @@ export const createClientRegistration = (db: Database, client: NewClientRegistra
     expires_at: client.expiresAt,
     read_at: client.readAt,
     fresh_until: client.freshUntil,
+    network: client.origin?.network ?? null,
+    site: client.origin?.site ?? null,
   })
 
 /** Notes when a metadata document was read, and until when it need not be read again. */
@@ -140,4 +151,36 @@ const unused = query<Record<never, never>>((table) =>
 export const countUnusedClients = async (db: Database): Promise<number> => {
   const [row] = await unused(db, {})
   return row ? number(row, 'unused') : 0
+}
+
+const usedOfSite = query<{ site: string; since: number }>((table, v) =>
+  table('client_registrations')
+    .count({ used: '*' })
+    .where({ site: v.site })
+    .where('created_at', '>=', v.since)
+    .whereNotNull('used_at'),
+)
+
+const usedOfNetwork = query<{ site: string; network: string; since: number }>((table, v) =>
+  table('client_registrations')
+    .count({ used: '*' })
+    .where({ site: v.site, network: v.network })
+    .where('created_at', '>=', v.since)
+    .whereNotNull('used_at'),
+)
+
+/**
+ * The number of clients that registered from a network or a site, and that users have allowed something.
+ *
+ * @param values.network undefined for all networks of the site
+ * @param values.since epoch seconds
+ */
+export const countUsedClients = async (
+  db: Database,
+  { site, network, since }: { site: string; network: string | undefined; since: number },
+): Promise<number> => {
+  const [row] = await (network === undefined
+    ? usedOfSite(db, { site, since })
+    : usedOfNetwork(db, { site, network, since }))
+  return row ? number(row, 'used') : 0
 }

@@ -38,6 +38,9 @@ const addressesOf = async (context: OperatorContext, client: ClientRecord): Prom
 
 const quoted = (text: string): string => (text.length > maxQuoted ? `${text.slice(0, maxQuoted)}…` : text)
 
+/** As {@link encodeURIComponent}, and with the apostrophe, which could end an attribute of a page. */
+const encoded = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
+
 /**
  * A link that begins a letter to those who run a client (RFC 6068): to its contacts, or else to its owner.
  *
@@ -63,7 +66,7 @@ export const letterAbout = async (
     ...(expected === undefined ? [] : [`${product} expected: ${quoted(expected)}`]),
     `Error ID of the newest one: ${errorId}`,
   ]
-  const to = addresses.map((address) => encodeURIComponent(address).replace('%40', '@')).join(',')
-  const subject = encodeURIComponent(`${product} refuses requests of ${name}`)
-  return `mailto:${to}?subject=${subject}&body=${encodeURIComponent(lines.join('\r\n'))}`
+  const to = addresses.map((address) => encoded(address).replace('%40', '@')).join(',')
+  const subject = encoded(`${product} refuses requests of ${name}`)
+  return `mailto:${to}?subject=${subject}&body=${encoded(lines.join('\r\n'))}`
 }
