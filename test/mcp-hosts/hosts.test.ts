@@ -141,7 +141,9 @@ describeWith('chromium', 'MCP hosts', () => {
   test.each(chosen.map((host) => [host.name, host] as const))(
     '%s lives through everything',
     async (_, host) => {
-      const lab = await openLab(browser, { accessTokenLifetime: whole ? 20 : 8, limit: 300_000 })
+      // Hosts with a configuration are large programs, which start slowly.
+      const accessTokenLifetime = host.setUp ? 20 : 8
+      const lab = await openLab(browser, { accessTokenLifetime, limit: 300_000 })
       try {
         const passed = await live(lab, host)
         if (whole) {
