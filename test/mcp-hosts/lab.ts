@@ -61,6 +61,8 @@ export interface Lab {
   removeConnections(): Promise<void>
   /** The operator deletes every registration. */
   deleteClients(): Promise<void>
+  /** Whether its time is over, so that programs were ended before they could finish. */
+  isOver(): boolean
   close(): Promise<void>
 }
 
@@ -73,7 +75,7 @@ export interface Command {
   readonly input?: string
   /** In a terminal, for hosts that ask for one. */
   readonly terminal?: boolean
-  /** Milliseconds after which it is ended. @default 60,000 */
+  /** Milliseconds after which it is ended, unless the time of the lab is over before. @default 60,000 */
   readonly timeout?: number
   /** Ends it as soon as this has been seen. */
   readonly until?: (seen: readonly Seen[]) => boolean
@@ -201,11 +203,13 @@ const allow = async (page: Page, url: string): Promise<void> => {
 /**
  * @param browser Chromium
  * @param accessTokenLifetime seconds; a login on a slow machine must end before
+ * @param limit milliseconds after which every program is ended
  */
 export const openLab = async (
   browser: Browser,
-  { accessTokenLifetime }: { readonly accessTokenLifetime: number },
+  { accessTokenLifetime, limit }: { readonly accessTokenLifetime: number; readonly limit: number },
 ): Promise<Lab> => {
+  const end = Date.now() + limit
   const artifacts = join(root, 'test/.artifacts')
   mkdirSync(artifacts, { recursive: true })
   const bin = mkdtempSync(join(artifacts, 'lab-'))
@@ -317,7 +321,7 @@ await oauth.close()`,
     })
     let output = ''
     let over = false
-    const end = () => {
+    const kill = () => {
       try {
         process.kill(-(child.pid ?? 0), 'SIGKILL')
       } catch {
@@ -329,18 +333,21 @@ await oauth.close()`,
         output += text
       })
     if (input !== undefined) child.stdin?.write(input)
-    const timer = setTimeout(() => {
-      output += '\n[ended by the lab after its time]\n'
-      end()
-    }, timeout)
+    const timer = setTimeout(
+      () => {
+        output += '\n[ended by the lab after its time]\n'
+        kill()
+      },
+      Math.min(timeout, Math.max(end - Date.now(), 0)),
+    )
     const watch = setInterval(() => {
-      if (until?.(seen.slice(from))) end()
+      if (until?.(seen.slice(from))) kill()
     }, 200)
     const ended = new Promise<void>((done) => {
       const close = () => {
         clearTimeout(timer)
         clearInterval(watch)
-        end()
+        kill()
         over = true
         done()
       }
@@ -404,6 +411,7 @@ await oauth.close()`,
     deleteClients: async () => {
       await node('clients.mjs')
     },
+    isOver: () => Date.now() > end,
     close: async () => {
       await context.close()
       folder.remove()

@@ -63,9 +63,15 @@ export const tableOfPage = (): string => {
   return text.slice(text.indexOf(begin) + begin.length, text.indexOf(end)).trim()
 }
 
-/** Keeps what a host did, and writes the table. */
+/**
+ * Keeps what a host did, instead of what it did before, and writes the table.
+ * @param faults of every host of the lab, in the order of the table
+ */
 export const keep = (results: Results, faults: Parameters<typeof tableOf>[1]): void => {
-  const all = { ...readResults(), ...results }
+  const known: Results = { ...readResults(), ...results }
+  const all: Results = Object.fromEntries(
+    Object.keys(faults).flatMap((name) => (known[name] ? [[name, known[name]]] : [])),
+  )
   writeFileSync(file, `${JSON.stringify(all, null, 2)}\n`)
   const text = readFileSync(page, 'utf8')
   const [before = '', rest = ''] = text.split(begin)
