@@ -116,3 +116,17 @@ export const loginWays = (
     })),
   }
 }
+
+/** Whether another user can sign in here while the present login stands. */
+export const replacesLogins = ({ options: { login } }: ServerSetup): boolean =>
+  login.url === undefined && (login.current === undefined || login.remember !== undefined)
+
+/**
+ * Where another user signs in, without a client. A login that only the host can replace ends first.
+ *
+ * @param sid of the login that is to be replaced
+ */
+export const anotherAccountLocation = (server: ServerSetup, sid: string): string =>
+  replacesLogins(server)
+    ? ownPath(server, '/account', { [replacesParameter]: sid })
+    : ownPath(server, '/logout')

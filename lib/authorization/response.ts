@@ -67,7 +67,7 @@ const sendErrorWithLink = async (
   const { target } = error
   const fields = await responseFields(incoming, target, parameters)
   const name = new URL(target.redirectUri).host
-  sendErrorPage(incoming, error, isForm(target) ? undefined : { name, uri: urlOf(target, fields) })
+  sendErrorPage(incoming, error, isForm(target) ? {} : { client: { name, uri: urlOf(target, fields) } })
 }
 
 /** Errors of the page routes: to the client where the target has been verified, else as a page. */

@@ -14,7 +14,7 @@ import { consentRows } from '../authorization/consent-rows.ts'
 import { asFilledIn, consentScopes, grantedEntries } from '../authorization/consent-scopes.ts'
 import { rememberedConsents } from '../authorization/context.ts'
 import { continueRequest, signInAgain, toDecide } from '../authorization/continue.ts'
-import { formTarget, loginLocation } from '../authorization/login-location.ts'
+import { formTarget, loginLocation, replacesLogins } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
 import { redirectToPage } from '../http/send.ts'
@@ -121,8 +121,7 @@ export const switchUser = async (
   { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
 ): Promise<void> => {
   const { server, res } = context
-  const { url, current, remember } = server.options.login
-  if (url === undefined && (current === undefined || remember !== undefined)) {
+  if (replacesLogins(server)) {
     const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
     return redirectToPage(res, location)
   }

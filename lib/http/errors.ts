@@ -156,21 +156,28 @@ const clientOf = (
 /**
  * An error page. Outside production it also shows what was expected and received.
  *
- * @param wayOn where a link leads
+ * @param ways where links lead: to a client, or to the sign-in of another user
  */
-export const sendErrorPage = (incoming: Incoming, error: OAuthError, wayOn?: ErrorModel['client']): void => {
+export const sendErrorPage = (
+  incoming: Incoming,
+  error: OAuthError,
+  ways: Pick<ErrorModel, 'client' | 'account'> = {},
+): void => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
+  const kind = pageKind(error)
+  const leadsHome = hasEnded || kind === 'forbidden' || kind === 'not-found'
   const model = {
-    kind: pageKind(error),
+    ...ways,
+    kind,
     code: error.code,
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
     ...(!server.options.production && forDevelopers(incoming, error)),
     mayRetry: req.method === 'GET',
     texts: hasEnded ? error.texts : undefined,
-    client: hasEnded ? clientOf(server, error, language) : wayOn,
-    homeUrl: hasEnded ? homeUrl(server) : hostLink(server.options.pages.home),
+    ...(hasEnded && { client: clientOf(server, error, language) }),
+    homeUrl: leadsHome ? homeUrl(server) : hostLink(server.options.pages.home),
   }
   const { status, headers } = error
   if (status < 500) reportRefusal(incoming, error)

@@ -18,5 +18,7 @@ export interface OperatorPageModel {
     issuer: string
     /** Whether the rules of development apply. */
     isDevelopment: boolean
+    /** Ends the login of this browser; absent if only the host knows who uses the page. */
+    signOutUrl?: string | undefined
   }
 }

@@ -53,6 +53,13 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     mayRetry: true,
   },
   'error-forbidden': { ...error, kind: 'forbidden', code: 'access_denied', homeUrl: '/' },
+  'error-forbidden-account': {
+    ...error,
+    kind: 'forbidden',
+    code: 'access_denied',
+    homeUrl: '/',
+    account: { username: 'alice@example.com', anotherUrl: '/account?replaces=one' },
+  },
   'error-unknown-client': { ...error, kind: 'unknown-client', code: 'unauthorized_client' },
   'error-not-found': { ...error, kind: 'not-found', code: 'invalid_request', homeUrl: '/' },
 })

@@ -1,10 +1,10 @@
 import type { AuthEvent } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
-import { callback, startHost } from '../support/host.ts'
+import { callback, people, startHost } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { guarded, post, userinfo, web } from '../support/tokens.ts'
+import { ada, guarded, post, userinfo, web } from '../support/tokens.ts'
 import {
   acts,
   as,
@@ -67,6 +67,30 @@ describe('refusals', () => {
       code: 'access_denied',
       reason: 'the option features.admin refused this request',
     })
+  })
+
+  test('who is signed in sees as whom, and can sign in with another account', async () => {
+    const { agent } = await signedIn()
+    const refused = await agent.get('/oauth/admin')
+    expectErrorPage(refused, 403)
+    expect(textOf(refused)).toContain(ada.email)
+    const form = await agent.open(linkOf(refused, 'another'))
+    expect(form.html).toContain('<h1>Sign in to')
+    const { action, fields } = formOf(form.html, 'name="password"')
+    const bob = people[1]!
+    await agent.post(action, { ...fields, username: bob.email, password: bob.password })
+    const again = await agent.get('/oauth/admin')
+    expect(textOf(again)).toContain(bob.email)
+    expect(textOf(again)).not.toContain(ada.email)
+    expect((await new RawBrowser(host.app).get('/oauth/admin')).html).not.toContain('id="another"')
+  })
+
+  test('an administrator who has a login here can end it from every page, any other cannot', async () => {
+    const { agent } = await signedIn()
+    const page = await agent.get('/oauth/admin/keys', { 'x-admin': 'root' })
+    expect(page.status).toBe(200)
+    expect(textOf(await agent.open(linkOf(page, 'sign-out')))).toContain(ada.email)
+    expect((await as('root').get('/oauth/admin/keys')).html).not.toContain('id="sign-out"')
   })
 
   test.each([

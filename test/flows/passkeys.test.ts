@@ -381,7 +381,7 @@ describe('the page that adds passkeys', () => {
   })
 
   test.each([
-    ['a browser that we know', chrome, 'Chrome, macOS'],
+    ['a browser that we know', chrome, 'Passkey on Chrome, macOS'],
     ['another browser', 'Something/1.0 <b>', ''],
   ])(
     'asks for the name of a passkey once it is there, and suggests that of %s (pages 21)',

@@ -1,3 +1,4 @@
+import { anotherAccountLocation } from '../../authorization/login-location.ts'
 import {
   type ClientAdministration,
   clientAdministration,
@@ -8,11 +9,13 @@ import type { Operator, OperatorContext, OperatorLink, OperatorPage } from '../.
 import { aboutClient } from '../../endpoints/page-values.ts'
 import { signedPage } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
+import { sendErrorPage } from '../../http/errors.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
+import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AdminOption } from './option.ts'
 
@@ -40,29 +43,41 @@ const linksAbout = (
   })
 }
 
+/** Answers a request that the host does not allow. Another account of the same person may be allowed. */
+const refuse = (context: PageContext, active: ActiveLogin | undefined, received: string): void => {
+  const explanation = { expected: 'true, or the id of an administrator', received }
+  const error = new OAuthError('access_denied', 'the option features.admin refused this request', {
+    status: 403,
+    explanation,
+  })
+  const account = active && {
+    username: active.user.username,
+    anotherUrl: anotherAccountLocation(context.server, active.login.sid),
+  }
+  sendErrorPage(context, error, { account })
+}
+
 /**
- * Asks the host whether this request may use the admin pages.
+ * Asks the host whether this request may use the admin pages, and answers it if not.
  *
- * @throws OAuthError `access_denied` with status 403 unless the host allows it · TypeError if it returns something else
+ * @throws TypeError if the host returns neither true, false nor a string
  */
 const admitted = async (
   context: PageContext,
   { allow }: AdminOption,
   { sections, pages, section }: Area & { readonly section: string },
-): Promise<Operator> => {
+): Promise<Operator | undefined> => {
   const { server, req } = context
   const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
   const isId = typeof answer === 'string' && answer !== ''
   if (!isId && answer !== true) {
     // Such as a user object: a mistake, which must not let anyone in.
     if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
-    const explanation = { expected: 'true, or the id of an administrator', received: String(answer) }
-    throw new OAuthError('access_denied', 'the option features.admin refused this request', {
-      status: 403,
-      explanation,
-    })
+    refuse(context, await activeLogin(context), String(answer))
+    return undefined
   }
   const actor = isId ? answer.slice(0, maxActor) : undefined
+  const isSignedIn = (await activeLogin(context)) !== undefined
   return {
     id: actor ?? '',
     actor,
@@ -75,7 +90,12 @@ const admitted = async (
           count: await page.waiting?.(context),
         })),
       ),
-      operator: { actor, issuer: server.issuer, isDevelopment: !server.options.production },
+      operator: {
+        actor,
+        issuer: server.issuer,
+        isDevelopment: !server.options.production,
+        signOutUrl: isSignedIn ? ownPath(server, '/logout') : undefined,
+      },
     },
     clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),

@@ -16,6 +16,7 @@ const above = (present: string): OperatorPageModel => ({
     actor: 'mira@notes.example',
     issuer: 'https://notes.example/oauth',
     isDevelopment: present === 'keys',
+    signOutUrl: present === 'users' ? undefined : '/logout',
   },
 })
 const sectionsFrom = (present: string): OperatorSection[] =>

@@ -3,6 +3,7 @@ import { revokeAllOf } from '../../account/user-lifecycle.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
 import { hashSecret } from '../../keys/secrets.ts'
+import type { Text } from '../../pages/i18n/text.ts'
 import type { Browser } from '../../sessions/browser-binding.ts'
 import type { ActiveLogin } from '../../sessions/login.ts'
 import type { User } from '../../users/users.ts'
@@ -90,25 +91,39 @@ interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
   readonly response: string
   /** The header `User-Agent` of the browser. */
   readonly userAgent: string | undefined
+  /** The language of the page (BCP 47). */
+  readonly language: string
 }
+
+/** How a browser reaches a key that is a thing of its own (WebAuthn §5.8.4). */
+const keyTransports = ['usb', 'nfc', 'ble', 'smart-card']
 
 /**
  * What a passkey is called until its user names it: what keeps it, or this device, if it keeps it itself.
  *
- * @example nameFor({ aaguid, transports: ['internal'] }, userAgent) // 'Chrome, macOS'
+ * @param text the texts of the page
+ * @returns an empty string if nothing is known
+ * @example nameFor(text, { aaguid, transports: ['internal'] }, userAgent) // 'Passkey on Chrome, macOS'
  */
 const nameFor = (
+  text: Text,
   { aaguid, transports }: { readonly aaguid: string; readonly transports: readonly string[] },
   userAgent: string | undefined,
 ): string => {
-  const { browser, system } = transports.includes('internal') ? deviceName(userAgent) : {}
-  return passkeyProvider(aaguid) ?? [browser, system].filter((part) => part !== undefined).join(', ')
+  const provider = passkeyProvider(aaguid)
+  if (provider !== undefined) return provider
+  if (transports.includes('internal')) {
+    const { browser, system } = deviceName(userAgent)
+    const device = [browser, system].filter((part) => part !== undefined).join(', ')
+    return device && text.plain('passkeys.on', { device })
+  }
+  return transports.some((each) => keyTransports.includes(each)) ? text.plain('passkeys.security-key') : ''
 }
 
 const store = async (
   server: AuthorizationServer,
   { origin, rpId }: PasskeyOption,
-  { login: { subject, sid }, browser, response: text, userAgent }: NewPasskey,
+  { login: { subject, sid }, browser, response: text, userAgent, language }: NewPasskey,
 ): Promise<{ readonly hash: string } | PasskeyFailure> => {
   const { database } = server
   const response = parsePasskeyResponse(text)
@@ -132,7 +147,7 @@ const store = async (
     transports,
     isBackedUp,
     now: server.now(),
-    name: nameFor({ aaguid, transports }, userAgent),
+    name: nameFor(server.languages.text(language), { aaguid, transports }, userAgent),
   })
   if (outcome !== 'added') return outcome
   if ((await listPasskeys(database, { subject })).length <= maxPasskeys) return { hash }

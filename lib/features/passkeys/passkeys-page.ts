@@ -79,7 +79,8 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
         const response = form.verbatim('passkey', maxResponseLength) ?? ''
         const { user, login } = context.person
         const userAgent = context.req.get('user-agent')
-        const added = { user, login, browser: bindBrowser(context), response, userAgent }
+        const { language } = context
+        const added = { user, login, browser: bindBrowser(context), response, userAgent, language }
         const hash = await addPasskey(context, option, added)
         // Its page asks for a name.
         return hash === undefined

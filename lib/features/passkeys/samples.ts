@@ -22,7 +22,12 @@ const passkeys: PageModels['passkeys'] = {
       lastUsed: '2026-11-21T09:41:00.000Z',
       url: '/account/passkeys?id=one',
     },
-    { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=two' },
+    {
+      name: 'Passkey on Chrome, macOS',
+      created: '2026-11-20T08:00:00.000Z',
+      url: '/account/passkeys?id=two',
+    },
+    { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=three' },
   ],
   options: prompt,
   pages: accountPages('passkeys'),
@@ -68,7 +73,7 @@ export const samples: readonly Sample[] = [
     'passkey-new': {
       action: '/account/passkeys',
       hidden,
-      passkey: { name: 'Chrome, macOS', created: '2026-11-23T08:00:00.000Z' },
+      passkey: { name: 'Passkey on Chrome, macOS', created: '2026-11-23T08:00:00.000Z' },
       username: 'alice@example.com',
       isNew: true,
       cancelUrl: '/account/passkeys',

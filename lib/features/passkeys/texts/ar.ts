@@ -8,6 +8,8 @@ export const ar = {
   'passkeys.text': 'سجّل الدخول إلى {product} ببصمتك أو وجهك أو قفل الشاشة بدلاً من كلمة المرور.',
   'passkeys.empty': 'ليس لديك مفتاح مرور بعد.',
   'passkeys.unnamed': 'مفتاح مرور بلا اسم',
+  'passkeys.on': 'مفتاح مرور على {device}',
+  'passkeys.security-key': 'مفتاح أمان',
   'passkeys.created': 'تاريخ الإضافة: {date}',
   'passkeys.change': 'تغيير',
   'passkeys.add': 'إضافة مفتاح مرور',

@@ -11,6 +11,8 @@ export const de = {
     'Melden Sie sich bei {product} mit Fingerabdruck, Gesicht oder Bildschirmsperre an, statt mit einem Passwort.',
   'passkeys.empty': 'Sie haben noch keinen Passkey.',
   'passkeys.unnamed': 'Passkey ohne Namen',
+  'passkeys.on': 'Passkey auf {device}',
+  'passkeys.security-key': 'Sicherheitsschlüssel',
   'passkeys.created': 'Hinzugefügt am {date}',
   'passkeys.change': 'Ändern',
   'passkeys.add': 'Passkey hinzufügen',

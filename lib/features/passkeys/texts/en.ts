@@ -8,6 +8,8 @@ export const en = {
   'passkeys.text': 'Sign in to {product} with your fingerprint, face or screen lock instead of a password.',
   'passkeys.empty': 'You don’t have a passkey yet.',
   'passkeys.unnamed': 'Unnamed passkey',
+  'passkeys.on': 'Passkey on {device}',
+  'passkeys.security-key': 'Security key',
   'passkeys.created': 'Added {date}',
   'passkeys.change': 'Change',
   'passkeys.add': 'Add a passkey',

@@ -9,6 +9,8 @@ export const es = {
     'Inicie sesión en {product} con su huella, su cara o el bloqueo de pantalla, sin contraseña.',
   'passkeys.empty': 'Aún no tiene ninguna llave de acceso.',
   'passkeys.unnamed': 'Llave de acceso sin nombre',
+  'passkeys.on': 'Llave de acceso en {device}',
+  'passkeys.security-key': 'Llave de seguridad',
   'passkeys.created': 'Añadida el {date}',
   'passkeys.change': 'Cambiar',
   'passkeys.add': 'Añadir una llave de acceso',

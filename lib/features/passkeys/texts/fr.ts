@@ -10,6 +10,8 @@ export const fr = {
     'Connectez-vous à {product} avec votre empreinte, votre visage ou le verrouillage de l’écran, sans mot de passe.',
   'passkeys.empty': 'Vous n’avez pas encore de clé d’accès.',
   'passkeys.unnamed': 'Clé d’accès sans nom',
+  'passkeys.on': 'Clé d’accès sur {device}',
+  'passkeys.security-key': 'Clé de sécurité',
   'passkeys.created': 'Ajoutée le {date}',
   'passkeys.change': 'Modifier',
   'passkeys.add': 'Ajouter une clé d’accès',

@@ -10,6 +10,8 @@ export const ja = {
   'passkeys.text': 'パスワードの代わりに、指紋、顔、画面ロックで {product} にログインできます。',
   'passkeys.empty': 'パスキーはまだありません。',
   'passkeys.unnamed': '名前のないパスキー',
+  'passkeys.on': '{device} のパスキー',
+  'passkeys.security-key': 'セキュリティキー',
   'passkeys.created': '追加日：{date}',
   'passkeys.change': '変更',
   'passkeys.add': 'パスキーを追加',
