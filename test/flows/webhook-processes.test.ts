@@ -4,6 +4,7 @@ import knex, { type Knex } from 'knex'
 import { migrate } from '../../lib/index.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { dropTables } from '../support/database.ts'
+import { until } from '../support/fault-programs.ts'
 import { describeWith, services } from '../support/services.ts'
 import type { Announced, WebhookProcess } from '../support/webhook-process.ts'
 import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'
@@ -58,10 +59,7 @@ const left = async (): Promise<number> => {
   const [row] = await database(`${tablePrefix}webhook_deliveries`).count({ count: '*' })
   return Number(row?.count)
 }
-/** Waits until the database has no event that waits; each look is a statement. */
-const allSent = async (): Promise<void> => {
-  while ((await left()) > 0);
-}
+const allSent = (): Promise<void> => until('every event has arrived', async () => (await left()) === 0)
 
 const sends = (config: Knex.Config): void => {
   beforeEach(async () => {

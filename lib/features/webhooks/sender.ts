@@ -48,6 +48,9 @@ interface Receiver {
   readonly holder: string
   /** Failures since the last success. */
   failures: number
+  /** The same within this round: it ends when each line of work has met one. */
+  failuresNow: number
+  /** Successes of this round. */
   successes: number
   /** Epoch seconds until which the receiver is left alone. */
   restsUntil: number
@@ -80,6 +83,7 @@ const failed = async (
   const now = server.now()
   const tried = attempts + 1
   receiver.failures += 1
+  receiver.failuresNow += 1
   receiver.restsUntil = Math.max(receiver.restsUntil, now + retryAfter)
   const pause = pauseAfter(tried, Math.random())
   await storeFailure(database, { name, now, failure })
@@ -109,10 +113,10 @@ const gone = async (receiver: Receiver): Promise<void> => {
   )
 }
 
-const mayGoOn = ({ server, heldUntil, failures, restsUntil, isGone }: Receiver): boolean =>
+const mayGoOn = ({ server, heldUntil, failuresNow, restsUntil, isGone }: Receiver): boolean =>
   !server.closing.aborted &&
   !isGone &&
-  failures < atOnce &&
+  failuresNow < atOnce &&
   restsUntil <= server.now() &&
   server.now() + reserve < heldUntil
 
@@ -127,6 +131,7 @@ const sendLane = async (receiver: Receiver, deliveries: readonly Delivery[], mos
     } else {
       await removeDelivery(receiver.database, { seq: delivery.seq })
       receiver.failures = 0
+      receiver.failuresNow = 0
       receiver.successes += 1
     }
   }
@@ -175,6 +180,7 @@ const sendDue = async (receiver: Receiver): Promise<boolean> => {
   )
   // One event shows whether a receiver that failed is there again.
   const wasFailing = receiver.failures > 0
+  receiver.failuresNow = 0
   receiver.successes = 0
   const queue = wasFailing ? lanes.slice(0, 1) : lanes
   const work = async (): Promise<void> => {
@@ -239,6 +245,7 @@ const receiverOf = async (
   sign: await createSigner(secrets),
   holder: randomId(),
   failures: 0,
+  failuresNow: 0,
   successes: 0,
   restsUntil: 0,
   heldUntil: 0,
