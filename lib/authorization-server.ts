@@ -6,7 +6,7 @@ import { lackOf, schemaVersion } from './database/schema-version.ts'
 import type { Database } from './database/types.ts'
 import { coreEvents } from './events/descriptions.ts'
 import type { EventDetails } from './events/event.ts'
-import { createEventLog, type EventLog } from './events/event-log.ts'
+import { createEventLog, type EventCompanion, type EventLog } from './events/event-log.ts'
 import { createEvents, type Events } from './events/events.ts'
 import type { Observe } from './events/sighting.ts'
 import type { ActiveFeature, Feature } from './feature.ts'
@@ -209,12 +209,14 @@ export const createAuthorizationServer = (
     background.add(settled)
   }
 
+  const companions: EventCompanion[] = []
   const eventLog = options.features.storedEvents
     ? createEventLog({
         logger: options.logger,
         database,
         lifetime: options.lifetimes.event,
         brief: briefEvents(installed),
+        companions,
         runInBackground,
       })
     : undefined
@@ -311,7 +313,10 @@ export const createAuthorizationServer = (
       await close()
     },
   }
-  for (const { observer } of features) if (observer) observers.push(observer(setup))
+  for (const { observer, eventCompanion } of features) {
+    if (observer) observers.push(observer(setup))
+    if (eventCompanion) companions.push(eventCompanion(setup))
+  }
   const { views } = options.pages
   if (views !== undefined && !options.production) warnOfOldCopies(views, options.logger)
   return setup

@@ -8,6 +8,7 @@ import type { Database } from './database/types.ts'
 import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from './endpoints/login-form.ts'
 import type { OperatorPage, UserSection } from './endpoints/operator-page.ts'
 import type { EventDescriptions } from './events/description.ts'
+import type { EventCompanion } from './events/event-log.ts'
 import type { Observe } from './events/sighting.ts'
 import type { Grant } from './grants/grant.ts'
 import type { Context, Incoming, PageContext } from './http/context.ts'
@@ -140,6 +141,10 @@ export interface ActiveFeature {
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
   /** Makes what receives all that the server sees of clients and announces as no event. Called once, before any request. */
   observer?(server: ServerSetup): Observe
+  /** Makes what writes beside stored events, in their transaction. Called once, before any request. */
+  eventCompanion?(server: ServerSetup): EventCompanion
+  /** Work beside the requests, from the mount until `server.closing` is aborted. */
+  background?(server: ServerSetup): Promise<unknown>
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */

@@ -191,6 +191,7 @@ export const authRouter = <Row extends object = UserRow>(
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
+  for (const { background } of server.features) if (background) server.runInBackground(background(server))
   const checks = warnAtStart(server)
   server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })

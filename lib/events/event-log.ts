@@ -2,7 +2,7 @@ import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
-import { createEvent } from '../repositories/events.ts'
+import { createEvent, type EventRecord } from '../repositories/events.ts'
 import type { AuthEvent } from './event.ts'
 
 /** The most events that wait to be stored; later ones are dropped, so that a slow database costs no memory. */
@@ -19,6 +19,21 @@ export interface EventLog {
   settled(): Promise<void>
 }
 
+/** An event as it is stored, with its row. */
+export interface StoredEvent extends EventRecord {
+  readonly id: string
+  /** Epoch seconds. */
+  readonly expiresAt: number
+}
+
+/** What a feature stores beside events. */
+export interface EventCompanion {
+  /** Writes in the transaction that stores these events, after them. It consists of statements only, and may run again. */
+  write(tx: Database, events: readonly StoredEvent[]): Promise<void>
+  /** Called when the transaction is committed. It must be fast, and must not throw. */
+  written(): void
+}
+
 export interface EventLogContext {
   readonly database: Database
   readonly logger: Pick<Logger, 'error'>
@@ -26,6 +41,8 @@ export interface EventLogContext {
   readonly lifetime: number
   /** The types of events that anyone can cause as often as they like. */
   readonly brief: ReadonlySet<string>
+  /** What features store beside the events, in one transaction with them. */
+  readonly companions: readonly EventCompanion[]
   runInBackground(work: Promise<unknown>): void
 }
 
@@ -48,20 +65,25 @@ const isStored = (
   { brief }: Pick<Kept, 'brief'>,
 ): boolean => !(event.status === 429 && brief.has(event.type))
 
-const storeBatch = (
+const recordOf = (event: AuthEvent, { lifetime, brief }: Kept): StoredEvent => {
+  const { type, time, requestId } = event
+  const { subject, ...details } = storable(event)
+  const about = typeof subject === 'string' ? { subject } : {}
+  const expiresAt = time + (brief.has(type) ? Math.min(lifetime, briefLifetime) : lifetime)
+  return { id: randomId(), type, time, requestId, ...about, details, expiresAt }
+}
+
+const storeBatch = async (
   database: Database,
-  events: readonly AuthEvent[],
-  { lifetime, brief }: Kept,
-): Promise<void> =>
-  transaction(database, async (tx) => {
-    for (const event of events) {
-      const { type, time, requestId } = event
-      const { subject, ...details } = storable(event)
-      const about = typeof subject === 'string' ? { subject } : {}
-      const expiresAt = time + (brief.has(type) ? Math.min(lifetime, briefLifetime) : lifetime)
-      await createEvent(tx, { id: randomId(), type, time, requestId, ...about, details, expiresAt })
-    }
+  records: readonly StoredEvent[],
+  companions: readonly EventCompanion[],
+): Promise<void> => {
+  await transaction(database, async (tx) => {
+    for (const record of records) await createEvent(tx, record)
+    for (const companion of companions) await companion.write(tx, records)
   })
+  for (const companion of companions) companion.written()
+}
 
 /**
  * Creates a log of events. It writes in batches, one after another, and never delays or fails a request: if the database
@@ -74,6 +96,7 @@ export const createEventLog = ({
   logger,
   lifetime,
   brief,
+  companions,
   runInBackground,
 }: EventLogContext): EventLog => {
   const waiting: AuthEvent[] = []
@@ -91,7 +114,8 @@ export const createEventLog = ({
     while (waiting.length > 0) {
       const batch = waiting.splice(0, batchSize)
       try {
-        await storeBatch(database, batch, { lifetime, brief })
+        const records = batch.map((event) => recordOf(event, { lifetime, brief }))
+        await storeBatch(database, records, companions)
         reportDropped()
       } catch (error) {
         dropped += batch.length

@@ -9,6 +9,7 @@ import { personalTokens } from './personal-tokens/index.ts'
 import { pushedRequests } from './pushed-requests/index.ts'
 import { registration } from './registration/index.ts'
 import { secondFactor } from './second-factor/index.ts'
+import { webhooks } from './webhooks/index.ts'
 
 // Declarations of hosts need them, because each adds its names to the options.
 import './admin/option.ts'
@@ -20,6 +21,7 @@ import './personal-tokens/option.ts'
 import './pushed-requests/option.ts'
 import './registration/option.ts'
 import './second-factor/option.ts'
+import './webhooks/option.ts'
 
 // The types that hosts may import.
 export type {
@@ -49,6 +51,7 @@ export const features: readonly Feature[] = [
   pushedRequests,
   registration,
   connections,
+  webhooks,
 ]
 
 /**

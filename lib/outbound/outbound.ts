@@ -11,6 +11,10 @@ export { OutboundError } from './target.ts'
 export interface OutboundRequest {
   /** Sent by POST as `application/x-www-form-urlencoded`. @default a GET request */
   readonly form?: Readonly<Record<string, string>>
+  /** Sent by POST as `application/json`, instead of a form. */
+  readonly json?: string
+  /** Further headers. @default none */
+  readonly headers?: Readonly<Record<string, string>>
   /** The value of the header `Authorization`. @default none */
   readonly authorization?: string
   /** Accepted media types. @default 'application/json' */
@@ -103,6 +107,13 @@ const knownAddresses =
     else callback(null, first.address, first.family)
   }
 
+/** The body of a request, and its media type; undefined for a GET request. */
+const contentOf = ({ form, json }: OutboundRequest): { text: string; type: string } | undefined => {
+  if (json !== undefined) return { text: json, type: 'application/json' }
+  if (form === undefined) return undefined
+  return { text: new URLSearchParams(form).toString(), type: 'application/x-www-form-urlencoded' }
+}
+
 /** Settles whatever a server sends: also a change of protocol, after which neither a response nor an error comes. */
 const responseTo = (sent: ClientRequest, content: string | undefined): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -117,25 +128,27 @@ const responseTo = (sent: ClientRequest, content: string | undefined): Promise<I
 const exchange = async (
   target: Target,
   options: OutboundOptions,
-  { form, authorization, accept = 'application/json', maxBytes = largestBody }: OutboundRequest,
+  init: OutboundRequest,
   signal: AbortSignal,
 ): Promise<OutboundResponse> => {
   const { url } = target
+  const { authorization, accept = 'application/json', maxBytes = largestBody } = init
+  const content = contentOf(init)
   const addresses = await addressesOf(target, options, signal)
   signal.throwIfAborted()
   // An `import` would load Node's WebSocket and fetch as well: 13 MB.
   const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
-  const content = form === undefined ? undefined : new URLSearchParams(form).toString()
   const sent = request(url, {
-    method: form === undefined ? 'GET' : 'POST',
+    method: content === undefined ? 'GET' : 'POST',
     headers: {
+      ...init.headers,
       Accept: accept,
       'User-Agent': 'latchkey',
       'Accept-Encoding': 'identity',
       ...(authorization !== undefined && { Authorization: authorization }),
       ...(content !== undefined && {
-        'Content-Type': 'application/x-www-form-urlencoded',
-        'Content-Length': Buffer.byteLength(content),
+        'Content-Type': content.type,
+        'Content-Length': Buffer.byteLength(content.text),
       }),
     },
     // A pooled connection of the host could use an address that was not checked.
@@ -144,7 +157,7 @@ const exchange = async (
     signal,
   })
   try {
-    const response = await responseTo(sent, content)
+    const response = await responseTo(sent, content?.text)
     const bytes = await readBody(response, url.origin, maxBytes)
     const { statusCode: status = 0, headers } = response
     return { status, headers, body: bytes.toString('utf8'), bytes }
@@ -188,7 +201,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     assertAllowed: (text) => void parseTarget(text, allow),
     request: async (text, init = {}) => {
       const target = parseTarget(text, allow)
-      if (init.form !== undefined) return send(target, init)
+      if (contentOf(init) !== undefined) return send(target, init)
       const key = JSON.stringify([target.url.href, init])
       const answer = underway.get(key) ?? send(target, init).finally(() => underway.delete(key))
       underway.set(key, answer)

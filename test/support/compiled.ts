@@ -28,6 +28,7 @@ const programs = [
   'test/support/cli-process.ts',
   'test/support/fault-server.ts',
   'test/support/second-server.ts',
+  'test/support/webhook-process.ts',
 ]
 
 const filesIn = (folder: string): string[] =>

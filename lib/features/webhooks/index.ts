@@ -1,0 +1,53 @@
+import type { ActiveFeature, Feature } from '../../feature.ts'
+import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { createBell } from './bell.ts'
+import { eventDescriptions } from './event-descriptions.ts'
+import { loadStandardWebhooks } from './message.ts'
+import { webhookEndpoints as endpointTable, webhookDeliveries } from './migration.ts'
+import { option, type WebhookEndpoints, webhookEndpoints } from './option.ts'
+import { webhooksPage } from './page.ts'
+import { createQueue } from './queue.ts'
+import { subjectLane } from './rules.ts'
+import { keepSending } from './sender.ts'
+import { removeLane } from './table.ts'
+import { operatorTexts } from './texts.ts'
+
+const activate = (endpoints: WebhookEndpoints): ActiveFeature => {
+  const bell = createBell()
+  return {
+    start: async () => void (await loadStandardWebhooks()),
+    eventCompanion: (server) => createQueue(server, endpoints, bell),
+    background: (server) => keepSending(server, endpoints, bell),
+    operatorPages: [webhooksPage(endpoints, bell)],
+  }
+}
+
+/** Sends stored events to other servers, signed as Standard Webhooks says. */
+export const webhooks: Feature = {
+  name: 'webhooks',
+  option,
+  migrations: new Map([
+    ['109_webhook_endpoints', endpointTable],
+    ['110_webhook_deliveries', webhookDeliveries],
+  ]),
+  texts: {},
+  operatorTexts,
+  events: eventDescriptions,
+  userData: {
+    // The events are exported, and what waits is only a reference to them.
+    export: async () => ({}),
+    revoke: async () => {},
+    async erase({ database, eventLog }, subject) {
+      // What is stored later would wait again.
+      await eventLog?.settled()
+      await removeLane(database, { lane: subjectLane(subject) })
+    },
+  },
+  clientData: undefined,
+  expired: [removeFrom('webhook_deliveries', 'seq')],
+  tools: () => import('./tools.ts').then(({ tools }) => tools),
+  activate: (options) => {
+    const endpoints = webhookEndpoints(options)
+    return endpoints && activate(endpoints)
+  },
+}

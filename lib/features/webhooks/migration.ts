@@ -1,0 +1,47 @@
+import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
+
+/** What is known about the receivers of webhooks. */
+export const webhookEndpoints: SchemaChange = {
+  up: ({ schema, name, collation }) =>
+    schema.createTable(name('webhook_endpoints'), (table) => {
+      byteForByte(table, collation)
+      table.string('name', 64).primary()
+      // The process that sends to it.
+      table.string('holder', 32).nullable()
+      table.bigInteger('held_until').notNullable().defaultTo(0)
+      table.bigInteger('succeeded_at').nullable()
+      table.bigInteger('failed_at').nullable()
+      table.string('failure', 255).nullable()
+      table.bigInteger('disabled_at').nullable()
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('webhook_endpoints')),
+}
+
+/** The events that wait for a receiver, and those that were given up. */
+export const webhookDeliveries: SchemaChange = {
+  up: ({ schema, name, collation }) =>
+    schema.createTable(name('webhook_deliveries'), (table) => {
+      byteForByte(table, collation)
+      // In the order in which the events were stored.
+      table.bigIncrements('seq')
+      table.string('endpoint', 64).notNullable()
+      table.string('event_id', hashLength).notNullable()
+      // What is sent in order, such as the events about one user.
+      table.string('lane', 300).notNullable()
+      table.integer('attempts').notNullable().defaultTo(0)
+      // Null for a dead letter.
+      table.bigInteger('attempt_at').nullable()
+      table.string('failure', 255).nullable()
+      table
+        .bigInteger('dead_at')
+        .nullable()
+        .index(`${name('webhook_deliveries')}_dead_at`)
+      table
+        .bigInteger('expires_at')
+        .notNullable()
+        .index(`${name('webhook_deliveries')}_expires_at`)
+      table.index(['lane', 'endpoint', 'seq'], `${name('webhook_deliveries')}_lane`)
+      table.index(['endpoint', 'attempt_at', 'seq'], `${name('webhook_deliveries')}_due`)
+    }),
+  down: ({ schema, name }) => schema.dropTable(name('webhook_deliveries')),
+}

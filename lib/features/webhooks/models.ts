@@ -1,0 +1,44 @@
+import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { PageForm } from '../../pages/page-parts.ts'
+
+/** A receiver on the page. */
+export interface ShownEndpoint {
+  name: string
+  /** Absent if the configuration has no such receiver any more. */
+  origin?: string
+  backlog: number
+  state: 'ok' | 'failing' | 'disabled' | 'removed'
+  /** ISO 8601. */
+  succeeded?: string
+  failed?: string
+  failure?: string
+  /** Sends again to a receiver that is disabled. */
+  enable?: PageForm
+  /** Sends all again that was given up. */
+  replay?: PageForm
+}
+
+/** An event that was given up. */
+export interface ShownDeadLetter {
+  id: number
+  endpoint: string
+  /** Absent if the event was removed. */
+  type?: string
+  user?: { name: string; url: string }
+  /** ISO 8601, of the event. */
+  time?: string
+  attempts: number
+  failure: string
+  replay: PageForm
+}
+
+declare module '../../pages/page-models.ts' {
+  interface PageModels {
+    'operator-webhooks': OperatorPageModel & {
+      endpoints: readonly ShownEndpoint[]
+      /** Newest first. */
+      deadLetters: readonly ShownDeadLetter[]
+      notice?: 'replayed' | 'enabled' | 'stale'
+    }
+  }
+}

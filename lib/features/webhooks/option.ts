@@ -1,0 +1,100 @@
+import { refuse } from '../../options/check.ts'
+import type { FeatureOptions, Options } from '../../options/options.ts'
+import { type Checked, custom, feature, list, object, record, required, text } from '../../options/schema.ts'
+import { isLoopbackHost } from '../../protocol/clients/redirect-uri.ts'
+import { isPattern } from './rules.ts'
+
+/** The secrets of Standard Webhooks have so many bytes. */
+const secretBytes = { min: 24, max: 64 }
+
+const isSecret = (value: string): boolean => {
+  const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(value) ?? []
+  if (encoded === undefined || encoded.length % 4 !== 0) return false
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= secretBytes.min && length <= secretBytes.max
+}
+
+const webhookUrl = custom<string>('an absolute URL without credentials and fragment', (value) => {
+  if (typeof value !== 'string' || !URL.canParse(value)) return undefined
+  const { protocol, username, password, hash } = new URL(value)
+  const isHttp = protocol === 'https:' || protocol === 'http:'
+  return isHttp && username === '' && password === '' && hash === '' ? value : undefined
+})
+
+const endpoint = object({
+  /**
+   * Where events are sent by POST. It may have a private address. It needs https, unless it is a loopback address or its origin is in
+   * `outbound.allow`.
+   */
+  url: required(webhookUrl),
+  /**
+   * The secrets that sign each message, newest first. With two of them a receiver can change from one to the other:
+   * docs/webhooks.md#secrets.
+   */
+  secrets: required(
+    list(
+      text(
+        'whsec_ and 24 to 64 bytes in Base64; generate one with `echo whsec_$(openssl rand -base64 32)`',
+        isSecret,
+      ),
+      { what: 'a list of secrets, newest first', min: 1 },
+    ),
+  ),
+  /** The types of events that it gets: `login.failed`, all that begin with a word (`login.*`), or all (`*`). */
+  events: required(
+    list(text("a type of event, such as 'login.failed', 'login.*' or '*'", isPattern), {
+      what: 'a list of types of events',
+      min: 1,
+    }),
+  ),
+})
+
+/** A receiver of webhooks. */
+export type WebhookEndpoint = Checked<typeof endpoint>
+
+const endpointName = (name: string, path: string): string =>
+  /^[a-z0-9][a-z0-9_-]{0,31}$/.test(name)
+    ? name
+    : refuse(`${path} has the name '${name}': a name has at most 32 characters of a–z, 0–9, _ and -`)
+
+const features = {
+  /**
+   * Sends stored events to other servers, signed, in order for each user, until each has arrived: docs/webhooks.md. It requires
+   * `storedEvents` and the package `standardwebhooks`.
+   */
+  webhooks: feature({
+    /** The receivers, by names that you choose. A name stays when the URL changes. */
+    endpoints: required(record(endpoint, endpointName)),
+  }),
+}
+
+type Features = typeof features
+
+declare module '../../options/options.ts' {
+  interface FeatureSchemas extends Features {}
+}
+
+/** The receivers by name. */
+export type WebhookEndpoints = Readonly<Record<string, WebhookEndpoint>>
+
+/**
+ * The receivers of webhooks.
+ *
+ * @returns undefined while the feature is off
+ * @throws OptionsError without receivers, without stored events, and for a URL that needs https
+ */
+export const webhookEndpoints = (options: Options): WebhookEndpoints | undefined => {
+  const given = options.features.webhooks
+  if (given === undefined) return undefined
+  const where = 'features.webhooks'
+  if (!options.features.storedEvents) refuse(`${where} needs features.storedEvents: true`)
+  if (Object.keys(given.endpoints).length === 0) refuse(`${where}.endpoints must name an endpoint`)
+  for (const [name, { url }] of Object.entries(given.endpoints)) {
+    const { protocol, hostname, origin } = new URL(url)
+    if (protocol === 'http:' && !isLoopbackHost(hostname) && !options.outbound.allow.includes(origin))
+      refuse(`${where}.endpoints['${name}'].url must use https, or its origin must be in outbound.allow`)
+  }
+  return given.endpoints
+}
+
+export const option: FeatureOptions = { features, check: webhookEndpoints }

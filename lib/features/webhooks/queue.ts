@@ -1,0 +1,51 @@
+import type { ServerSetup } from '../../authorization-server.ts'
+import { coreEvents } from '../../events/descriptions.ts'
+import type { EventCompanion } from '../../events/event-log.ts'
+import { refuse } from '../../options/check.ts'
+import type { Bell } from './bell.ts'
+import type { WebhookEndpoints } from './option.ts'
+import { isOwn, laneOf, matches } from './rules.ts'
+import { createDelivery } from './table.ts'
+
+/** @throws OptionsError for a pattern that selects no event, such as a misspelt type */
+const assertPatterns = (endpoints: WebhookEndpoints, { installed }: Pick<ServerSetup, 'installed'>): void => {
+  const types = [coreEvents, ...installed.map(({ events = {} }) => events)].flatMap((each) =>
+    Object.keys(each),
+  )
+  for (const [name, { events }] of Object.entries(endpoints)) {
+    const wrong = events.find((pattern) => !types.some((type) => !isOwn(type) && matches(pattern, type)))
+    if (wrong !== undefined)
+      refuse(
+        `features.webhooks.endpoints['${name}'].events has ${wrong}, which is no event; see docs/events.md`,
+      )
+  }
+}
+
+/**
+ * Stores which receivers an event is for, in the transaction that stores the event: what is stored is sent.
+ *
+ * @throws OptionsError for a pattern that selects no event
+ */
+export const createQueue = (
+  server: ServerSetup,
+  endpoints: WebhookEndpoints,
+  { ring }: Pick<Bell, 'ring'>,
+): EventCompanion => {
+  assertPatterns(endpoints, server)
+  const receiversOf = (type: string): string[] =>
+    isOwn(type)
+      ? []
+      : Object.entries(endpoints).flatMap(([name, { events }]) =>
+          events.some((pattern) => matches(pattern, type)) ? [name] : [],
+        )
+  return {
+    write: async (tx, events) => {
+      for (const event of events) {
+        const { id: event_id, time: attempt_at, expiresAt: expires_at } = event
+        for (const endpoint of receiversOf(event.type))
+          await createDelivery(tx, { endpoint, event_id, lane: laneOf(event), attempt_at, expires_at })
+      }
+    },
+    written: ring,
+  }
+}

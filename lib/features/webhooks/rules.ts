@@ -1,0 +1,111 @@
+// Which events a receiver gets, what its answers mean, and when the next attempt is due.
+
+/** Whether a text selects types of events: a type, a word and `.*`, or `*`. */
+export const isPattern = (pattern: string): boolean =>
+  /^(\*|[a-z_]+(\.[a-z_]+)*\.(\*|[a-z_]+))$/.test(pattern)
+
+/**
+ * Whether a pattern selects a type of event.
+ *
+ * @example matches('login.*', 'login.failed') // true
+ */
+export const matches = (pattern: string, type: string): boolean =>
+  pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)))
+
+/** An event about webhooks is sent to no receiver: each failure would cause another one. */
+export const isOwn = (type: string): boolean => type.startsWith('webhook.')
+
+/**
+ * What is sent in order. Events about one user are, and what happens to one client. All others stand alone.
+ *
+ * @returns a text of at most 263 characters
+ */
+export const laneOf = (event: {
+  readonly id: string
+  readonly type: string
+  readonly subject?: string
+  readonly details: Readonly<Record<string, unknown>>
+}): string => {
+  if (event.subject !== undefined) return subjectLane(event.subject)
+  const { clientId } = event.details
+  if (event.type.startsWith('client.') && typeof clientId === 'string') return `client:${clientId}`
+  return `event:${event.id}`
+}
+
+/** The lane of the events about a user. */
+export const subjectLane = (subject: string): string => `subject:${subject}`
+
+const minute = 60
+const hour = 3600
+
+/** Seconds before each further attempt: the schedule that Standard Webhooks suggests, about three days. */
+export const retryPauses: readonly number[] = [
+  5,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+]
+
+/**
+ * Seconds until the next attempt.
+ *
+ * @param attempts that have failed
+ * @param chance from 0 to 1; it makes the pause up to a fifth longer, so that attempts do not come together
+ * @returns undefined if there is none
+ */
+export const pauseAfter = (attempts: number, chance: number): number | undefined => {
+  const pause = retryPauses[attempts - 1]
+  return pause === undefined ? undefined : Math.ceil(pause * (1 + chance / 5))
+}
+
+/** Seconds: the longest pause of a receiver of which nothing but failures came. */
+const longestRest = 300
+
+/**
+ * Seconds in which a receiver is left alone after failures without a success between them. One that is down is not asked for each
+ * user.
+ */
+export const restAfter = (failures: number, chance: number): number =>
+  failures === 0 ? 0 : Math.ceil(Math.min(longestRest, 2 ** failures) * (1 + chance / 5))
+
+/** What became of an attempt. */
+export type Outcome =
+  | { readonly kind: 'delivered' }
+  /** The receiver wants nothing any more. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'failed'; readonly reason: string; readonly retryAfter: number }
+
+/** Seconds: a receiver can ask for a pause of a day at most. */
+const longestRetryAfter = 86_400
+
+const isTooMuch = (status: number): boolean =>
+  status === 429 || status === 502 || status === 503 || status === 504
+
+/**
+ * What an answer means: any 2xx is a success, 410 ends the deliveries, and a redirect is a failure.
+ *
+ * @param retryAfter the header `Retry-After`, in seconds or as a date
+ * @param now epoch seconds
+ */
+export const outcomeOf = (status: number, retryAfter: string | undefined, now: number): Outcome => {
+  if (status >= 200 && status < 300) return { kind: 'delivered' }
+  if (status === 410) return { kind: 'gone' }
+  return {
+    kind: 'failed',
+    reason: `the answer has status ${status}`,
+    retryAfter: isTooMuch(status) ? secondsOf(retryAfter, now) : 0,
+  }
+}
+
+const secondsOf = (retryAfter: string | undefined, now: number): number => {
+  if (retryAfter === undefined) return 0
+  const seconds = /^\d{1,9}$/.test(retryAfter)
+    ? Number(retryAfter)
+    : Math.ceil(Date.parse(retryAfter) / 1000) - now
+  return Number.isFinite(seconds) ? Math.min(Math.max(0, seconds), longestRetryAfter) : 0
+}

@@ -1,0 +1,92 @@
+import type { PageModels } from '../../pages/page-models.ts'
+import { hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
+import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
+
+const form = { action: '/admin/webhooks', hidden }
+const time = '2026-11-21T18:04:31.000Z'
+
+const endpoints: readonly ShownEndpoint[] = [
+  { name: 'audit', origin: 'https://audit.notes.example', backlog: 0, state: 'ok', succeeded: time },
+  {
+    name: 'billing',
+    origin: 'http://billing.internal:8080',
+    backlog: 1204,
+    state: 'failing',
+    succeeded: time,
+    failed: time,
+    failure: 'the answer has status 503',
+    replay: form,
+  },
+  { name: 'crm', origin: 'https://crm.example', backlog: 12, state: 'disabled', failed: time, enable: form },
+  { name: 'old', backlog: 3, state: 'removed' },
+]
+
+const deadLetters: readonly ShownDeadLetter[] = [
+  {
+    id: 1024,
+    endpoint: 'billing',
+    type: 'login.succeeded',
+    user: { name: '10032', url: '/admin/users?q=10032' },
+    time,
+    attempts: 10,
+    failure: 'the answer has status 500',
+    replay: form,
+  },
+  {
+    id: 988,
+    endpoint: 'billing',
+    attempts: 10,
+    failure: 'http://billing.internal:8080: timeout',
+    replay: form,
+  },
+]
+
+const model: PageModels['operator-webhooks'] = {
+  sections: ['overview', 'clients', 'users', 'keys', 'events', 'webhooks'].map((kind) => ({
+    kind,
+    url: kind === 'overview' ? '/admin' : `/admin/${kind}`,
+    isCurrent: kind === 'webhooks',
+  })),
+  operator: { actor: 'mira@notes.example', issuer: 'https://notes.example/oauth', isDevelopment: false },
+  endpoints,
+  deadLetters,
+}
+
+/** Every state of the page. */
+export const samples: readonly Sample[] = statesOf('operator-webhooks', {
+  'operator-webhooks': model,
+  'operator-webhooks-replayed': { ...model, notice: 'replayed' },
+  'operator-webhooks-enabled': { ...model, notice: 'enabled' },
+  'operator-webhooks-stale': { ...model, notice: 'stale' },
+  'operator-webhooks-new': {
+    ...model,
+    endpoints: [{ name: 'audit', origin: 'https://audit.notes.example', backlog: 0, state: 'ok' }],
+    deadLetters: [],
+  },
+  'operator-webhooks-long': {
+    ...model,
+    endpoints: [
+      {
+        name: long.slice(0, 32).toLowerCase(),
+        origin: `https://${long}.example`,
+        backlog: 1_234_567,
+        state: 'failing',
+        failed: time,
+        failure: long,
+        replay: form,
+      },
+    ],
+    deadLetters: [
+      {
+        id: 123_456_789,
+        endpoint: long.slice(0, 32).toLowerCase(),
+        type: 'second_factor.recovery_codes_renewed',
+        user: { name: long, url: '/admin/users' },
+        time,
+        attempts: 10,
+        failure: long,
+        replay: form,
+      },
+    ],
+  },
+})

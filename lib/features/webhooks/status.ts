@@ -1,0 +1,31 @@
+import type { Database } from '../../database/types.ts'
+import type { WebhookEndpoints } from './option.ts'
+import { countWaiting, type EndpointState, listEndpoints } from './table.ts'
+
+/** How a receiver is doing. */
+export interface EndpointStatus extends EndpointState {
+  /** Without its path, which may hold a secret; undefined if the configuration has no such receiver any more. */
+  readonly origin: string | undefined
+  /** How many events wait. */
+  readonly backlog: number
+}
+
+const unknown = { succeededAt: null, failedAt: null, failure: null, disabledAt: null }
+
+/** How each receiver is doing: those of the configuration, and others for which events wait. */
+export const endpointStatuses = async (
+  database: Database,
+  endpoints: WebhookEndpoints,
+): Promise<EndpointStatus[]> => {
+  const stored = await listEndpoints(database, {})
+  const names = [...new Set([...Object.keys(endpoints), ...stored.map(({ name }) => name)])].sort()
+  const statuses = names.map(async (name) => ({
+    ...unknown,
+    ...stored.find((each) => each.name === name),
+    name,
+    origin: endpoints[name] && new URL(endpoints[name].url).origin,
+    backlog: (await countWaiting(database, { endpoint: name })) ?? 0,
+  }))
+  const all = await Promise.all(statuses)
+  return all.filter(({ origin, backlog }) => origin !== undefined || backlog > 0)
+}

@@ -1,0 +1,364 @@
+import { Webhook } from 'standardwebhooks'
+import type { ServerSetup } from '../../lib/authorization-server.ts'
+import { type AuthEvent, type AuthRouterOptions, authRouter, OptionsError } from '../../lib/index.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { expired } from '../../lib/schema.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { until as settled } from '../support/fault-programs.ts'
+import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { createInbox } from '../support/logout-receiver.ts'
+import { RawBrowser, textOf } from '../support/raw-browser.ts'
+import {
+  openWebhookReceiver,
+  otherWebhookSecret,
+  type ReceivedWebhook,
+  type WebhookReceiver,
+  webhookSecret,
+} from '../support/webhook-receiver.ts'
+
+let receiver: WebhookReceiver
+let clock: Clock
+let host: Host
+let server: ServerSetup
+let logged: string[]
+let events: ReturnType<typeof createInbox<AuthEvent>>
+beforeEach(async () => {
+  receiver = await openWebhookReceiver()
+  clock = stopClock()
+  logged = []
+})
+afterEach(async () => {
+  await host?.close()
+  await receiver.close()
+  jest.restoreAllMocks()
+})
+
+const webhooksTo = (
+  url: string,
+  more: object = {},
+): NonNullable<AuthRouterOptions['features']>['webhooks'] => ({
+  endpoints: { test: { url, secrets: [webhookSecret], events: ['user.*', 'login.*'], ...more } },
+})
+
+const start = async (more: object = {}): Promise<void> => {
+  const note = (message: string): void => void logged.push(message)
+  host = await startHost({
+    options: {
+      logger: { info: () => {}, warn: note, error: note },
+      features: {
+        storedEvents: true,
+        admin: { allow: () => 'mira' },
+        webhooks: webhooksTo(receiver.url, more),
+      },
+    },
+  })
+  server = serverBehind(host.oauth)!
+  events = createInbox()
+  host.oauth.events.on('*', (event) => events.add(event))
+}
+
+/** An event about a user, which also wakes the sender. */
+const happens = (subject: string, reason = 'now'): void =>
+  server.events.announce('user.revoked', undefined, { subject, reason })
+
+const rows = (table = 'webhook_deliveries') =>
+  host.database.knex(`${host.database.tablePrefix}${table}`).select()
+const until = (isSo: () => Promise<boolean>): Promise<void> =>
+  settled('the database is as expected', isSo, 10_000)
+const waitingFor = (count: number): Promise<void> => until(async () => (await rows()).length === count)
+const failures = async (): Promise<number> =>
+  (await rows()).reduce((sum, row) => sum + Number(row.attempts), 0)
+const said = ({ body }: ReceivedWebhook): string => `${body.data.subject} ${body.data.reason}`
+
+describe('a message', () => {
+  test('has the form of Standard Webhooks, says what happened, and is signed by each secret', async () => {
+    await start({ secrets: [otherWebhookSecret, webhookSecret] })
+    const browser = new RawBrowser(host.app)
+    await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid' }))
+    const [received] = await receiver.requests.until(1)
+    const { headers, text, body, id } = received!
+    expect(body).toEqual({
+      type: 'login.succeeded',
+      timestamp: new Date(clock.now() * 1000).toISOString(),
+      data: {
+        requestId: expect.stringMatching(/^[\dA-F-]{12}$/),
+        subject: '1',
+        clientId: 'web',
+        account: expect.any(String),
+        agent: expect.any(String),
+        address: expect.any(String),
+      },
+    })
+    expect(headers).toMatchObject({
+      'content-type': 'application/json',
+      'webhook-timestamp': String(clock.now()),
+      'webhook-signature': expect.stringMatching(/^v1,\S{44} v1,\S{44}$/),
+    })
+    for (const secret of [webhookSecret, otherWebhookSecret])
+      expect(new Webhook(secret).verify(text, headers as Record<string, string>)).toEqual(body)
+    const another = new Webhook(`whsec_${Buffer.alloc(32, 'no').toString('base64')}`)
+    expect(() => another.verify(text, headers as Record<string, string>)).toThrow('No matching signature')
+    await until(async () => (await rows()).length === 0)
+    const [event] = await rows('events').then((all) => all.filter(({ type }) => type === 'login.succeeded'))
+    expect(id).toBe(event?.id)
+  })
+
+  test('is sent only for the types that were asked for', async () => {
+    await start({ events: ['user.revoked'] })
+    server.events.announce('login.ended', undefined, { subject: 'ada' })
+    happens('ada')
+    const [first] = await receiver.requests.until(1)
+    expect(first?.body.type).toBe('user.revoked')
+    await waitingFor(0)
+    expect(receiver.requests.items).toHaveLength(1)
+  })
+})
+
+describe('a receiver that fails', () => {
+  test('gets the event again later, with the same id, and later events of the user wait', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(500).end())
+    happens('ada', 'one')
+    await receiver.requests.until(1)
+    await until(async () => (await failures()) === 1)
+    receiver.answer((res) => res.writeHead(204).end())
+    happens('ada', 'two')
+    clock.travel(3)
+    happens('bob', 'one')
+    // What belongs to another user does not wait for the failure.
+    const [, second] = await receiver.requests.until(2)
+    expect(said(second!)).toBe('bob one')
+    clock.travel(4)
+    happens('bob', 'two')
+    const all = await receiver.requests.until(5)
+    expect(all.map(said).filter((each) => each.startsWith('ada'))).toEqual(['ada one', 'ada one', 'ada two'])
+    expect(all[0]?.id).toBe(all.slice(1).find((each) => said(each) === 'ada one')?.id)
+    await waitingFor(0)
+  })
+
+  test('is left alone for longer and longer while nothing arrives, and gets everything when it is back', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(503).end())
+    for (let user = 0; user < 40; user += 1) happens(`user-${user}`)
+    await receiver.requests.until(8)
+    await until(async () => (await failures()) === 8)
+    await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > clock.now() + 60)
+    const [{ held_until }] = (await rows('webhook_endpoints')) as [{ held_until: string | number }]
+    // 256 seconds after eight failures, and up to a fifth more.
+    expect(Number(held_until) - clock.now()).toBeGreaterThanOrEqual(256)
+    expect(Number(held_until) - clock.now()).toBeLessThanOrEqual(308)
+    happens('user-40')
+    await until(async () => (await rows()).length === 41)
+    expect(receiver.requests.items).toHaveLength(8)
+    receiver.answer((res) => res.writeHead(204).end())
+    clock.travel(400)
+    happens('user-41')
+    await receiver.requests.until(8 + 42)
+    await waitingFor(0)
+  })
+
+  test('asks for a pause by Retry-After, which is kept', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(429, { 'retry-after': '1000' }).end())
+    happens('ada')
+    await until(async () => (await failures()) === 1)
+    receiver.answer((res) => res.writeHead(204).end())
+    await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > clock.now() + 900)
+    clock.travel(990)
+    happens('bob')
+    await until(async () => (await rows()).length === 2)
+    expect(receiver.requests.items).toHaveLength(1)
+    clock.travel(11)
+    happens('cut')
+    await receiver.requests.until(4)
+    await waitingFor(0)
+  })
+
+  test('that never works gets ten attempts within some days; then the event is a dead letter, and the next one goes on', async () => {
+    await start()
+    receiver.answer((res, { body }) => res.writeHead(body.data.reason === 'poison' ? 500 : 204).end())
+    happens('ada', 'poison')
+    happens('ada', 'next')
+    for (let attempt = 1; attempt < 10; attempt += 1) {
+      await until(async () => (await failures()) === attempt)
+      await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > 0)
+      clock.travel(29 * 3600)
+      happens('bob')
+    }
+    const isFailed = (event: AuthEvent) => event.type === 'webhook.failed'
+    await until(async () => events.items.some(isFailed))
+    const poison = receiver.requests.items.filter(({ body }) => body.data.reason === 'poison')
+    expect(poison).toHaveLength(10)
+    clock.travel(400)
+    happens('bob')
+    await until(async () => receiver.requests.items.some((each) => said(each) === 'ada next'))
+    const dead = (await rows()).filter(({ dead_at }) => dead_at !== null)
+    expect(dead).toMatchObject([{ attempts: 10, failure: 'the answer has status 500', attempt_at: null }])
+    expect(events.items.find(isFailed)).toMatchObject({ endpoint: 'test', event: 'user.revoked' })
+    expect(logged.at(-1)).toMatch(/^latchkey: webhook \d+ was given up for test: the answer has status 500$/)
+  })
+
+  test('with 410 is disabled until an administrator sends again', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(410).end())
+    happens('ada', 'one')
+    await until(async () => events.items.some(({ type }) => type === 'webhook.disabled'))
+    receiver.answer((res) => res.writeHead(204).end())
+    clock.travel(1000)
+    happens('ada', 'two')
+    await until(async () => (await rows()).length === 2)
+    expect(receiver.requests.items).toHaveLength(1)
+    const browser = new RawBrowser(host.app)
+    const page = await browser.get('/oauth/admin/webhooks')
+    expect(textOf(page)).toContain('disabled')
+    await browser.submit(page, 'value="enable"')
+    await receiver.requests.until(3)
+    expect(receiver.requests.items.map(said)).toEqual(['ada one', 'ada one', 'ada two'])
+    expect(events.items.find(({ type }) => type === 'webhook.enabled')).toMatchObject({ actor: 'mira' })
+  })
+
+  test('by a redirect has failed: nothing is sent elsewhere', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(302, { location: receiver.url }).end())
+    happens('ada')
+    await until(async () => (await failures()) === 1)
+    expect((await rows())[0]?.failure).toBe('the answer has status 302')
+    expect(receiver.requests.items).toHaveLength(1)
+  })
+
+  test('without an answer has failed, and dies without harm', async () => {
+    await start()
+    receiver.answer((res) => res.destroy())
+    happens('ada')
+    await until(async () => (await failures()) === 1)
+    expect((await rows())[0]?.failure).toMatch(/^http:\/\/127\.0\.0\.1:\d+: no response$/)
+  })
+})
+
+test('a slow receiver gets one event of a user at a time, and those of others meanwhile', async () => {
+  await start()
+  const open: (() => void)[] = []
+  receiver.answer((res) => open.push(() => res.writeHead(204).end()))
+  happens('ada', 'one')
+  happens('ada', 'two')
+  happens('bob', 'one')
+  await receiver.requests.until(2)
+  expect(receiver.requests.items.map(said).sort()).toEqual(['ada one', 'bob one'])
+  for (const answer of open.splice(0)) answer()
+  await receiver.requests.until(3)
+  expect(said(receiver.requests.items[2]!)).toBe('ada two')
+  for (const answer of open.splice(0)) answer()
+  await waitingFor(0)
+})
+
+describe('dead letters', () => {
+  const bury = async (): Promise<void> => {
+    receiver.answer((res) => res.writeHead(500).end())
+    happens('ada', 'lost')
+    await until(async () => (await failures()) === 1)
+    await host.database
+      .knex(`${host.database.tablePrefix}webhook_deliveries`)
+      .update({ attempts: 10, attempt_at: null, dead_at: clock.now() })
+    receiver.answer((res) => res.writeHead(204).end())
+    await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > 0)
+    clock.travel(10)
+  }
+
+  test('are on the page of webhooks, without the path of the receiver, and are sent again from there', async () => {
+    await start()
+    await bury()
+    const browser = new RawBrowser(host.app)
+    const page = await browser.get('/oauth/admin/webhooks')
+    const text = textOf(page)
+    for (const part of ['Webhooks', 'test', 'fails', 'the answer has status 500', 'user.revoked'])
+      expect(text).toContain(part)
+    expect(page.html).not.toContain('of-the-path')
+    expect(page.html).not.toContain('whsec_')
+    await browser.submit(page, 'value="replay"')
+    const [first, again] = await receiver.requests.until(2)
+    expect(again?.id).toBe(first?.id)
+    await waitingFor(0)
+    expect(events.items.find(({ type }) => type === 'webhook.replayed')).toMatchObject({ actor: 'mira' })
+    // The page that the administrator saw is out of date now.
+    const stale = await browser.submit(page, 'value="replay"')
+    expect(textOf(stale)).toContain('out of date')
+  })
+
+  test('cannot be sent again by a form of another site', async () => {
+    await start()
+    await bury()
+    const [{ seq }] = (await rows()) as [{ seq: number }]
+    const browser = new RawBrowser(host.app)
+    const answer = await browser.post('/oauth/admin/webhooks', {
+      delivery: String(seq),
+      decision: 'replay',
+      csrf_token: 'forged',
+    })
+    expect(answer.status).toBeGreaterThanOrEqual(400)
+    expect((await rows())[0]?.dead_at).not.toBeNull()
+  })
+})
+
+test('what waits is removed with its user, and when its event expires', async () => {
+  await start()
+  receiver.answer((res) => res.writeHead(500).end())
+  happens('1')
+  happens('2')
+  await until(async () => (await failures()) === 2)
+  await host.oauth.users.erase(1)
+  await until(async () => (await rows()).every(({ lane }) => lane !== 'subject:1'))
+  expect((await rows()).map(({ lane }) => lane)).toContain('subject:2')
+  await removeExpiredRows(server.database, {
+    now: clock.now() + 91 * 86_400,
+    expired,
+    refreshGracePeriod: 10,
+  })
+  expect(await rows()).toEqual([])
+})
+
+test('user.erased is sent without the id of the user', async () => {
+  await start()
+  await host.oauth.users.erase(1)
+  await until(async () => receiver.requests.items.some(({ body }) => body.type === 'user.erased'))
+  const erased = receiver.requests.items.find(({ body }) => body.type === 'user.erased')
+  expect(erased?.body.data).not.toHaveProperty('subject')
+  await waitingFor(0)
+})
+
+describe('the option', () => {
+  const checked = (webhooks: unknown, more: object = {}) => {
+    const features = { storedEvents: true, webhooks, ...more } as AuthRouterOptions['features']
+    const quiet = { info: () => {}, warn: () => {}, error: () => {} }
+    return () => authRouter({ features, logger: quiet })
+  }
+  const endpoint = { url: 'https://hooks.example.com', secrets: [webhookSecret], events: ['login.*'] }
+  const short = `whsec_${Buffer.alloc(16).toString('base64')}`
+
+  test.each([
+    ['no receiver', { endpoints: {} }, 'features.webhooks.endpoints must name an endpoint'],
+    ['true', true, 'features.webhooks must be false or an object with endpoints'],
+    ['http', { endpoints: { a: { ...endpoint, url: 'http://hooks.example.com' } } }, 'must use https'],
+    [
+      'a misspelt type',
+      { endpoints: { a: { ...endpoint, events: ['logins.*'] } } },
+      'logins.*, which is no event',
+    ],
+    [
+      'a short secret',
+      { endpoints: { a: { ...endpoint, secrets: [short] } } },
+      'must be whsec_ and 24 to 64 bytes',
+    ],
+    ['no secret', { endpoints: { a: { ...endpoint, secrets: [undefined] } } }, 'secrets[0] is required'],
+    ['a bad name', { endpoints: { 'A b': endpoint } }, "has the name 'A b'"],
+  ])('refuses %s', (_what, webhooks, message) => {
+    expect(checked(webhooks)).toThrow(OptionsError)
+    expect(checked(webhooks)).toThrow(message)
+  })
+
+  test('refuses webhooks without stored events', () => {
+    expect(checked({ endpoints: { a: endpoint } }, { storedEvents: false })).toThrow(
+      'features.webhooks needs features.storedEvents: true',
+    )
+  })
+})
