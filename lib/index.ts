@@ -38,6 +38,8 @@ export type {
   TokenGuard,
   UserAuthInfo,
 } from './guards/types.ts'
+export type { RefusedCall, VerifiedCall, VerifyRequest } from './guards/verify.ts'
+export type { NodeRequest, WebRequest } from './http/api-request.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'

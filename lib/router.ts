@@ -11,8 +11,9 @@ import { protectedResources } from './endpoints/protected-resources.ts'
 import type { EventListeners } from './events/events.ts'
 import type { ActiveFeature, HostApi } from './feature.ts'
 import { featureOptions, features } from './features/index.ts'
-import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
+import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
+import type { VerifyRequest } from './guards/verify.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './http/route.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
@@ -28,6 +29,8 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly wellKnown: Router
   /** Guards your own API by access token. */
   readonly requireToken: RequireToken
+  /** Verifies the access token of a request of any framework: `await oauth.verify(request, 'orders:read')`. */
+  readonly verify: VerifyRequest
   /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
   readonly tokenVerifier: TokenVerifierMaker
   /** Announces what happens, for audit logs and metrics: `oauth.events.on('login.failed', …)`. It never carries a secret. */
@@ -197,6 +200,7 @@ export const authRouter = <Row extends object = UserRow>(
   return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
     wellKnown: mountWellKnown(server, endpoints),
     requireToken: requireTokenOf(server),
+    verify: verifyOf(server),
     tokenVerifier: tokenVerifierOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),
