@@ -15,7 +15,8 @@ export interface InsecureArrival {
   readonly fix: string
 }
 
-const numberOfProxies = "app.set('trust proxy', 1), with the number of your proxies"
+const numberOfProxies =
+  "app.set('trust proxy', 1), or trustProxy: 1 with oauth.handler, with the number of your proxies"
 const proxyLine = 'nginx: proxy_set_header X-Forwarded-Proto $scheme; Caddy and Traefik send it by themselves'
 
 /** Every way in which a request can arrive by plain http, although the issuer is https. */
