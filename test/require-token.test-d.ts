@@ -118,6 +118,10 @@ export const verifyTests = async (oauth: AuthRouter, request: Request, raw: Inco
   // @ts-expect-error it may be refused
   const early: string = found.auth.subject
   if (found.auth === undefined) return new Response(found.body, found)
+  const given = await oauth.verify(request, 'orders:read')
+  const { auth: token, status, headers, body } = given
+  if (token === undefined)
+    return new Response(body satisfies string, { status: status satisfies number, headers })
   const subject: string = found.auth.subject
   const { auth, ...answer } = await oauth.verify(raw, 'orders:read', { user: false })
   // @ts-expect-error a client's own token has no subject

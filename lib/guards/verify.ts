@@ -11,6 +11,8 @@ export interface VerifiedCall<Auth extends AuthInfo = AuthInfo> {
   readonly auth: Auth
   /** What the answer must carry as well, such as a nonce for the next DPoP proof. */
   readonly headers: Readonly<Record<string, string>>
+  readonly status?: undefined
+  readonly body?: undefined
 }
 
 /** A call that must not be served: what to answer. */
@@ -32,8 +34,8 @@ export interface VerifyRequest {
    * @returns the token, or the answer that `requireToken()` would send
    * @throws OptionsError for a wrong scope or option, OAuthError `invalid_scope` for a malformed scope
    * @example
-   * const { auth, ...answer } = await oauth.verify(request, 'orders:read')
-   * if (auth === undefined) return new Response(answer.body, answer)
+   * const { auth, status, headers, body } = await oauth.verify(request, 'orders:read')
+   * if (auth === undefined) return new Response(body, { status, headers })
    */
   (
     request: NodeRequest | WebRequest,
