@@ -38,6 +38,8 @@ export type {
   TokenGuard,
   UserAuthInfo,
 } from './guards/types.ts'
+export type { RefusedCall, VerifiedCall, VerifyRequest } from './guards/verify.ts'
+export type { NodeRequest, WebRequest } from './http/api-request.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
@@ -83,6 +85,6 @@ export type { ActClaim } from './protocol/tokens/token-context.ts'
 export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
 export type { ConsentRecord } from './repositories/consents.ts'
 export type { EventRecord } from './repositories/events.ts'
-export { type AuthRouter, authRouter } from './router.ts'
+export { type AuthRouter, authRouter, type NodeHandler } from './router.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './schema.ts'
 export { seedClients, seedUsers, type UserSeed } from './seed.ts'

@@ -1,4 +1,11 @@
-import express, { type ErrorRequestHandler, type RequestHandler, type Router } from 'express'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import express, {
+  type ErrorRequestHandler,
+  type Request,
+  type RequestHandler,
+  type Response,
+  type Router,
+} from 'express'
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
@@ -11,10 +18,13 @@ import { protectedResources } from './endpoints/protected-resources.ts'
 import type { EventListeners } from './events/events.ts'
 import type { ActiveFeature, HostApi } from './feature.ts'
 import { featureOptions, features } from './features/index.ts'
-import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf } from './guards/require-token.ts'
+import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } from './guards/require-token.ts'
 import type { RequireToken } from './guards/types.ts'
+import type { VerifyRequest } from './guards/verify.ts'
 import type { Incoming } from './http/context.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './http/route.ts'
+import { sendEmpty } from './http/send.ts'
+import { trustsOf } from './http/trust-proxy.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
@@ -22,12 +32,30 @@ import type { UserRow } from './options/users.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
 import { expired, migrations } from './schema.ts'
 
+/**
+ * Serves requests of `node:http`.
+ *
+ * @param next gets what is not served here; without it the answer is 404
+ */
+export type NodeHandler = (
+  req: IncomingMessage,
+  res: ServerResponse,
+  next?: (error?: unknown) => void,
+) => void
+
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
 export interface AuthRouter extends Router, Partial<HostApi> {
   /** Discovery and the documents about resources, at the root (RFC 8414 §3.1, RFC 9728 §3): `app.use(oauth.wellKnown)`. */
   readonly wellKnown: Router
+  /**
+   * The whole server, the documents at the root included, for apps without Express: `createServer(oauth.handler)`. Give it
+   * requests before anything reads their bodies, and with their paths unchanged.
+   */
+  readonly handler: NodeHandler
   /** Guards your own API by access token. */
   readonly requireToken: RequireToken
+  /** Verifies the access token of a request of any framework: `await oauth.verify(request, 'orders:read')`. */
+  readonly verify: VerifyRequest
   /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
   readonly tokenVerifier: TokenVerifierMaker
   /** Announces what happens, for audit logs and metrics: `oauth.events.on('login.failed', …)`. It never carries a secret. */
@@ -129,6 +157,29 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
   return router
 }
 
+/**
+ * Makes `oauth.handler`, with an Express app of its own.
+ *
+ * @example createServer((req, res) => oauth.handler(req, res, () => app(req, res)))
+ */
+const handlerOf = ({ options }: ServerSetup, router: Router, wellKnown: Router): NodeHandler => {
+  const app = express()
+  app.disable('x-powered-by')
+  app.set('trust proxy', trustsOf(options.trustProxy))
+  app.use(options.basePath || '/', router)
+  app.use(wellKnown)
+  return (req, res, next) => {
+    const given = [req, res].map((each) => [each, Object.getPrototypeOf(each)] as const)
+    app(req as Request, res as Response, (error?: unknown) => {
+      // Express has made them its own, and another framework goes on with them.
+      for (const [each, prototype] of given) Object.setPrototypeOf(each, prototype)
+      if (next) next(error)
+      else if (res.headersSent) res.destroy()
+      else sendEmpty(res, 404)
+    })
+  }
+}
+
 // A registered symbol, because a test runner may load this file twice. Not enumerable, so that no log shows the secrets.
 const serverOf = Symbol.for('latchkey.authorization-server')
 
@@ -195,9 +246,12 @@ export const authRouter = <Row extends object = UserRow>(
   const checks = warnAtStart(server)
   server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
+  const wellKnown = mountWellKnown(server, endpoints)
   return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
-    wellKnown: mountWellKnown(server, endpoints),
+    wellKnown,
+    handler: handlerOf(server, router, wellKnown),
     requireToken: requireTokenOf(server),
+    verify: verifyOf(server),
     tokenVerifier: tokenVerifierOf(server),
     events: server.events.listeners,
     users: userLifecycle(server),

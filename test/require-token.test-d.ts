@@ -1,4 +1,5 @@
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
+import type { IncomingMessage } from 'node:http'
 import express, { type RequestHandler, Router } from 'express'
 import {
   type AuthInfo,
@@ -110,4 +111,20 @@ export const typeTests = (oauth: AuthRouter, limiter: RequestHandler): RequestHa
   // @ts-expect-error a guard takes scopes as one string
   oauth.requireToken(['orders:read'])
   return userGuard
+}
+
+export const verifyTests = async (oauth: AuthRouter, request: Request, raw: IncomingMessage) => {
+  const found = await oauth.verify(request, 'orders:read')
+  // @ts-expect-error it may be refused
+  const early: string = found.auth.subject
+  if (found.auth === undefined) return new Response(found.body, found)
+  const given = await oauth.verify(request, 'orders:read')
+  const { auth: token, status, headers, body } = given
+  if (token === undefined)
+    return new Response(body satisfies string, { status: status satisfies number, headers })
+  const subject: string = found.auth.subject
+  const { auth, ...answer } = await oauth.verify(raw, 'orders:read', { user: false })
+  // @ts-expect-error a client's own token has no subject
+  const own: string | undefined = auth === undefined ? '' : (auth.subject satisfies string)
+  return [early, subject, own, answer.headers]
 }

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { ApiRequest } from '../http/api-request.ts'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/server.ts'
@@ -12,7 +13,7 @@ import type { AuthInfo, TokenGuard } from './types.ts'
 /** What a guard decided about a call. */
 export interface GuardedCall {
   /** Undefined behind the guard of the MCP SDK, which shows the token alone. */
-  readonly req: Request | undefined
+  readonly req: ApiRequest | undefined
   /** Of the guard. */
   readonly resource: string | undefined
   /** The token, if the call was let through. */
@@ -70,31 +71,50 @@ const challengeFields = (
   }
 }
 
-/** Makes the middleware: it verifies the token of each request, sets `req.auth`, and answers what it refuses. */
-export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
+/** What a guard decided about a request: the token, or the error to send. */
+export type Judgement =
+  | { readonly auth: AuthInfo; readonly error?: undefined; readonly errorId?: undefined }
+  /** With the error id, if the reason is stored. */
+  | { readonly auth?: undefined; readonly error: unknown; readonly errorId: string | undefined }
+
+/** The rules of a guard, for a request of any framework. The function that it makes does not throw. */
+export const judgeBy = (
+  source: TokenSource,
+  requirement: Requirement,
+): ((req: ApiRequest) => Promise<Judgement>) => {
   const checks = source.senderChecks(requirement.resource)
   const dpop = checks.dpop !== undefined
   const { resource } = requirement
-  const check = async (req: Request): Promise<AuthInfo> => {
+  const check = async (req: ApiRequest): Promise<AuthInfo> => {
     const presented = presentedToken(req, { dpop })
     const auth = await source.verify(presented.value, resource)
     await assertSender(checks, req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
-    req.auth = auth
     return auth
   }
-  const guard: RequestHandler = (req, res, next) => {
+  return (req) =>
     check(req).then(
       (auth) => {
         source.observe?.({ req, resource, auth })
-        next()
+        return { auth }
       },
       (error: unknown) => {
-        const errorId = source.observe?.({ req, resource, error })
+const errorId = source.observe?.({ req, resource, error })
         const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
-        source.sendError({ req, res, next }, challenged, errorId)
+        return { error: challenged, errorId }
       },
     )
+}
+
+/** Makes the middleware of Express: it sets `req.auth`, and answers what the rules refuse. */
+export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
+  const judge = judgeBy(source, requirement)
+  const guard: RequestHandler = (req, res, next) => {
+    judge(req).then(({ auth, error, errorId }) => {
+      if (auth === undefined) return source.sendError({ req, res, next }, error, errorId)
+      req.auth = auth
+      next()
+    })
   }
   const auth = ({ auth }: Express.Request): AuthInfo => {
     if (auth?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')

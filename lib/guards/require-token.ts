@@ -5,6 +5,7 @@ import { errorRenderer, oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo, pathOf } from '../http/route.ts'
 import { senderChecksOf } from '../http/sender.ts'
+import { trustsOf } from '../http/trust-proxy.ts'
 import { refuse } from '../options/check.ts'
 import { knownResource } from '../options/resources.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
@@ -17,6 +18,7 @@ import { createGuard, type GuardedCall, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
 import type { RequireToken, RequireTokenOptions } from './types.ts'
+import { type VerifyRequest, verifyBy } from './verify.ts'
 
 /** The claims of a stored token, with the names that a JWT and introspection use. */
 const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): TokenClaims => {
@@ -108,6 +110,20 @@ const assertPossible = (
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
 }
 
+/** What a guard of this server requires, checked against the options. */
+const ownRequirement = (
+  setup: ServerSetup,
+  scope: string | undefined,
+  options: RequireTokenOptions | undefined,
+): Requirement => {
+  const given = parseRequirement(scope, options)
+  assertPossible(scope, given, setup)
+  for (const name of given.scopes) setup.guardedScopes.add(name)
+  const resource =
+    given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup.options)
+  return { ...given, resource }
+}
+
 /**
  * Makes middleware that accepts requests with a valid access token of a user that has all of these scopes (RFC 6750), and
  * sets `req.auth`. An opaque token stops working as soon as its user is disabled, its consent is removed or its client is
@@ -127,16 +143,18 @@ const assertPossible = (
  */
 export const requireTokenOf = (setup: ServerSetup): RequireToken => {
   const source = ownTokens(setup)
-  const requireToken = (scope?: string, options: RequireTokenOptions = {}) => {
-    const given = parseRequirement(scope, options)
-    assertPossible(scope, given, setup)
-    for (const name of given.scopes) setup.guardedScopes.add(name)
-    const resource =
-      given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup.options)
-    return createGuard(source, { ...given, resource })
-  }
+  const requireToken = (scope?: string, options?: RequireTokenOptions) =>
+    createGuard(source, ownRequirement(setup, scope, options))
   return requireToken as RequireToken
 }
+
+/** Makes `oauth.verify`, which applies the rules of `requireToken()` to requests of any framework. */
+export const verifyOf = (setup: ServerSetup): VerifyRequest =>
+  verifyBy(
+    ownTokens(setup),
+    (scope, options) => ownRequirement(setup, scope, options),
+    trustsOf(setup.options.trustProxy),
+  )
 
 /** Makes a verifier for the MCP SDK, for access tokens of one resource. */
 export type TokenVerifierMaker = (resource: string, options?: TokenVerifierOptions) => TokenVerifier

@@ -2,6 +2,7 @@ import { dpopCheck, urlsBelow } from '../http/dpop.ts'
 import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
 import { createRequestId } from '../keys/secrets.ts'
+import { trustsOf } from '../http/trust-proxy.ts'
 import { refuse } from '../options/check.ts'
 import { remoteMutualTls } from '../options/mutual-tls.ts'
 import { plainLogger } from '../options/plain-logger.ts'
@@ -17,6 +18,7 @@ import {
   text,
 } from '../options/schema.ts'
 import { issuer, logger } from '../options/server.ts'
+import { trustProxy } from '../options/trust-proxy.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
 import { canonicalResource } from '../protocol/requests/resource.ts'
@@ -26,9 +28,10 @@ import { completeRemoteDpop, remoteDpop } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
 import { createIntrospection, introspection } from './introspection.ts'
 import { createRemoteIssuer } from './remote-issuer.ts'
-import { parseRequirement, placeOf } from './requirement.ts'
+import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
 import type { RequireToken, RequireTokenOptions, TokenGuard } from './types.ts'
+import { type VerifyRequest, verifyBy } from './verify.ts'
 
 const schema = object({
   /** The issuer, as the option `issuer` of `authRouter()` has it. */
@@ -48,6 +51,11 @@ const schema = object({
   mutualTls: remoteMutualTls,
   /** Accepts access tokens that are bound to a key, if the request has a DPoP proof (RFC 9449 §7). Off, such tokens are refused. */
   dpop: remoteDpop,
+  /**
+   * The proxies whose headers `verify()` trusts: their number, or a list of their addresses. In Express the setting
+   * `trust proxy` of the app says this.
+   */
+  trustProxy,
   /** Receives log messages. @default `console` */
   logger,
 })
@@ -59,6 +67,8 @@ export interface ResourceServerOptions extends GivenMembers<(typeof schema)['mem
 export interface ResourceServer {
   /** Guards a route: the same as `oauth.requireToken`. */
   readonly requireToken: RequireToken
+  /** Verifies a request of any framework: the same as `oauth.verify`. */
+  readonly verify: VerifyRequest
   /** Makes a verifier for the MCP SDK. */
   tokenVerifier(options?: TokenVerifierOptions): TokenVerifier
 }
@@ -122,15 +132,18 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
   if (audience === undefined && checked.introspection === undefined)
     refuse('audience is required without introspection: the URL of this API in the resources of the issuer')
   const source = remoteTokens(checked)
-  const requireToken = (scope?: string, asked: RequireTokenOptions = {}): TokenGuard => {
+  const requirementOf = (scope?: string, asked?: RequireTokenOptions): Requirement => {
     const requirement = parseRequirement(scope, asked)
     const { resource = audience } = requirement
     if ((canonicalResource(resource ?? '') ?? resource) !== audience)
       refuse(`${placeOf(scope)}: resource must be the audience, ${audience}`)
-    return createGuard(source, { ...requirement, resource: audience })
+    return { ...requirement, resource: audience }
   }
+  const requireToken = (scope?: string, asked?: RequireTokenOptions): TokenGuard =>
+    createGuard(source, requirementOf(scope, asked))
   return {
     requireToken: requireToken as RequireToken,
+    verify: verifyBy(source, requirementOf, trustsOf(checked.trustProxy)),
     tokenVerifier: (more) => createTokenVerifier(source, audience, more),
   }
 }

@@ -1,10 +1,11 @@
 import type { Request } from 'express'
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
+import type { ApiRequest } from './api-request.ts'
 
 /** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
-export const isFromTrustedProxy = ({ app, socket }: Request): boolean => {
+export const isFromTrustedProxy = ({ app, socket }: ApiRequest): boolean => {
   const trusts: unknown = app?.get('trust proxy fn')
-  return typeof trusts === 'function' && trusts(socket.remoteAddress, 0) === true
+  return typeof trusts === 'function' && trusts(socket?.remoteAddress, 0) === true
 }
 
 /** Why a request did not arrive by https, and the line that mends it. */
@@ -14,7 +15,8 @@ export interface InsecureArrival {
   readonly fix: string
 }
 
-const numberOfProxies = "app.set('trust proxy', 1), with the number of your proxies"
+const numberOfProxies =
+  "app.set('trust proxy', 1), or trustProxy: 1 with oauth.handler, with the number of your proxies"
 const proxyLine = 'nginx: proxy_set_header X-Forwarded-Proto $scheme; Caddy and Traefik send it by themselves'
 
 /** Every way in which a request can arrive by plain http, although the issuer is https. */

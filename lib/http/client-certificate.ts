@@ -1,18 +1,18 @@
 import type { TLSSocket } from 'node:tls'
-import type { Request } from 'express'
 import type { MutualTls } from '../options/mutual-tls.ts'
 import type { WarnOnce } from '../options/warn-once.ts'
 import { type ClientCertificate, parseCertificateHeader } from '../protocol/clients/client-certificate.ts'
+import type { ApiRequest } from './api-request.ts'
 import { isFromTrustedProxy } from './arrival.ts'
 
-const ofConnection = ({ socket }: Request): ClientCertificate | undefined => {
-  // A socket of plain http has neither.
-  const { getPeerX509Certificate, authorized = false } = socket as Partial<TLSSocket>
+const ofConnection = ({ socket }: ApiRequest): ClientCertificate | undefined => {
+  // A connection of plain http has neither, and a web-standard request does not show its connection.
+  const { getPeerX509Certificate, authorized = false } = (socket ?? {}) as Partial<TLSSocket>
   const x509 = getPeerX509Certificate?.call(socket)
   return x509 && { x509, isAuthorized: authorized }
 }
 
-const ofHeader = (req: Request, name: string, warnOnce: WarnOnce): ClientCertificate | undefined => {
+const ofHeader = (req: ApiRequest, name: string, warnOnce: WarnOnce): ClientCertificate | undefined => {
   const value = req.headers[name]
   if (value === undefined) return undefined
   if (!isFromTrustedProxy(req)) {
@@ -30,7 +30,7 @@ const ofHeader = (req: Request, name: string, warnOnce: WarnOnce): ClientCertifi
  * @throws OAuthError `invalid_request` if the header is malformed
  */
 export const clientCertificate = (
-  req: Request,
+  req: ApiRequest,
   { header }: Pick<MutualTls, 'header'>,
   warnOnce: WarnOnce,
 ): ClientCertificate | undefined =>

@@ -1,4 +1,3 @@
-import type { Request } from 'express'
 import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createNonces, type Nonces } from '../keys/dpop-nonce.ts'
 import { openProof, type VerifiedProof } from '../keys/dpop-proof.ts'
@@ -9,6 +8,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
 import type { KeyBinding } from '../protocol/tokens/token-binding.ts'
 import { createReplay } from '../repositories/index.ts'
+import type { ApiRequest } from './api-request.ts'
 import type { Context } from './context.ts'
 import type { SenderCheck } from './presented-token.ts'
 
@@ -54,7 +54,7 @@ interface ProofTarget {
 /** Verifies the proof of a request. The answer carries the current nonce, also if it is an error (RFC 9449 §8.2). */
 const verifiedProof = (
   { nonces, now }: ProofChecks,
-  req: Request,
+  req: ApiRequest,
   { urls, accessToken }: ProofTarget,
 ): VerifiedProof => {
   if (nonces) req.res?.setHeader('DPoP-Nonce', nonces.current())
@@ -109,7 +109,7 @@ export const provedKey = (
  * The URLs, without query, by which a request may have been made. The header Host is not among what decides: with it, a proof
  * for another server would become one for this server.
  */
-export type UrlsOf = (req: Request) => readonly string[]
+export type UrlsOf = (req: Pick<ApiRequest, 'originalUrl'>) => readonly string[]
 
 /** The URLs of requests to an API that is called below these. */
 export const urlsBelow =

@@ -1,8 +1,8 @@
-import type { Request } from 'express'
 import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { proofAlgorithms } from '../protocol/tokens/dpop-proof.ts'
 import { bearer, type TokenType, tokenType } from '../protocol/tokens/token-binding.ts'
+import type { ApiRequest } from './api-request.ts'
 
 const bearerScheme = tokenType(bearer)
 const dpopScheme = tokenType({ type: 'dpop' })
@@ -19,7 +19,7 @@ export interface PresentedToken {
  * @param thumbprint of the key or certificate that the token is bound to
  * @throws OAuthError `invalid_token`, `invalid_dpop_proof` or `use_dpop_nonce` unless it does
  */
-export type SenderCheck = (req: Request, token: PresentedToken, thumbprint: string) => void | Promise<void>
+export type SenderCheck = (req: ApiRequest, token: PresentedToken, thumbprint: string) => void | Promise<void>
 
 /** The fields of a challenge. The values are ours and contain no quotes. */
 export interface ChallengeFields {
@@ -43,7 +43,7 @@ class MissingTokenError extends OAuthError {
 }
 
 /** The schemes that an API accepts, that of the request first; without DPoP only Bearer. */
-export const schemesFor = (req: Request, acceptsDpop: boolean): readonly TokenType[] => {
+export const schemesFor = (req: ApiRequest, acceptsDpop: boolean): readonly TokenType[] => {
   if (!acceptsDpop) return [bearerScheme]
   return isScheme(dpopScheme, req.headers.authorization)
     ? [dpopScheme, bearerScheme]
@@ -91,7 +91,7 @@ const isScheme = (scheme: TokenType, authorization = ''): boolean =>
 // RFC 6750 §2.1: b64token. RFC 9449 §7.1 has the same form.
 const credentials = /^[a-z]+ +([A-Za-z0-9\-._~+/]+=*)$/i
 
-const fromHeader = (req: Request, acceptsDpop: boolean): PresentedToken | undefined => {
+const fromHeader = (req: ApiRequest, acceptsDpop: boolean): PresentedToken | undefined => {
   const { authorization } = req.headers
   const scheme = schemesFor(req, acceptsDpop).find((known) => isScheme(known, authorization))
   if (scheme === undefined || authorization === undefined) return undefined
@@ -101,7 +101,7 @@ const fromHeader = (req: Request, acceptsDpop: boolean): PresentedToken | undefi
 }
 
 /** The token of a header `Authorization: Bearer …`, which is not an access token everywhere. */
-export const bearerToken = (req: Request): string => presentedToken(req).value
+export const bearerToken = (req: ApiRequest): string => presentedToken(req).value
 
 /**
  * The access token of a request: from the header, or where a form body is given from there (RFC 6750 §2.1, §2.2);
@@ -112,7 +112,7 @@ export const bearerToken = (req: Request): string => presentedToken(req).value
  * @throws OAuthError `invalid_token` when there is none, `invalid_request` when there are two
  */
 export const presentedToken = (
-  req: Request,
+  req: ApiRequest,
   { form, dpop = false }: { readonly form?: Parameters | undefined; readonly dpop?: boolean } = {},
 ): PresentedToken => {
   const header = fromHeader(req, dpop)

@@ -4,6 +4,7 @@ import type { EndpointDescription, ServerSetup } from '../authorization-server.t
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
+import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 
@@ -87,8 +88,10 @@ export const route = <C extends Incoming>(
 const withoutPort = (address: string): string =>
   /^\[([^\]]+)\](?::[0-9]+)?$/.exec(address)?.[1] ?? /^([0-9.]+):[0-9]+$/.exec(address)?.[1] ?? address
 
-/** The IP address of a request, as Express sees it behind trusted proxies; `unknown` if it is not an IP address. */
-const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
+/** The IP address of a request, as Express sees it behind trusted proxies; `unknown` if it is not an IP address, or if the request
+ * does not show its connection. */
+const addressOf = (server: ServerSetup, { ip = '', socket }: ApiRequest): string => {
+  if (socket === undefined) return 'unknown'
   if (isIP(ip) !== 0) return ip
   const address = withoutPort(ip)
   if (isIP(address) === 0) {
@@ -106,16 +109,17 @@ const addressOf = (server: ServerSetup, { ip = '' }: Request): string => {
 const maxAgent = 60
 
 /** The first product of the header User-Agent (RFC 9110 §10.1.5); undefined for browsers, which all begin alike. */
-const agentOf = ({ headers: { 'user-agent': header = '' } }: Request): string | undefined => {
+const agentOf = ({ headers: { 'user-agent': header = '' } }: ApiRequest): string | undefined => {
   const product = /^[\w.@-]{1,40}(\/[\w.+-]{1,20})?/.exec(header)?.[0].slice(0, maxAgent)
   return product?.startsWith('Mozilla/') ? undefined : product
 }
 
 /** The path that the client called, without the query. Within a mount, Express has taken the beginning off `req.path`. */
-export const pathOf = ({ originalUrl }: Request): string => /^[^?#]*/.exec(originalUrl)?.[0] ?? ''
+export const pathOf = ({ originalUrl }: Pick<ApiRequest, 'originalUrl'>): string =>
+  /^[^?#]*/.exec(originalUrl)?.[0] ?? ''
 
 /** A new id and the address of a request. Call it once per request. */
-export const createRequestInfo = (server: ServerSetup, req: Request): RequestInfo => {
+export const createRequestInfo = (server: ServerSetup, req: ApiRequest): RequestInfo => {
   const agent = server.observe && agentOf(req)
   return {
     requestId: createRequestId(),

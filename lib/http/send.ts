@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Response } from 'express'
 
 interface SendOptions {
@@ -11,7 +12,7 @@ interface SendOptions {
  * conditional GET), which could change what the protocol says.
  */
 const send = (
-  res: Response,
+  res: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>>,
   body: string,
@@ -88,7 +89,7 @@ export const redirectToPage = (res: Response, location: string): void =>
 
 /** Sends an empty answer. */
 export const sendEmpty = (
-  res: Response,
+  res: ServerResponse,
   status: number,
   headers: Readonly<Record<string, string>> = {},
 ): void => send(res, status, headers, '')

@@ -1,10 +1,10 @@
-import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
 import type { MutualTls } from '../options/mutual-tls.ts'
 import type { WarnOnce } from '../options/warn-once.ts'
 import { certificateThumbprint } from '../protocol/clients/client-certificate.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/tokens/token-binding.ts'
+import type { ApiRequest } from './api-request.ts'
 import { clientCertificate } from './client-certificate.ts'
 import { dpopCheck, type UrlsOf, usageChecksOf } from './dpop.ts'
 import type { PresentedToken, SenderCheck } from './presented-token.ts'
@@ -51,7 +51,7 @@ export const senderChecksOf = (server: ServerSetup, urlsOf: UrlsOf): SenderCheck
  */
 export const assertSender = async (
   checks: SenderChecks,
-  req: Request,
+  req: ApiRequest,
   token: PresentedToken,
   binding: TokenBinding,
 ): Promise<void> => {

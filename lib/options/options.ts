@@ -20,6 +20,7 @@ import {
 } from './schema.ts'
 import { scopes } from './scopes.ts'
 import { database, issuer, logger, outbound, secrets } from './server.ts'
+import { trustProxy } from './trust-proxy.ts'
 import { organizations, type UserFunctions, type UserMapping, type UserRow, users } from './users.ts'
 
 // The tree of all options. A folder in lib/features adds its own: at runtime with `FeatureOptions`, and in types by declaration
@@ -94,6 +95,11 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     secrets,
     /** Receives log messages. @default `console` */
     logger,
+    /**
+     * The proxies whose headers `oauth.handler` and `oauth.verify` trust: their number, or a list of their addresses. With an
+     * Express app of your own, its setting `trust proxy` says this: docs/production.md#proxy.
+     */
+    trustProxy,
     /** Rules for outbound HTTP requests. */
     outbound,
     /** Where users live: your table, or functions: docs/users.md. @default a table of Latchkey's own */

@@ -1,0 +1,148 @@
+// The recipes for frameworks other than Express, as they stand in the documentation, with the real frameworks.
+
+import * as openid from 'openid-client'
+import type { Browser } from 'playwright-core'
+import { attack } from '../../lib/testing/index.ts'
+import { launchBrowser, withPage } from '../support/browser.ts'
+import { press, signIn } from '../support/browser-person.ts'
+import { callback, secret } from '../support/host.ts'
+import {
+  authorizeAt,
+  compileFolder,
+  grantedTo,
+  type Recipe,
+  redeemed,
+  startRecipe,
+} from '../support/recipe.ts'
+import { describeWith } from '../support/services.ts'
+import { fileOfReadme } from '../support/snippets.ts'
+import { ada } from '../support/stock-client.ts'
+
+jest.setTimeout(240_000)
+
+const withConfig = (files: Record<string, string>): Record<string, string> => ({
+  'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
+  ...files,
+})
+const compiled = (folder: Recipe['folder']): string => `${compileFolder(folder)}/src/main.js`
+
+/** Hono with the web-standard request instead of that of Node. */
+const withWebRequest = (files: Record<string, string>): Record<string, string> => {
+  const app = files['app.mjs'] ?? ''
+  const changed = app.replace('c.env.incoming', 'c.req.raw')
+  if (changed === app) throw new Error('the recipe has no c.env.incoming')
+  return withConfig({ ...files, 'app.mjs': changed })
+}
+
+const withBrowser = async (visit: (browser: Browser) => Promise<void>): Promise<void> => {
+  const browser = await launchBrowser()
+  await visit(browser).finally(() => browser.close())
+}
+
+const recipes = [
+  { name: 'Fastify', page: 'docs/recipes/fastify.md' },
+  { name: 'Koa', page: 'docs/recipes/koa.md' },
+  { name: 'Hono', page: 'docs/recipes/hono.md' },
+  { name: 'Hono, with the web-standard request', page: 'docs/recipes/hono.md', changed: withWebRequest },
+  { name: 'NestJS on Fastify', page: 'docs/recipes/nestjs-fastify.md', main: compiled },
+]
+
+describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
+  let recipe: Recipe
+  beforeAll(async () => {
+    recipe = await startRecipe(page, { changed, ...(main && { main }) })
+  })
+  afterAll(() => recipe?.folder.remove())
+
+  const discovered = () =>
+    openid.discovery(new URL(recipe.issuer), 'web', undefined, openid.ClientSecretPost(secret), {
+      execute: [openid.allowInsecureRequests, openid.enableNonRepudiationChecks],
+    })
+  /** An authorization request of openid-client, and what redeems its answer. */
+  const begin = async (config: openid.Configuration) => {
+    const [state, nonce, verifier] = [
+      openid.randomState(),
+      openid.randomNonce(),
+      openid.randomPKCECodeVerifier(),
+    ]
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: callback,
+      scope: 'openid profile email orders:read',
+      state,
+      nonce,
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      prompt: 'consent',
+    })
+    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier }
+    return { url, redeem: (back: URL) => openid.authorizationCodeGrant(config, back, checks) }
+  }
+  const orders = (headers: Record<string, string> = {}, path = '/api/orders') =>
+    fetch(recipe.origin + path, { headers })
+
+  test('openid-client signs a user in, reads UserInfo and calls the guarded route', async () => {
+    const config = await discovered()
+    const { url, redeem } = await begin(config)
+    const answer = await recipe.browser().grant(url.href, ada.email, ada.password)
+    const tokens = await redeem(answer.location ?? new URL('about:blank'))
+    expect(tokens.claims()).toMatchObject({ sub: '1', iss: recipe.issuer, aud: 'web' })
+    expect(await openid.fetchUserInfo(config, tokens.access_token, '1')).toMatchObject({ email: ada.email })
+    const api = new URL('/api/orders', recipe.origin)
+    const called = await openid.fetchProtectedResource(config, tokens.access_token, api, 'GET')
+    expect(await called.json()).toEqual({ ordersOf: '1' })
+  })
+
+  test('the guard answers with the status, the challenge and the body of requireToken()', async () => {
+    const none = await orders()
+    expect([none.status, none.headers.get('www-authenticate'), await none.json()]).toEqual([
+      401,
+      'Bearer realm="api", scope="orders:read"',
+      { error: 'invalid_token', error_description: 'an access token is required' },
+    ])
+    expect(none.headers.get('content-type')).toMatch(/^application\/json/)
+    const { access_token } = await redeemed(recipe, await grantedTo(recipe, recipe.browser()))
+    const less = await orders({ Authorization: `Bearer ${access_token}` })
+    expect([less.status, (await less.json()).error]).toEqual([403, 'insufficient_scope'])
+    expect(less.headers.get('www-authenticate')).toMatch(/error="insufficient_scope"/)
+  })
+
+  test('discovery is at the root, and other paths belong to the framework', async () => {
+    const found = await orders({}, '/.well-known/oauth-authorization-server/oauth')
+    expect((await found.json()).issuer).toBe(recipe.issuer)
+    for (const path of ['/nothing', '/oauth/nothing', '/.well-known/security.txt'])
+      expect((await orders({}, path)).status).toBe(404)
+  })
+
+  test('latchkey doctor finds no mistake', async () => {
+    const { port } = new URL(recipe.origin)
+    const cli = 'node_modules/latchkey/lib/cli/index.js'
+    const told = await recipe.run([cli, 'doctor', recipe.issuer], { PORT: port })
+    expect(told).not.toMatch(/^error/m)
+  })
+
+  test('the attack pack finds nothing', async () => {
+    const report = await attack(recipe.origin, {
+      issuer: recipe.issuer,
+      client: { client_id: 'web', client_secret: secret, redirect_uri: callback, scope: 'openid email' },
+      user: { username: ada.email, password: ada.password },
+    })
+    if (report.findings.length > 0) throw new Error(String(report))
+    expect(report.passed.length).toBeGreaterThan(30)
+  })
+
+  describeWith('chromium', 'in Chromium', () => {
+    test('a person signs in, allows, and comes back to the client', () =>
+      withBrowser((browser) =>
+        withPage(browser, {}, async (tab) => {
+          await tab.goto(authorizeAt(recipe.issuer, { scope: 'openid orders:read', prompt: 'consent' }))
+          await signIn(tab)
+          // The client has no server here; where the browser goes is enough.
+          const back = tab.waitForRequest((request) => request.url().startsWith(callback))
+          await press(tab, 'Allow')
+          const { access_token } = await redeemed(recipe, new URL((await back).url()))
+          const answer = await orders({ Authorization: `Bearer ${access_token}` })
+          expect(await answer.json()).toEqual({ ordersOf: '1' })
+        }),
+      ))
+  })
+})
