@@ -38,6 +38,7 @@ export type {
   TokenGuard,
   UserAuthInfo,
 } from './guards/types.ts'
+export type { Interaction } from './http/context.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
@@ -64,6 +65,7 @@ export type {
   UserRow,
   WithRequest,
 } from './options/users.ts'
+export type { PageModels, PageName } from './pages/page-models.ts'
 export type {
   ClientChanges,
   ClientMetadata,

@@ -120,11 +120,11 @@ export const switchUser = async (
   context: PageContext,
   { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
 ): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const { url, current, remember } = server.options.login
   if (url === undefined && (current === undefined || remember !== undefined)) {
     const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
-    return redirectToPage(res, location)
+    return redirectToPage(context, location)
   }
   await endLogin(context)
   await continueRequest(context, { ...toDecide(pending), known: undefined })
@@ -142,7 +142,7 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   if (change) {
     leaveNotice(context, pending.id, { kind: change })
     return redirectToPage(
-      context.res,
+      context,
       ownPath(context.server, '/consent', { [requestParameter]: pending.secret }),
     )
   }

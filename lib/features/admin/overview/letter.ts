@@ -29,10 +29,7 @@ const addressOfOwner = async (
   return isConfirmed !== false && isAddress(email) ? email : undefined
 }
 
-const addressesOf = async (
-  context: OperatorContext,
-  client: ClientRecord,
-): Promise<string[]> => {
+const addressesOf = async (context: OperatorContext, client: ClientRecord): Promise<string[]> => {
   const contacts = (client.metadata.contacts ?? []).filter(isAddress).slice(0, maxAddresses)
   if (contacts.length > 0) return contacts
   const address = await addressOfOwner(context, client)
