@@ -222,7 +222,9 @@ describe('a host that renders on its server', () => {
     expect([next.pathname, next.searchParams.get('step')]).toEqual([url, 'consent'])
     const consent = await open(next.href)
     const decision = { decision: 'allow', organization: 'acme' }
-    expect((await browser.post(`${url}${next.search}`, decision)).status).toBe(403)
+    const { csrf_token: _, ...untrusted } = consent.model?.hidden ?? {}
+    const forged = await browser.post(`${url}${next.search}`, { ...untrusted, ...decision })
+    expect(forged.status).toBe(403)
     const end = await post(`${url}${next.search}`, consent, decision)
     expect(end.searchParams.get('code')).toMatch(/^lk_ac_/)
   })
