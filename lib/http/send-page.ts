@@ -16,7 +16,7 @@ export const sendPage = <Name extends PageName>(
 ): void => {
   const { server, res, answer } = incoming
   if (answer) {
-    // That page does nothing but lead on.
+    // That page only leads to another one.
     if (page === 'return' && 'url' in model) answer({ redirectTo: String(model.url) })
     else answer({ page, status, language, model } as Interaction, headers)
     return
