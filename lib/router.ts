@@ -33,7 +33,7 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly tokenVerifier: TokenVerifierMaker
   /**
    * What your own front end shows (`pages.url`): the page that this request asks for, as a value. It also takes a POST of the
-   * form. `res` gets cookies; you answer the request, unless the result is undefined: docs/headless.md.
+   * form. `res` gets cookies; you answer the request, unless the result is undefined: docs/front-end.md.
    *
    * @example
    * app.get('/sign-in', async (req, res) => {

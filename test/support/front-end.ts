@@ -5,9 +5,9 @@ import type { RequestHandler, Router } from 'express'
 import { filesOf } from './snippets.ts'
 
 const root = join(__dirname, '../..')
-const page = 'docs/headless.md'
+const page = 'docs/front-end.md'
 
-/** The page of docs/headless.md, and its script built with esbuild. */
+/** The page of docs/front-end.md, and its script built with esbuild. */
 export const reactFrontEnd = (): RequestHandler[] => {
   const { 'sign-in.mjs': server, 'sign-in.jsx': script } = filesOf(page)
   if (server === undefined || script === undefined) throw new Error(`${page} lacks a file`)

@@ -1,4 +1,4 @@
-// The React page of docs/headless.md in Chromium.
+// The React page of docs/front-end.md in Chromium.
 
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'

@@ -1,4 +1,4 @@
-// `attack()` against a host with a front end of its own: the page of docs/headless.md.
+// `attack()` against a host with a front end of its own: the page of docs/front-end.md.
 
 import type { RequestHandler } from 'express'
 import { attacks } from '../../lib/testing/attacks/index.ts'
