@@ -44,6 +44,8 @@ export interface EndpointDescription {
   readonly authenticatesClient?: boolean
   /** The limit of its failures: a name in the option `limits.failures`. */
   readonly limit?: keyof FailureSchemas
+  /** Whether a front end of the host may render its pages (`pages.url`). */
+  readonly isInteraction?: boolean
 }
 
 /** The server before its schema and keys are loaded: enough to route requests and to render errors. */

@@ -40,6 +40,7 @@ export type {
 } from './guards/types.ts'
 export type { RefusedCall, VerifiedCall, VerifyRequest } from './guards/verify.ts'
 export type { NodeRequest, WebRequest } from './http/api-request.ts'
+export type { Interaction } from './http/context.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
@@ -66,6 +67,7 @@ export type {
   UserRow,
   WithRequest,
 } from './options/users.ts'
+export type { PageModels, PageName } from './pages/page-models.ts'
 export type {
   ClientChanges,
   ClientMetadata,

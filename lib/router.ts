@@ -7,6 +7,7 @@ import express, {
   type Router,
 } from 'express'
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
+import { type Interactions, interactionPath, interactions } from './authorization/interaction.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './clients/administration.ts'
 import { warnAtStart } from './doctor/start.ts'
@@ -58,6 +59,19 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly verify: VerifyRequest
   /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
   readonly tokenVerifier: TokenVerifierMaker
+  /**
+   * What your own front end shows (`pages.url`): the page that this request asks for, as a value. It also takes a POST of the
+   * form. `res` gets cookies; you answer the request, unless the result is undefined: docs/front-end.md.
+   *
+   * @example
+   * app.get('/sign-in', async (req, res) => {
+   *   const shown = await oauth.interaction(req, res)
+   *   if (shown === undefined) return
+   *   if ('redirectTo' in shown) return res.redirect(303, shown.redirectTo)
+   *   res.status(shown.status).render(shown.page, shown.model)
+   * })
+   */
+  readonly interaction: Interactions['interaction']
   /** Announces what happens, for audit logs and metrics: `oauth.events.on('login.failed', …)`. It never carries a secret. */
   readonly events: EventListeners
   /** What you report about your users: credentials revoked, logged out, erased. */
@@ -95,17 +109,22 @@ const expressErrors =
   }
 
 /** Mounts every endpoint. API routes stand first and outermost: they cost no session and the fewest steps. */
-const mount = (server: ServerSetup, { api, pages, discovery, files, operators }: Endpoints): Router => {
+const mount = (
+  server: ServerSetup,
+  { api, pages, discovery, files, operators }: Endpoints,
+): { readonly router: Router } & Pick<Interactions, 'interaction'> => {
   const router = express.Router()
   const checkProxy = proxyCheck(server)
   const [forPrograms, forBrowsers] = [apiKind(server, checkProxy), pageKind(server, checkProxy)]
   for (const endpoint of api) route(router, server, forPrograms, endpoint)
   for (const endpoint of discovery) route(router, server, forPrograms, endpoint)
   for (const endpoint of pages) route(router, server, forBrowsers, endpoint)
+  const { endpoint: forFrontEnd, interaction } = interactions(server, forBrowsers, pages)
+  if (server.options.pages.url !== undefined) router.all(interactionPath, forFrontEnd)
   for (const endpoint of files) route(router, server, fileKind, endpoint)
   for (const endpoint of operators) route(router, server, forPrograms, endpoint)
   router.use(expressErrors(server, forBrowsers))
-  return router
+  return { router, interaction }
 }
 
 /** The documents about resources. Their paths are the host's, and may contain what a pattern of Express would not match. */
@@ -238,7 +257,7 @@ export const authRouter = <Row extends object = UserRow>(
 ): AuthRouter => {
   const resolved = resolveOptions(options as AuthRouterOptions, featureOptions)
   const { server, endpoints } = compose(resolved)
-  const router = mount(server, endpoints)
+  const { router, interaction } = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
@@ -253,6 +272,7 @@ export const authRouter = <Row extends object = UserRow>(
     requireToken: requireTokenOf(server),
     verify: verifyOf(server),
     tokenVerifier: tokenVerifierOf(server),
+    interaction,
     events: server.events.listeners,
     users: userLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),

@@ -172,7 +172,7 @@ const answerDenied = async (
   { asked, changes }: OpenedRequest,
   { asking, denied, showDenied }: { asking: AskedInBrowser; denied: Denied } & ContinueOptions,
 ): Promise<void> => {
-  const { server, res, info } = context
+  const { server, info } = context
   const { request, pending } = asked
   const silent = request.prompt.includes('none')
   const { user, login } = asking
@@ -183,7 +183,7 @@ const answerDenied = async (
     if (silent) return kind.refuse(context, asked, loginRequired)
     if (pending) await raisePendingRequest(server.database, { id: pending.id, request: raised, sid })
     const secret = await keep(context, { ...asked, request: raised, kind: kind.name }, sid)
-    return redirectToPage(res, loginLocation(server, secret, raised))
+    return redirectToPage(context, loginLocation(server, secret, raised))
   }
   if (denied.outcome === 'denied' && showDenied) return showDenied(denied.reason, user)
   announceDenied(server, info, asking, denied)
@@ -191,16 +191,13 @@ const answerDenied = async (
   if (silent) return kind.refuse(context, asked, notAllowed)
   await storeChanges(context, asked, changes)
   const secret = await keep(context, { ...asked, kind: kind.name }, sid)
-  redirectToPage(res, ownPath(server, deniedPath, { [requestParameter]: secret }))
+  redirectToPage(context, ownPath(server, deniedPath, { [requestParameter]: secret }))
 }
 
 /** Redirects to the sign-in page, which says that the login has ended. */
-export const signInAgain = (
-  { server, ...context }: PageContext,
-  { id, secret, request }: PendingRequest,
-): void => {
-  leaveNotice({ server, ...context }, id, { kind: 'signed-out' })
-  redirectToPage(context.res, loginLocation(server, secret, request))
+export const signInAgain = (context: PageContext, { id, secret, request }: PendingRequest): void => {
+  leaveNotice(context, id, { kind: 'signed-out' })
+  redirectToPage(context, loginLocation(context.server, secret, request))
 }
 
 /** The page that says why the host does not allow a request. */
@@ -245,7 +242,7 @@ export const continueRequest = async (
   changes: Changes = {},
   options: ContinueOptions = {},
 ): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const { returned = false, showLogin } = options
   const asked = { ...incoming, request: withSettledLevel(incoming.request, returned) }
   const name = asked.pending?.kind ?? options.kind ?? 'authorize'
@@ -279,10 +276,11 @@ export const continueRequest = async (
   await storeChanges(context, asked, changes)
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
-  if (step.step === 'consent') return redirectToPage(res, ownPath(server, '/consent', named))
-  if (step.step === 'confirm') return redirectToPage(res, ownPath(server, kind.path, named))
+  if (step.step === 'consent') return redirectToPage(context, ownPath(server, '/consent', named))
+  if (step.step === 'confirm') return redirectToPage(context, ownPath(server, kind.path, named))
   // Also with a login page of the host: it would send a user who is signed in straight back, or away.
-  if (step.step === 'select-account') return redirectToPage(res, ownPath(server, '/select-account', named))
+  if (step.step === 'select-account')
+    return redirectToPage(context, ownPath(server, '/select-account', named))
   const isFirstVisit = boundBrowser(context) === undefined
-  redirectToPage(res, loginLocation(server, secret, asked.request, { isFirstVisit }))
+  redirectToPage(context, loginLocation(server, secret, asked.request, { isFirstVisit }))
 }

@@ -180,7 +180,7 @@ export const withPending = async (
 ): Promise<void> => {
   // A bookmark of a page names no request.
   if (outer.req.method !== 'POST' && !parameters.has(requestParameter)) {
-    return redirectToPage(outer.res, homeUrl(outer.server))
+    return redirectToPage(outer, homeUrl(outer.server))
   }
   const pending = await openPending(outer, parameters)
   await inItsLanguage(outer, pending.request, (context) => work(context, pending), shown)

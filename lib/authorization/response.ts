@@ -47,12 +47,12 @@ export const sendAuthorizationResponse = async (
   target: AuthorizationTarget,
   parameters: Fields,
 ): Promise<void> => {
-  const { server, req, res, language = languageOf(server, req) } = incoming
+  const { server, req, language = languageOf(server, req) } = incoming
   const fields = await responseFields(incoming, target, parameters)
   const { redirectUri } = target
   if (isForm(target))
     sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
-  else sendRedirect(res, urlOf(target, fields))
+  else sendRedirect(incoming, urlOf(target, fields))
 }
 
 /**

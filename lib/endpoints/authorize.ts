@@ -35,9 +35,10 @@ const authorize = async (context: PageContext): Promise<void> => {
 }
 
 /** A form of another site carries no Lax cookie. It neither reads nor starts a session: the browser comes again by GET. */
-const authorizeByPost = ({ server, req, res }: PageContext): void => {
+const authorizeByPost = (context: PageContext): void => {
+  const { server, req } = context
   const query = new URLSearchParams(formParameters(req).pairs())
-  redirectToPage(res, `${ownPath(server, '/authorize')}?${query}`)
+  redirectToPage(context, `${ownPath(server, '/authorize')}?${query}`)
 }
 
 /** RFC 6749 §3.1, OIDC Core §3.1.2. */

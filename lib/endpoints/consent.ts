@@ -120,10 +120,10 @@ export const switchUser = async (
   context: PageContext,
   { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
 ): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   if (replacesLogins(server)) {
     const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
-    return redirectToPage(res, location)
+    return redirectToPage(context, location)
   }
   await endLogin(context)
   await continueRequest(context, { ...toDecide(pending), known: undefined })
@@ -141,7 +141,7 @@ const submit = async (context: PageContext, pending: PendingRequest, form: Param
   if (change) {
     leaveNotice(context, pending.id, { kind: change })
     return redirectToPage(
-      context.res,
+      context,
       ownPath(context.server, '/consent', { [requestParameter]: pending.secret }),
     )
   }

@@ -5,12 +5,13 @@ import { insecureArrival } from '../http/arrival.ts'
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import { isSecure } from '../http/cookies.ts'
 import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
-import { readForm } from '../http/form.ts'
+import { queryOf, readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
 import type { EndpointKind } from '../http/route.ts'
-import { sendEmpty } from '../http/send.ts'
+import { redirectToPage, sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
+import { frontEndLocation, ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { noSession, sessionOpener } from '../sessions/session.ts'
 
@@ -85,10 +86,11 @@ const opener = (
 ): ((incoming: Incoming, bodyLimit: number) => Promise<Context>) => {
   const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
   return async (incoming, bodyLimit) => {
-    const { req } = incoming
+    const { req, answer } = incoming
     checkProxy(req)
     assertSecure(req)
-    assertIssuer(req)
+    // A page of the host is not below the mount.
+    if (answer === undefined) assertIssuer(req)
     const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
     if (req.method === 'POST') await readForm(req, bodyLimit)
     return { ...incoming, server: ready }
@@ -113,6 +115,20 @@ const isPrefetch = ({ headers }: Request): boolean =>
     (name) => headers[name] !== undefined && /prefetch|prerender|preview/i.test(String(headers[name])),
   )
 
+/**
+ * Sends a browser that opens a page to the front end of the host, if that renders the page.
+ *
+ * @returns whether the request has been answered
+ */
+const isShownElsewhere = (context: Context): boolean => {
+  const { server, endpoint, req, answer } = context
+  if (req.method !== 'GET' || answer !== undefined) return false
+  const own = `${ownPath(server, endpoint.path)}?${queryOf(req)}`
+  if (frontEndLocation(server, own) === undefined) return false
+  redirectToPage(context, own)
+  return true
+}
+
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
 export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<PageContext> => {
   const open = opener(server, checkProxy)
@@ -131,7 +147,7 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
         return undefined
       }
       const context = await open(incoming, maxForm)
-      if (chooseLanguage(context)) return undefined
+      if (chooseLanguage(context) || isShownElsewhere(context)) return undefined
       const { req } = incoming
       const session = usesSession(req) ? await openSession(incoming) : noSession
       const language = languageOf(server, req)

@@ -125,7 +125,7 @@ export const showLogin = (context: PageContext, page: LoginPage, username = ''):
 /** Redirects to the form, which then says why the attempt did not succeed. */
 const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice): undefined => {
   leaveNotice(context, about, notice)
-  redirectToPage(context.res, url)
+  redirectToPage(context, url)
 }
 
 /** A sign-in, as what the user had set up before it sees it. */
@@ -225,7 +225,7 @@ export const logIn = async (
     const { user, proof } = result
     const next = proof ? undefined : await beginStep(context, page, { username, user, since })
     if (next !== undefined) {
-      redirectToPage(context.res, next)
+      redirectToPage(context, next)
       return undefined
     }
     const name = proof ? user.username : username

@@ -138,14 +138,14 @@ const finish = async (
   { ended, isAtHost }: SignedOut,
   back?: string,
 ): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const frames = await frontChannelUrls(server, ended)
-  if (location !== undefined && frames.length === 0) return sendRedirect(res, location)
+  if (location !== undefined && frames.length === 0) return sendRedirect(context, location)
   if (location === undefined && !isAtHost) return showDone(context, client, { frames, back })
   if (location !== undefined) leaveNotice(context, aboutReturn(location), { kind: 'signed-out' })
   // The host may have read its session before it was emptied. A new request shows the current state.
   const url = donePath(context, client, onward)
-  if (frames.length === 0) return redirectToPage(res, url)
+  if (frames.length === 0) return redirectToPage(context, url)
   context.send('return', { url, frames }, { frames, redirectUri: location })
 }
 
@@ -154,14 +154,14 @@ const finish = async (
  * (RP-Initiated Logout §2). It redirects to registered URIs only.
  */
 const logout = async (context: PageContext): Promise<void> => {
-  const { server, req, res, language } = context
+  const { server, req, language } = context
   const parameters = queryParameters(req)
   const request = await logoutRequest(server, parameters)
   if (parameters.has(doneParameter)) {
     const { client, location } = request
     const mayGoOn =
       location !== undefined && (!isUnasked(client) || readNotice(context, aboutReturn(location)))
-    if (mayGoOn) return sendRedirect(res, location)
+    if (mayGoOn) return sendRedirect(context, location)
     if (await hostLogin(context)) return showDone(context, client, { stillSignedIn: true, back: location })
   }
   const active = await activeLogin(context)
@@ -192,10 +192,10 @@ const isConfirmation = (form: Parameters): boolean => form.has('csrf_token')
 
 /** The confirmation, or a client's form: that comes again by GET, because it carries no Lax cookie. */
 const submit = async (context: PageContext): Promise<void> => {
-  const { server, req, res } = context
+  const { server, req } = context
   const form = formParameters(req)
   if (!isConfirmation(form)) {
-    return redirectToPage(res, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
+    return redirectToPage(context, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
   }
   submittedForm(context, Object.entries(carried(form)).flat())
   const request = await logoutRequest(server, form)

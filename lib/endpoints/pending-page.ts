@@ -38,6 +38,7 @@ type Handler = (context: PageContext, pending: PendingRequest, parameters: Param
  */
 export const pendingPage = (path: string, show: Handler, submit: Handler): Endpoint<PageContext> => ({
   path,
+  isInteraction: true,
   methods: {
     GET: (context) => {
       const query = queryParameters(context.req)

@@ -36,17 +36,17 @@ const show = async (context: PageContext, pending: PendingRequest): Promise<void
 
 /** Applies the choice to this request only. "Another account" ends no login before the other user has logged in. */
 const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const choice = form.required('decision')
   if (choice === 'another') {
     const location = loginLocation(server, pending.secret, pending.request, { asksAgain: true })
-    return redirectToPage(res, location)
+    return redirectToPage(context, location)
   }
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, pending)
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
   if (active?.login.sid !== form.optional(shownLogin)) {
-    return redirectToPage(res, ownPath(server, '/select-account', { [requestParameter]: pending.secret }))
+    return redirectToPage(context, ownPath(server, '/select-account', { [requestParameter]: pending.secret }))
   }
   await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
 }

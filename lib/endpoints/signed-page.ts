@@ -117,7 +117,7 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
   }
 
   const post = async (context: PageContext): Promise<void> => {
-    const { server, req, res } = context
+    const { server, req } = context
     const form = formParameters(req)
     const fields = fieldsIn(form, names)
     if (signIn && !form.has('decision')) return signIn(context, fieldsIn(queryParameters(req), names))
@@ -134,7 +134,7 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     const { path: next = path, query = {}, notice } = result
     if (notice) leaveNotice(context, noticesOf(next, person, query), notice)
     else clearNotice(context)
-    redirectToPage(res, ownPath(server, next, query))
+    redirectToPage(context, ownPath(server, next, query))
   }
 
   return { path, maxForm, methods: { GET: get, ...((page.acts || signIn) && { POST: post }) } }
@@ -189,13 +189,13 @@ const admitUser = async (
   fields: Fields,
 ): Promise<SignedInUser | undefined> => {
   const { path, recent, allows } = page
-  const { server, req, res } = context
+  const { server, req } = context
   const active = await activeLogin(context)
   const current = recent === undefined ? active : recentLogin(context, active, recent)
   const proof = await missingProof(context, page, active, current)
   if (current && proof === undefined && ((await allows?.(context, current)) ?? true))
     return { ...current, id: current.login.subject }
-  if (req.method === 'POST') redirectToPage(res, ownPath(server, path, fields))
+  if (req.method === 'POST') redirectToPage(context, ownPath(server, path, fields))
   else await showAccountLogin(context, path, active, fields, proof === 'step' ? undefined : proof?.method)
   return undefined
 }

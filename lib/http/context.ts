@@ -3,6 +3,22 @@ import type { AuthorizationServer, EndpointDescription, ServerSetup } from '../a
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 
+/**
+ * What a front end of the host does next: it shows a page with this model, or it sends the browser on. The status is that of
+ * our own page, such as 400 after a wrong password.
+ */
+export type Interaction =
+  | { readonly redirectTo: string }
+  | {
+      [Name in PageName]: {
+        readonly page: Name
+        readonly status: number
+        /** The language of the texts in the model (BCP 47). */
+        readonly language: string
+        readonly model: PageModels[Name]
+      }
+    }[PageName]
+
 /** A request as it arrives, before the server is known to be ready. */
 export interface Incoming {
   readonly server: ServerSetup
@@ -12,6 +28,8 @@ export interface Incoming {
   readonly info: RequestInfo
   /** The language of pages (BCP 47), once it is known. */
   readonly language?: string
+  /** Takes the answer for a front end of the host; without it the answer is a page or a redirect. */
+  readonly answer?: (interaction: Interaction, headers?: Readonly<Record<string, string>>) => void
 }
 
 /** What every handler gets: one immutable value per request, made in `route()`. */

@@ -152,6 +152,6 @@ export const chooseLanguage = (incoming: Incoming): boolean => {
   query.delete(languageParameter)
   const rest = query.size === 0 ? earlierQuery(incoming) : query
   rest.delete(languageParameter)
-  redirectToPage(res, `${ownPath(server, endpoint.path)}${rest.size === 0 ? '' : `?${rest}`}`)
+  redirectToPage(incoming, `${ownPath(server, endpoint.path)}${rest.size === 0 ? '' : `?${rest}`}`)
   return true
 }

@@ -40,6 +40,35 @@ const preflight = (
   'Access-Control-Max-Age': '600',
 })
 
+const methodsOf = ({ methods }: Pick<Endpoint<never>, 'methods'>): string =>
+  Object.keys(methods).join(', ').replace('GET', 'GET, HEAD')
+
+/** @throws OAuthError `invalid_request` with status 405 and `Allow` */
+const handlerOf = <C extends Incoming>(endpoint: Endpoint<C>, req: Request): Handler<C> => {
+  const method = req.method === 'HEAD' ? 'GET' : req.method
+  const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
+  if (handler) return handler
+  const allow = methodsOf(endpoint)
+  const explanation = { expected: allow, received: req.method.slice(0, 20) }
+  const options = { status: 405, headers: { Allow: allow }, explanation }
+  throw new OAuthError('invalid_request', 'the method is not allowed here', options)
+}
+
+/**
+ * Runs an endpoint: what comes before its handler, then the handler.
+ *
+ * @throws what both throw, for the renderer of the kind
+ */
+export const serve = async <C extends Incoming>(
+  kind: EndpointKind<C>,
+  endpoint: Endpoint<C>,
+  incoming: Incoming,
+): Promise<void> => {
+  const handler = handlerOf(endpoint, incoming.req)
+  const context = await kind.open(incoming, endpoint)
+  if (context) await handler(context)
+}
+
 /**
  * Mounts an endpoint: answers preflights, refuses other methods with 405 and `Allow`, and sends every error, also that
  * of a rejected promise, to the renderer of its kind.
@@ -53,25 +82,10 @@ export const route = <C extends Incoming>(
   endpoint: Endpoint<C>,
   path: string | RegExp = endpoint.path,
 ): void => {
-  const allow = Object.keys(endpoint.methods).join(', ').replace('GET', 'GET, HEAD')
+  const allow = methodsOf(endpoint)
 
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
-
-  const handlerOf = (req: Request): Handler<C> => {
-    const method = req.method === 'HEAD' ? 'GET' : req.method
-    const handler = Object.hasOwn(endpoint.methods, method) ? endpoint.methods[method as Method] : undefined
-    if (handler) return handler
-    const explanation = { expected: allow, received: req.method.slice(0, 20) }
-    const options = { status: 405, headers: { Allow: allow }, explanation }
-    throw new OAuthError('invalid_request', 'the method is not allowed here', options)
-  }
-
-  const serve = async (incoming: Incoming): Promise<void> => {
-    const handler = handlerOf(incoming.req)
-    const context = await kind.open(incoming, endpoint)
-    if (context) await handler(context)
-  }
 
   router.all(path, (req, res, next) => {
     if (endpoint.cors) {
@@ -80,7 +94,7 @@ export const route = <C extends Incoming>(
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
-    serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+    serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
   })
 }
 

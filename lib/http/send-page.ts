@@ -2,11 +2,11 @@ import type { Request, Response } from 'express'
 import helmet from 'helmet'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import { type RedirectUriKind, redirectUriKind } from '../protocol/clients/redirect-uri.ts'
-import type { Incoming, PageOptions } from './context.ts'
+import type { Incoming, Interaction, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
 import { sendHtml } from './send.ts'
 
-/** Answers with a page in this language. */
+/** Answers with a page in this language; a front end of the host gets its model. */
 export const sendPage = <Name extends PageName>(
   incoming: Incoming,
   language: string,
@@ -14,7 +14,13 @@ export const sendPage = <Name extends PageName>(
   model: PageModels[Name],
   { status = 200, redirectUri, headers = {}, frames = [] }: PageOptions = {},
 ): void => {
-  const { server, res } = incoming
+  const { server, res, answer } = incoming
+  if (answer) {
+    // That page only leads to another one.
+    if (page === 'return' && 'url' in model) answer({ redirectTo: String(model.url) })
+    else answer({ page, status, language, model } as Interaction, headers)
+    return
+  }
   const choices = languageChoices(incoming, page, model, language)
   const html = server.views.render(page, model, { language, choices })
   setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })

@@ -110,6 +110,11 @@ const locale = object({
 export const nameless = 'Latchkey'
 
 const members = {
+  /**
+   * Your own front end for sign-in and consent: a path on your own origin, such as `'/sign-in'`. The browser is sent there
+   * instead of to the built-in pages, and `oauth.interaction()` says what to show: docs/front-end.md. @default the built-in pages
+   */
+  url: text("a path on your own origin, such as '/sign-in'", (value) => ownPathOf(value) !== undefined),
   /** The name of your product. */
   name: withDefault(nameless, text()),
   /**

@@ -12,7 +12,7 @@ const forbidden = (received: string): OAuthError =>
   })
 
 /** Whether the browser says that another site sent the form. `Origin: null` alone proves nothing. */
-const isCrossSite = ({ server, req }: Incoming): boolean => {
+export const isCrossSite = ({ server, req }: Incoming): boolean => {
   const site = req.headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'
   const { origin } = req.headers

@@ -1,4 +1,5 @@
 import { CookieJar, type SetCookie } from './cookies.ts'
+import { type FrontEnd, standingFor } from './front-end.ts'
 import { formWith, refreshOf } from './html.ts'
 import { type Answer, exchange, withoutUndefined } from './wire.ts'
 
@@ -26,6 +27,8 @@ export interface Place {
   readonly from?: string
   /** Milliseconds to wait for an answer. @default 10,000 */
   readonly timeoutMs?: number
+  /** The front end of the host, if it has one. */
+  readonly frontEnd?: FrontEnd | undefined
 }
 
 const maxHops = 20
@@ -40,8 +43,23 @@ export class Browser {
     this.#jar = jar
   }
 
-  /** One request, one answer. A location that begins with `/` is sent as it is written, without its fragment. */
-  async send(method: string, location: string, { body, headers = {} }: Sent = {}): Promise<Answer> {
+  /**
+   * One request, one answer. A location that begins with `/` is sent as it is written, without its fragment. What the front end
+   * of the host would show or do, stands for its answer.
+   */
+  async send(method: string, location: string, sent: Sent = {}): Promise<Answer> {
+    const answer = await this.#exchange(method, location, sent)
+    const { frontEnd } = this.#place
+    if (frontEnd === undefined) return answer
+    const { pathname, search } = answer.url
+    if (pathname === frontEnd.interaction) return standingFor(frontEnd, answer)
+    if (method !== 'GET' || pathname !== frontEnd.page || answer.status !== 200) return answer
+    const headers = { 'sec-fetch-site': 'same-origin' }
+    const told = await this.#exchange('GET', `${frontEnd.interaction}${search}`, { headers })
+    return standingFor(frontEnd, told, answer)
+  }
+
+  async #exchange(method: string, location: string, { body, headers = {} }: Sent): Promise<Answer> {
     const url = new URL(location, this.#place.origin)
     const path = location.startsWith('/') ? location.replace(/#.*/s, '') : url.pathname + url.search
     const sent = {

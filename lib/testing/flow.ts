@@ -50,9 +50,11 @@ export const responseOf = (target: Target, { headers: { location = '' } }: Answe
 export const isConsentPage = ({ status, body }: Answer): boolean =>
   status === 200 && formWith(body, { decision: 'allow' }) !== undefined
 
-/** Whether a page is Latchkey's sign-in page. */
+/** Whether a page is Latchkey's sign-in page, or that of the host's front end. */
 export const isLoginPage = (target: Target, { status, url, body }: Answer): boolean =>
-  status < 500 && url.pathname === target.path('/login') && asksForPassword(body)
+  status < 500 &&
+  [target.path('/login'), target.options.frontEnd].includes(url.pathname) &&
+  asksForPassword(body)
 
 /** Signs in on the current page and continues the request. */
 export const signIn = async (

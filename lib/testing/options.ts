@@ -50,6 +50,8 @@ export const attackOptions = object(
      * @example login: (browser, page) => browser.submit(page, { email: 'ada@example.com', password: 'her password' })
      */
     login: callback<(browser: Browser, page: Answer) => unknown>(),
+    /** The path of your own front end, as in `pages.url`. Its pages are then attacked as the built-in ones are. */
+    frontEnd: optional(text("a path, such as '/sign-in'", (value) => value.startsWith('/'))),
     /**
      * Headers that a proxy adds to every request. @default `X-Forwarded-Proto: https` if the issuer is https and the app
      * listens on plain http

@@ -69,7 +69,15 @@ export const openTarget = async (base: URL, options: AttackOptions): Promise<Tar
     throw new Error(`latchkey/testing: the issuer of the app is ${issuer}, not ${given}`)
   }
   const { origin } = new URL(issuer)
-  const place = { ...first, origin, headers: { ...proxied(base, origin), ...headers } }
+  const { frontEnd: page } = options
+  const frontEnd =
+    page === undefined
+      ? undefined
+      : {
+          page,
+          interaction: `${pathOf(issuer)}/interaction`,
+        }
+  const place = { ...first, frontEnd, origin, headers: { ...proxied(base, origin), ...headers } }
   return {
     issuer,
     place,

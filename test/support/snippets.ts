@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const root = join(__dirname, '../..')
 const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
-const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]s)\n/
+const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]sx?)\n/
 
 export interface Snippet {
   readonly language: string

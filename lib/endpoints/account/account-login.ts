@@ -99,7 +99,7 @@ export const showAccountLogin = async (
   query: Fields = {},
   needed?: string,
 ): Promise<void> => {
-  const { server, req, res } = context
+  const { server, req } = context
   const { url } = server.options.login
   if (url === undefined) {
     const page = loginPage(context, path, bindBrowser(context), active, query)
@@ -111,7 +111,7 @@ export const showAccountLogin = async (
   const location = accountLoginLocation(server, url, { path, query, asksAgain })
   // A browser that comes back without a login is not redirected again.
   if (queryParameters(req).has(returnedParameter)) context.send('account-sign-in', { url: location })
-  else redirectToPage(res, location)
+  else redirectToPage(context, location)
 }
 
 /** Logs the user in, and shows the page. */
@@ -120,10 +120,10 @@ export const submitAccountLogin = async (
   path: string,
   query: Fields = {},
 ): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const form = submittedForm(context, signInForm)
   const since = await countRevocations(context.server.database)
   const browser = bindBrowser(context)
   const page = loginPage(context, path, browser, await activeLogin(context), query)
-  if (await logIn(context, form, page, since)) redirectToPage(res, ownPath(server, path, query))
+  if (await logIn(context, form, page, since)) redirectToPage(context, ownPath(server, path, query))
 }

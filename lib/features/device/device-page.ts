@@ -102,7 +102,7 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
 }
 
 const submitConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
-  const { server, res } = context
+  const { server } = context
   const form = submittedForm(context, [pending.id])
   waitingDevice(pending.request, server.now())
   const active = await activeLogin(context, pending)
@@ -110,7 +110,7 @@ const submitConfirm = async (context: PageContext, pending: PendingRequest): Pro
   const { sid } = active.login
   // Another user has since logged in, in another tab: the page showed another account.
   if (sid !== form.optional(shownLogin)) {
-    return redirectToPage(res, ownPath(server, '/device', { [requestParameter]: pending.secret }))
+    return redirectToPage(context, ownPath(server, '/device', { [requestParameter]: pending.secret }))
   }
   const choice = form.required('decision')
   if (choice === 'switch') return switchUser(context, { pending, login: active.login })
@@ -125,6 +125,7 @@ const submitConfirm = async (context: PageContext, pending: PendingRequest): Pro
 /** RFC 8628 §3.3: the page for the user code, and the question whether the device is the user's own. */
 export const devicePage: Endpoint<PageContext> = {
   path: '/device',
+  isInteraction: true,
   methods: {
     GET: (context) => {
       const query = queryParameters(context.req)

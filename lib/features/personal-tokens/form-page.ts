@@ -138,7 +138,7 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
     async show(context) {
       const organizations = await organizationsOf(context)
       if (organizations?.length === 0)
-        return redirectToPage(context.res, ownPath(context.server, personalTokensPath))
+        return redirectToPage(context, ownPath(context.server, personalTokensPath))
       showForm(context, option, organizations)
     },
     acts: {

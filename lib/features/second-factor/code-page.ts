@@ -64,14 +64,14 @@ const placeOfAccount = async (
   context: PageContext,
   { path, query }: ReturnType<typeof namedAccountPage>,
 ): Promise<Place> => {
-  const { server, res } = context
+  const { server } = context
   const active = await activeLogin(context)
   const loginUrl = ownPath(server, path, query)
   return {
     ...accountSignIn(server, path, query),
     loginUrl,
     formUrl: ownPath(server, path, { ...query, ...(active && { [replacesParameter]: active.login.sid }) }),
-    finish: () => redirectToPage(res, loginUrl),
+    finish: () => redirectToPage(context, loginUrl),
   }
 }
 
@@ -113,9 +113,9 @@ const pageUrl = ({ server }: PageContext, { parameters }: Place, isRecovery: boo
 
 /** The form for the code. Without a sign-in that waits for one, the login page. */
 const show: Handler = async (context, option, place, query) => {
-  const { server, res } = context
+  const { server } = context
   const waiting = await openWaiting(context, option, place)
-  if (waiting === undefined) return redirectToPage(res, place.loginUrl)
+  if (waiting === undefined) return redirectToPage(context, place.loginUrl)
   const { pending, user, factor } = waiting
   const { about, parameters, redirectUri } = place
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
@@ -151,7 +151,7 @@ const show: Handler = async (context, option, place, query) => {
 /** Redirects to a page that says what has happened. */
 const say = (context: PageContext, about: string, notice: Notice, url: string): undefined => {
   leaveNotice(context, about, notice)
-  redirectToPage(context.res, url)
+  redirectToPage(context, url)
 }
 
 /** Runs what needs the database or the host. If one of them is unavailable, the page is shown with that error. */
@@ -211,7 +211,6 @@ const enter = async (
 }
 
 const submit: Handler = async (context, option, place, form) => {
-  const { res } = context
   submittedForm(context, [place.about])
   const isRecovery = form.has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
@@ -221,7 +220,7 @@ const submit: Handler = async (context, option, place, form) => {
   if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
   const { pending, factor } = waiting
   // This tab shows the form of an earlier password.
-  if (pending.attempt !== form.optional(attemptField)) return redirectToPage(res, url)
+  if (pending.attempt !== form.optional(attemptField)) return redirectToPage(context, url)
   if (form.has('send')) {
     const isSent = await orUnavailable(context, codePage, () => sendCode(context, pending, factor))
     if (isSent !== undefined) say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
@@ -251,6 +250,7 @@ const at = async (
 /** Asks for the code of a second factor between the password and the login. */
 export const codePage = (option: SecondFactorOption): Endpoint<PageContext> => ({
   path: codePath,
+  isInteraction: true,
   methods: {
     GET: (context) => at(context, option, queryParameters(context.req), show),
     POST: (context) => at(context, option, formParameters(context.req), submit),

@@ -7,6 +7,7 @@ import type { Answer } from '../wire.ts'
 const pagesOf = (target: VisitedTarget): string[] => [
   newRequest(target, { prompt: 'none' }).url,
   ...['/authorize', '/login', '/consent', '/logout', '/introspect'].map((path) => target.path(path)),
+  ...(target.options.frontEnd ? [target.path('/interaction?step=login')] : []),
 ]
 
 const openOf = (target: VisitedTarget): string[] =>

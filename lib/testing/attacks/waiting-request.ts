@@ -1,6 +1,16 @@
 import type { Attack } from '../attack.ts'
+import type { Browser } from '../browser.ts'
 import { newRequest, requestIdIn } from '../flow.ts'
 import { described, isRefused } from '../outcome.ts'
+import type { Target } from '../target.ts'
+import type { Answer } from '../wire.ts'
+
+/** A page, also if the front end of the host shows it. */
+const shown = async (target: Target, browser: Browser, path: string): Promise<Answer> => {
+  const answer = await browser.get(path)
+  const isFrontEnd = answer.location !== undefined && answer.location.pathname === target.options.frontEnd
+  return isFrontEnd ? browser.get(answer.location.href) : answer
+}
 
 /** An attacker starts a request and makes the victim finish it, or the reverse. */
 export const anotherBrowser: Attack = {
@@ -19,7 +29,7 @@ export const anotherBrowser: Attack = {
     for (const [who, browser] of Object.entries(others)) {
       await browser.get(newRequest(target).url)
       for (const page of ['/login', '/consent', '/authorize']) {
-        const answer = await browser.get(`${target.path(page)}?authorization_request=${id}`)
+        const answer = await shown(target, browser, `${target.path(page)}?authorization_request=${id}`)
         if (!isRefused(answer)) deviations.push(`${page} for ${who}: ${described(answer)}`)
       }
     }

@@ -1,0 +1,122 @@
+// The React page of docs/front-end.md in Chromium.
+
+import { Secret, TOTP } from 'otpauth'
+import type { Page } from 'playwright-core'
+import { useBrowserApp } from '../support/browser-app.ts'
+import { press, waitForHeading } from '../support/browser-person.ts'
+import { codesFor, deviceClients, poll } from '../support/device.ts'
+import { reactFrontEnd } from '../support/front-end.ts'
+import { clients, people } from '../support/host.ts'
+import { describeWith } from '../support/services.ts'
+import { answerOf } from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const ada = people[0]!
+const secret = new Secret({ size: 20 }).base32
+const codeNow = (step = 0): string =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + step * 30_000 })
+
+describeWith('chromium', 'a front end of the host in Chromium', () => {
+  let needsCode = false
+  const app = useBrowserApp({
+    clients: [...clients, ...deviceClients],
+    before: reactFrontEnd(),
+    options: {
+      pages: { url: '/sign-in' },
+      features: { deviceAuthorization: true },
+      organizations: () => [
+        { id: 'acme', name: 'Acme' },
+        { id: 'globex', name: 'Globex' },
+      ],
+      login: {
+        secondFactor: () =>
+          needsCode && { kind: 'code', verify: (code) => [codeNow(), codeNow(1)].includes(code) },
+      },
+    },
+  })
+  beforeEach(async () => {
+    needsCode = false
+    const { knex, tablePrefix } = app.host.database
+    for (const name of ['consents', 'throttles', 'replays']) await knex(`${tablePrefix}${name}`).delete()
+  })
+
+  const signIn = async (page: Page, password = ada.password): Promise<void> => {
+    await page.getByLabel('Email').fill(ada.email)
+    await page.getByLabel('Password').fill(password)
+    await press(page, 'Sign in')
+  }
+
+  test('a wrong password, a wrong code, an organization and consent', () =>
+    app.visit(async (page) => {
+      needsCode = true
+      await page.goto(app.url({ scope: 'openid email notes:write' }))
+      await waitForHeading(page, 'Sign in')
+      expect(new URL(page.url()).pathname).toBe('/sign-in')
+      await signIn(page, 'wrong')
+      await page.getByRole('alert').getByText('do not match').waitFor()
+      await signIn(page)
+      await waitForHeading(page, 'Enter your code')
+      await page.getByLabel('Code').fill('000000')
+      await press(page, 'Continue')
+      await page.getByRole('alert').getByText('not right').waitFor()
+      await page.reload()
+      await page.getByLabel('Code').fill(codeNow())
+      await press(page, 'Continue')
+      await waitForHeading(page, 'Allow Web client?')
+      await press(page, 'Allow')
+      await page.getByRole('alert').getByText('Choose an organization').waitFor()
+      await page.getByRole('radio', { name: 'Globex' }).check()
+      const url = await app.toClient(page, () => press(page, 'Allow'))
+      expect(url.searchParams.get('code')).toMatch(/^lk_ac_/)
+      const { knex, tablePrefix } = app.host.database
+      expect(await knex(`${tablePrefix}consents`).pluck('organization')).toEqual(['globex'])
+    }))
+
+  test('“Not you?”, Back and Deny', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url())
+      await signIn(page)
+      await waitForHeading(page, 'Allow Web client?')
+      await press(page, 'Not you?')
+      await waitForHeading(page, 'Sign in')
+      await page.getByRole('link', { name: /^Stay signed in as/ }).click()
+      await waitForHeading(page, 'Allow Web client?')
+      const url = await app.toClient(page, () => press(page, 'Deny'))
+      expect(url.searchParams.get('error')).toBe('access_denied')
+    }))
+
+  test('a device', () =>
+    app.visit(async (page) => {
+      const codes = await codesFor(app.host)
+      await page.goto(`${app.origin}/oauth/device`)
+      await waitForHeading(page, 'Connect a device')
+      await page.getByLabel('Code').fill('BCDF-GHJK')
+      await press(page, 'Continue')
+      await page.getByRole('alert').waitFor()
+      await page.getByLabel('Code').fill(codes.user_code)
+      await press(page, 'Continue')
+      await signIn(page)
+      await waitForHeading(page, 'Is this your device?')
+      await page.getByText(codes.user_code).waitFor()
+      await press(page, 'Yes')
+      await page.getByRole('radio', { name: 'Acme' }).check()
+      await press(page, 'Allow')
+      await waitForHeading(page, 'Your device is connected')
+      await answerOf(poll(app.host, codes))
+    }))
+
+  test('a response by form_post reaches the client', () =>
+    app.visit(async (page) => {
+      await page.goto(app.url({ response_mode: 'form_post' }))
+      await signIn(page)
+      await page.getByRole('radio', { name: 'Acme' }).check()
+      const [sent] = await Promise.all([
+        page.waitForRequest(
+          (each) => each.method() === 'POST' && each.url().startsWith('https://client.example.com/'),
+        ),
+        press(page, 'Allow'),
+      ])
+      expect(new URLSearchParams(sent.postData() ?? '').get('code')).toMatch(/^lk_ac_/)
+    }))
+})
