@@ -12,7 +12,9 @@ import { userSchemaChecks } from './users.ts'
 
 export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
 export { type Diagnosis, diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
-export { openMount, UnreachableError, untilStopped } from './mount.ts'
+export { diagnoseMcp, type McpDiagnosis, type PlayedHost } from './mcp.ts'
+export { type McpHost, mcpHosts } from './mcp-hosts.ts'
+export { openMount, requestAnswer, StoppedError, UnreachableError, untilStopped } from './mount.ts'
 
 /**
  * Checks what is stored, or only the schema if it is not up to date.

@@ -32,6 +32,8 @@ export interface McpHost {
   readonly document?: Readonly<Record<string, unknown>> & { readonly client_id: string }
   /** The redirect URI of its authorization requests. */
   readonly redirectUri: string
+  /** The origin of the web page that sends its requests, which the server has to allow by CORS. */
+  readonly page?: string
   /** The scopes that it asks for: those of the first challenge, all of the resource, or none. */
   readonly scopes: 'challenge' | 'resource' | 'none'
   /** Whether it adds `offline_access` if the metadata lists it. */
@@ -100,6 +102,23 @@ export const mcpHosts: readonly McpHost[] = [
     source: { url: 'https://github.com/anthropics/claude-ai-mcp/issues/364', date: '2026-05-26' },
   },
   {
+    id: 'claude-code',
+    name: 'Claude Code',
+    version: '2.1.332',
+    steps: byDocument,
+    document: {
+      ...publicClient,
+      client_id: 'https://claude.ai/oauth/claude-code-client-metadata',
+      client_name: 'Claude Code',
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+    },
+    redirectUri: 'http://localhost:54545/callback',
+    scopes: 'challenge',
+    offlineAccess: true,
+    resource: true,
+    source: { url: 'https://www.npmjs.com/package/@anthropic-ai/claude-code', date: '2026-11-26' },
+  },
+  {
     id: 'chatgpt',
     name: 'ChatGPT',
     steps: byRegistration,
@@ -113,6 +132,23 @@ export const mcpHosts: readonly McpHost[] = [
     offlineAccess: true,
     resource: true,
     source: { url: 'https://github.com/BasedHardware/omi/issues/8824', date: '2026-07-02' },
+  },
+  {
+    id: 'codex',
+    name: 'Codex',
+    version: '0.171.0',
+    steps: byDocument,
+    document: {
+      ...publicClient,
+      client_id: 'https://chatgpt.com/oauth/codex/client.json',
+      client_name: 'Codex',
+      redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback'],
+    },
+    redirectUri: 'http://127.0.0.1:41237/callback',
+    scopes: 'challenge',
+    offlineAccess: true,
+    resource: true,
+    source: { url: 'https://www.npmjs.com/package/@openai/codex', date: '2026-11-26' },
   },
   {
     id: 'cursor',
@@ -206,5 +242,25 @@ export const mcpHosts: readonly McpHost[] = [
     // It leaves the resource out; the second source is https://github.com/warpdotdev/warp/issues/9088 of 2026-04-16.
     resource: false,
     source: { url: 'https://github.com/warpdotdev/docs/pull/422', date: '2026-07-29' },
+  },
+  {
+    id: 'inspector',
+    name: 'Inspector, connection type Direct',
+    steps: byRegistration,
+    page: 'http://localhost:6274',
+    registration: {
+      ...publicClient,
+      client_name: 'MCP Inspector',
+      client_uri: 'https://github.com/modelcontextprotocol/inspector',
+      redirect_uris: ['http://localhost:6274/oauth/callback', 'http://localhost:6274/oauth/callback/debug'],
+    },
+    redirectUri: 'http://localhost:6274/oauth/callback',
+    scopes: 'resource',
+    offlineAccess: false,
+    resource: true,
+    source: {
+      url: 'https://github.com/modelcontextprotocol/inspector/blob/006abfb83ae6d2a8f1361a039f41d54429966a88/client/src/lib/auth.ts',
+      date: '2026-11-26',
+    },
   },
 ]

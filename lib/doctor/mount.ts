@@ -92,6 +92,28 @@ export const secondsAhead = ({ headers }: Answer, now: number): number | undefin
   return Number.isNaN(date) ? undefined : Math.round(date / 1000) - now
 }
 
+/** Sends one request and follows no redirect. */
+export type Ask = (url: string, init?: RequestInit) => Promise<Answer>
+
+/**
+ * The answer to one request.
+ *
+ * @param shown what errors call the server
+ * @throws UnreachableError if nothing answers, StoppedError if TLS fails
+ */
+export const requestAnswer = async (url: string, init: RequestInit = {}, shown = url): Promise<Answer> => {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await fetch(url, { ...init, redirect: 'manual', signal })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parseJsonObject(text) }
+  } catch (error) {
+    const diagnosis = tlsFinding(shown, error)
+    if (diagnosis) throw new StoppedError(diagnosis, error)
+    throw new UnreachableError(`${shown} cannot be reached: ${causeOf(error).text}`, { cause: error })
+  }
+}
+
 /**
  * Opens a running server.
  *
@@ -108,22 +130,12 @@ export const openMount = async (
   const isBehindProxy = url.startsWith('http:') && issuer.startsWith('https:')
   const forwarded: Record<string, string> = isBehindProxy ? { 'X-Forwarded-Proto': 'https' } : {}
 
-  const answerTo = async (path: string, { headers, ...init }: RequestInit): Promise<Answer> => {
-    try {
-      const response = await fetch(path.startsWith('/') ? `${url}${path}` : path, {
-        ...init,
-        redirect: 'manual',
-        headers: { ...forwarded, ...Object.fromEntries(new Headers(headers)) },
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-      const text = await response.text()
-      return { status: response.status, headers: response.headers, text, json: parseJsonObject(text) }
-    } catch (error) {
-      const diagnosis = tlsFinding(url, error)
-      if (diagnosis) throw new StoppedError(diagnosis, error)
-      throw new UnreachableError(`${url} cannot be reached: ${causeOf(error).text}`, { cause: error })
-    }
-  }
+  const answerTo = (path: string, { headers, ...init }: RequestInit): Promise<Answer> =>
+    requestAnswer(
+      path.startsWith('/') ? `${url}${path}` : path,
+      { ...init, headers: { ...forwarded, ...Object.fromEntries(new Headers(headers)) } },
+      url,
+    )
   const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const answer = await answerTo(path, init)
     if (isLimitedByOthers(answer)) throw new StoppedError(rateLimited(basePath))

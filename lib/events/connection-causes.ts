@@ -13,6 +13,16 @@ export interface CauseText {
 
 /** The causes, in the order of the steps of a connection. */
 export const connectionCauses = {
+  'no-challenge': {
+    sentence: 'A call to {url} without a valid token gets the answer {answer}, and not 401',
+    remedy:
+      'Put requireToken() in front of the route, and give clients the URL of the route itself; a proxy must pass 401 on',
+  },
+  cors: {
+    sentence: 'The browser keeps {url} from a client that is a web page at {origin}: CORS does not allow it',
+    remedy:
+      'Add CORS for the origin to this route, with its headers Authorization, Content-Type and MCP-Protocol-Version, and expose WWW-Authenticate',
+  },
   'trailing-slash': {
     sentence: 'The client uses {path}, and the resource is {resource}: they differ by a slash at the end',
     remedy:
@@ -33,6 +43,11 @@ export const connectionCauses = {
     remedy:
       'Mount oauth.wellKnown at the root, before other routes: app.use(oauth.wellKnown); behind a proxy, send /.well-known/ to this app. latchkey doctor checks both',
   },
+  'not-at-root': {
+    sentence: '{url} is not served: the answer is {answer}',
+    remedy:
+      'Mount oauth.wellKnown at the root, before other routes: app.use(oauth.wellKnown); behind a proxy, send /.well-known/ to this app; compare the option issuer with the URL of the mount. At the root itself the metadata needs features.registration',
+  },
   'document-not-served': {
     sentence: 'The client asked for {path}, and this server has no document there',
     remedy:
@@ -44,6 +59,15 @@ export const connectionCauses = {
     remedy:
       'Compare the option issuer with the public URL of the mount, and mount oauth.wellKnown at the root. A client also stops if resource in the document is not the URL that it was given',
   },
+  'other-issuer': {
+    sentence:
+      'The metadata is of the issuer {received}, and the document about the resource names {expected}',
+    remedy: 'Set the option issuer to the public URL of the mount',
+  },
+  'no-pkce': {
+    sentence: 'code_challenge_methods_supported in the metadata has no S256, without which clients stop',
+    remedy: 'Let the proxy pass the metadata on as it is: this server always lists S256',
+  },
   'no-public-clients': {
     sentence:
       'The client read the metadata and did not go on: token_endpoint_auth_methods_supported has no none, which clients without a secret need',
@@ -54,6 +78,15 @@ export const connectionCauses = {
       'The client read the metadata and did not go on: it neither registered nor, from this address, opened the sign-in',
     remedy:
       'Turn on features.registration and features.clientMetadataDocuments, or give the client an id that you registered; check that a proxy leaves the metadata as it is',
+  },
+  'no-registration': {
+    sentence: 'The client has to register, and the metadata has no registration_endpoint',
+    remedy: 'Turn on features.registration, or give the client an id that you registered',
+  },
+  'no-documents': {
+    sentence:
+      'The client has a metadata document and no other way, and the metadata has no client_id_metadata_document_supported',
+    remedy: 'Turn on features.clientMetadataDocuments or features.registration',
   },
   'registration-refused': {
     sentence: 'The registration was refused: {reason}[; expected {expected}][, received {received}]',
@@ -131,7 +164,7 @@ export const connectionCauses = {
   },
   'authorization-dropped': {
     sentence:
-      'A token was issued, and the calls to {path} arrive without the header Authorization: a proxy drops it, or the client does not send it',
+      'A client has a token, and the calls to {path} arrive without the header Authorization: a proxy drops it, or the client does not send it',
     remedy:
       'Let the proxy pass Authorization on: CGIPassAuth On in Apache, proxy_set_header Authorization $http_authorization in nginx',
   },
@@ -161,7 +194,7 @@ export const connectionCauses = {
   'scope-missing': {
     sentence: 'A scope is missing: the guard[ at {path}] requires {expected}, and the token has {received}',
     remedy:
-      'Name the scope in ask of the guard, so that clients request it at the first sign-in; the user may also have left it out',
+      'List the scope in scopes of the resource, and name it in ask of the guard, so that clients request it at the first sign-in; the user may also have left it out',
   },
   'login-too-weak': {
     sentence: 'The guard[ at {path}] requires another sign-in: {reason}',

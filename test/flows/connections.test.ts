@@ -1,16 +1,18 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
+import { diagnoseMcp, type McpDiagnosis, type McpHost, requestAnswer } from '../../lib/doctor/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
-import { openServer, type TestServer } from '../support/client-server.ts'
+import { listen, openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 
-// Clients of two kinds connect as MCP clients do, to hosts with one mistake each. The recorder has to name it.
+// Clients of two kinds connect as MCP clients do, to hosts with one mistake each. The recorder has to name it, and so has
+// `latchkey doctor --mcp`, which plays the same kinds.
 
 const origin = 'http://localhost:3000'
 const mcp = `${origin}/mcp`
@@ -231,6 +233,62 @@ class Client {
   }
 }
 
+/** What the doctor says about this kind of host: the causes of what it found. */
+const doctorOf = async (
+  app: Express,
+  { introduces }: Behaviour,
+  {
+    url = mcp,
+    ...rest
+  }: { readonly url?: string; readonly clientId?: string; readonly now?: () => number } = {},
+): Promise<McpDiagnosis & { readonly causes: readonly string[] }> => {
+  const id = `${documents.origin}/client.json`
+  const described = {
+    client_name: 'Helper',
+    redirect_uris: [callback],
+    grant_types: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_method: 'none',
+  }
+  documents.serve((_req, res) => {
+    const body = JSON.stringify({ ...described, client_id: id })
+    res.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  const one: McpHost = {
+    id: 'helper',
+    name: 'Helper',
+    steps: [
+      'challenge',
+      'resource-document',
+      'metadata',
+      introduces,
+      'authorize',
+      'token',
+      'call',
+      'refresh',
+    ],
+    ...(introduces === 'document'
+      ? { document: { ...described, client_id: id } }
+      : { registration: described }),
+    redirectUri: callback,
+    scopes: 'resource',
+    offlineAccess: false,
+    resource: true,
+    source: { url: 'https://example.com', date: '2026-11-26' },
+  }
+  const server = await listen(app)
+  try {
+    const found = await diagnoseMcp(url, {
+      ask: (to, init) => requestAnswer(to.replace(origin, server.origin), init),
+      now: () => Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000),
+      hosts: [one],
+      ...rest,
+    })
+    return { ...found, causes: found.findings.map(({ check }) => check) }
+  } finally {
+    await server.close()
+  }
+}
+
 /** What the client does until it stops. @returns why it stopped */
 const stopped = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -257,6 +315,8 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(text).not.toContain('Stopped')
     expect(text).toMatch(/First call [0-9:]{8} Last seen/)
     expect(text).toContain(behaviour.agent)
+    expect(await doctorOf(app, behaviour)).toMatchObject({ causes: [], hosts: [{ host: { id: 'helper' } }] })
+    expect((await doctorOf(app, behaviour)).hosts[0]?.stop).toBeUndefined()
   })
 
   test('whose URL has a slash more than the resource', async () => {
@@ -265,6 +325,9 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(await page(app)).toMatch(
       /The client uses \S*\/mcp\/, and the resource is http:\/\/localhost:3000\/mcp: they differ by a slash/,
     )
+    const found = await doctorOf(app, behaviour, { url: `${mcp}/` })
+    expect(found.causes).toEqual(['trailing-slash'])
+    expect(found.findings[0]?.message).toContain(`The client uses /mcp/, and the resource is ${mcp}`)
   })
 
   test('whose guard has the wrong resource', async () => {
@@ -273,6 +336,9 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(await page(app)).toContain(
       `The guard at /mcp has the wrong resource: it requires tokens for ${api}, and not for ${mcp}`,
     )
+    const found = await doctorOf(app, behaviour)
+    expect(found.causes).toEqual(['other-guard'])
+    expect(found.findings[0]?.message).toContain(`it requires tokens for ${api}, and not for ${mcp}`)
   })
 
   test('that finds no document at the root', async () => {
@@ -281,6 +347,9 @@ describe.each(both)('a client %s', (_, behaviour) => {
     const text = await page(app)
     expect(text).toContain(`the document about ${mcp} was not asked for here: it is not served at the root`)
     expect(text).toContain('app.use(oauth.wellKnown)')
+    const found = await doctorOf(app, behaviour)
+    expect(found.causes).toEqual(['not-at-root'])
+    expect(found.findings[0]?.message).toContain('/.well-known/oauth-protected-resource/mcp is not served')
   })
 
   test('behind a proxy that drops Authorization', async () => {
@@ -293,6 +362,7 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(await page(app)).toContain(
       'the calls to /mcp arrive without the header Authorization: a proxy drops it',
     )
+    expect((await doctorOf(app, behaviour)).causes).toEqual(['authorization-dropped'])
   })
 
   test('whose registration was deleted', async () => {
@@ -307,6 +377,9 @@ describe.each(both)('a client %s', (_, behaviour) => {
     expect(await page(app)).toMatch(
       /The registration of the client was deleted at [\dTZ:-]+, and the client still uses it/,
     )
+    expect((await doctorOf(app, behaviour, { clientId: client.id! })).causes).toEqual([
+      'registration-deleted',
+    ])
   })
 
   test('without a secret, where the metadata has no `none`', async () => {
@@ -314,14 +387,21 @@ describe.each(both)('a client %s', (_, behaviour) => {
     const app = await start({ features })
     expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('no public clients')
     expect(await page(app)).toContain('token_endpoint_auth_methods_supported has no none')
+    expect((await doctorOf(app, behaviour)).causes).toEqual(['no-public-clients'])
   })
 
   test('whose token lacks a scope', async () => {
-    const app = await start({ scope: 'notes:write' })
+    const app = await start({
+      scope: 'notes:write',
+      options: { resources: { [mcp]: { scopes: ['notes:read'] }, [api]: { scopes: ['notes:write'] } } },
+    })
     expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('call 403')
     expect(await page(app)).toContain(
       'A scope is missing: the guard at /mcp requires notes:write, and the token has notes:read',
     )
+    const found = await doctorOf(app, behaviour)
+    expect(found.causes).toEqual(['scope-missing'])
+    expect(found.findings[0]?.message).toContain('the guard at /mcp requires notes:write')
   })
 
   test.each([
@@ -332,6 +412,8 @@ describe.each(both)('a client %s', (_, behaviour) => {
     const outcome = stopped(new Client(app, mcp, { ...behaviour, clockError }).connect())
     expect(await outcome).toBe('token 401')
     expect(await page(app)).toMatch(/A clock is wrong: .* differ by (59|60|61) minutes/)
+    const now = () => Math.floor(performance.timeOrigin / 1000 + performance.now() / 1000) + clockError
+    expect((await doctorOf(app, behaviour, { now })).causes).toEqual(['clock'])
   })
 })
 
