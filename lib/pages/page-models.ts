@@ -245,7 +245,7 @@ export interface PageModels extends DevicePageModels {
     /** The product's home page, if there is no client to return to. */
     homeUrl?: string
     /** With `forbidden`: who is signed in, and where another user can sign in instead. */
-    account?: { username: string; anotherUrl: string }
+    account?: { username: string; switchUrl: string }
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
   'sign-out': PageForm & {

@@ -123,8 +123,12 @@ const newestAbout = (column: string) =>
 const newestOfSubject = newestAbout('subject')
 const newestOfClient = newestAbout('client_id')
 const newestOfAccount = newestAbout('account')
-/** There are few types, so a range in the order of their index keeps planners from reading every event of a rare type's time. */
-const newestOfType = query<EventPlace & { value: string }>((table, v) =>
+const newestOfType = newestAbout('type')
+/**
+ * There are few types, so a range in the order of their index keeps planners from reading every event of a rare type's time.
+ * MariaDB reads every event of the type then, but goes by the index without it.
+ */
+const newestInTypes = query<EventPlace & { value: string }>((table, v) =>
   beforePlace(table('events').whereBetween('type', [v.value, v.value]).orderBy('type', 'desc'), v),
 )
 
@@ -136,7 +140,8 @@ const readNewest = (
   if (subject !== undefined) return newestOfSubject(db, { ...place, value: subject })
   if (account !== undefined) return newestOfAccount(db, { ...place, value: account })
   if (clientId !== undefined) return newestOfClient(db, { ...place, value: clientId })
-  if (type !== undefined) return newestOfType(db, { ...place, value: type })
+  const ofType = db.driver.dialect === 'mysql' ? newestOfType : newestInTypes
+  if (type !== undefined) return ofType(db, { ...place, value: type })
   return newest(db, place)
 }
 

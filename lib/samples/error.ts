@@ -58,7 +58,7 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     kind: 'forbidden',
     code: 'access_denied',
     homeUrl: '/',
-    account: { username: 'alice@example.com', anotherUrl: '/account?replaces=one' },
+    account: { username: 'alice@example.com', switchUrl: '/account?replaces=one' },
   },
   'error-unknown-client': { ...error, kind: 'unknown-client', code: 'unauthorized_client' },
   'error-not-found': { ...error, kind: 'not-found', code: 'invalid_request', homeUrl: '/' },

@@ -52,7 +52,7 @@ const refuse = (context: PageContext, active: ActiveLogin | undefined, received:
   })
   const account = active && {
     username: active.user.username,
-    anotherUrl: anotherAccountLocation(context.server, active.login.sid),
+    switchUrl: anotherAccountLocation(context.server, active.login.sid),
   }
   sendErrorPage(context, error, { account })
 }

@@ -16,7 +16,7 @@ interface EventsOfTime {
   readonly to: number
 }
 
-/** The newest of these events. The index on type and time answers alone if `column` is the time. */
+/** The newest of these events. The index of types answers alone. */
 const newestOf = (
   rows: Knex.QueryBuilder,
   v: Places<keyof EventsOfTime>,
