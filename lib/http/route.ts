@@ -4,6 +4,7 @@ import type { EndpointDescription, ServerSetup } from '../authorization-server.t
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
+import type { ActiveTracing, SpanDescription } from '../tracing.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 
@@ -39,6 +40,25 @@ const preflight = (
   'Access-Control-Max-Age': '600',
 })
 
+/** Answers a request in a span of its own, below that of the host if it has one. */
+const tracedRequest = (
+  tracing: ActiveTracing,
+  { server, endpoint, req, res }: Incoming,
+  answer: () => Promise<void>,
+): Promise<void> => {
+  const route = `${server.options.basePath}${endpoint.path}`
+  const description: SpanDescription = {
+    name: `${req.method} ${route}`,
+    kind: tracing.hasParent() ? 'internal' : 'server',
+    attributes: { 'http.request.method': req.method, 'http.route': route },
+  }
+  return tracing.inSpan(description, async (span) => {
+    await answer()
+    span.setAttribute('http.response.status_code', res.statusCode)
+    if (res.statusCode >= 500) span.setAttribute('error.type', String(res.statusCode))
+  })
+}
+
 /**
  * Mounts an endpoint: answers preflights, refuses other methods with 405 and `Allow`, and sends every error, also that
  * of a rejected promise, to the renderer of its kind.
@@ -72,6 +92,9 @@ export const route = <C extends Incoming>(
     if (context) await handler(context)
   }
 
+  const answer = (incoming: Incoming, next: NextFunction): Promise<void> =>
+    serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+
   router.all(path, (req, res, next) => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
@@ -79,7 +102,9 @@ export const route = <C extends Incoming>(
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
-    serve(incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+    const tracing = server.tracing.active()
+    if (tracing) void tracedRequest(tracing, incoming, () => answer(incoming, next))
+    else void answer(incoming, next)
   })
 }
 

@@ -241,7 +241,7 @@ const receiverOf = async (
   name,
   url,
   // The host named it, so it may have a private address.
-  outbound: createOutbound({ allow: [new URL(url).origin], timeout }),
+  outbound: createOutbound({ allow: [new URL(url).origin], timeout, tracing: server.tracing }),
   sign: await createSigner(secrets),
   holder: randomId(),
   failures: 0,
