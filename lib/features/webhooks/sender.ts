@@ -21,7 +21,7 @@ import {
   storeFailure,
   storeSuccess,
 } from './table.ts'
-import './event-descriptions.ts'
+import './announced.ts'
 
 /** Milliseconds for one request, as Standard Webhooks suggests. */
 const timeout = 15_000
