@@ -28,6 +28,7 @@ import { createPasswordVerifier, type PasswordVerifier } from './passwords/passw
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
 import { findClient } from './repositories/clients.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
+import { createTracing, type Tracing } from './tracing.ts'
 import { createUsers } from './users/index.ts'
 import type { Users } from './users/users.ts'
 
@@ -68,6 +69,8 @@ export interface ServerSetup {
   readonly eventLog: EventLog | undefined
   /** Receives what is seen of clients; undefined if no feature asks for it. */
   readonly observe: Observe | undefined
+  /** Spans of requests, statements, outbound requests and password checks. */
+  readonly tracing: Tracing
   /** Limits on failures. */
   readonly throttle: Throttle
   /** The HTTP clients: for URLs that the host named, and for those of strangers. */
@@ -188,7 +191,9 @@ export const createAuthorizationServer = (
 ): ServerSetup => {
   const options: Options = { ...given, logger: plainLogger(given.logger) }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
-  const { database, hostKnex, close } = opened
+  const tracing = createTracing()
+  const { hostKnex, close } = opened
+  const database: Database = { ...opened.database, tracing }
   const now = (): number => Math.floor(Date.now() / 1000)
   const events = createEvents(options.logger, now)
   const throttle = createThrottle(options.limits, { database, now })
@@ -196,7 +201,7 @@ export const createAuthorizationServer = (
   const languages = createLanguages(options, installed)
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
-  const passwords = createPasswordVerifier()
+  const passwords = createPasswordVerifier({ tracing })
   // A user may have a third more than the option says until the next check, so that most codes need none.
   const { authorizationsPerClient: maxAuthorizations } = options.limits
   const checkEvery = Math.max(1, Math.floor((maxAuthorizations || 0) / 3))
@@ -229,6 +234,7 @@ export const createAuthorizationServer = (
     observers.map((observer) => observer(sighting)).find((id) => id !== undefined)
 
   const start = async (): Promise<AuthorizationServer> => {
+    await tracing.load()
     await migrateInDevelopment(options, opened, migrations)
     const newer = await assertSchema(database, migrations)
     if (newer.length > 0) {
@@ -262,12 +268,14 @@ export const createAuthorizationServer = (
     events,
     eventLog,
     observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
+    tracing,
     throttle,
     reach: {
-      host: createReach({ allow: options.outbound.allow }, context),
+      host: createReach({ allow: options.outbound.allow, tracing }, context),
       strangers: createReach(
         {
           allow: options.outbound.allowSelfDescribed,
+          tracing,
           atOnce: strangersAtOnce,
           count: (host) => throttle.takeQuota([{ name: 'clientHost', host }]),
         },

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path'
 
 /** The floors, top to bottom: a folder or top-level file of lib/ imports itself and what stands above it. */
 const floors = [
-  ['protocol', 'migrations'],
+  ['protocol', 'migrations', 'tracing'],
   ['options'],
   ['database'],
   ['repositories'],

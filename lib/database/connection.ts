@@ -1,4 +1,5 @@
 import { OAuthError } from '../protocol/errors.ts'
+import type { SpanDescription } from '../tracing.ts'
 import { isRetryable, needsReconnect, SilenceError, temporarilyUnavailable } from './errors.ts'
 import type { Database, Result, Value } from './types.ts'
 
@@ -38,12 +39,10 @@ export const onConnection = async <T>(
 }
 
 /**
- * Runs a statement on this connection. A server that a firewall has cut off would keep TCP waiting for a quarter of an
- * hour, so we wait a few seconds. SQLite needs no timer: it runs in this process.
- *
- * @throws the driver's error, or SilenceError if the server does not answer
+ * A server that a firewall has cut off would keep TCP waiting for a quarter of an hour, so we wait a few seconds. SQLite needs no
+ * timer: it runs in this process.
  */
-export const execute = (
+const answerOf = (
   { driver }: Database,
   connection: unknown,
   sql: string,
@@ -54,6 +53,37 @@ export const execute = (
   return withTimeout(answer, timeoutMs, () => {
     throw new SilenceError(`the database did not answer within ${timeoutMs} ms`)
   })
+}
+
+/** The span of a statement: what it does to which table, without its text and values. */
+const spanOf = ({ driver }: Database, sql: string): SpanDescription => {
+  const operation = /^\s*(\w+)/.exec(sql)?.[1]?.toUpperCase() ?? 'SQL'
+  const table = /\b(?:from|into|update)\s+[`"]?(\w+)/i.exec(sql)?.[1]
+  return {
+    name: table === undefined ? operation : `${operation} ${table}`,
+    kind: 'client',
+    attributes: {
+      'db.system.name': driver.dialect,
+      'db.operation.name': operation,
+      ...(table !== undefined && { 'db.collection.name': table }),
+    },
+  }
+}
+
+/**
+ * Runs a statement on this connection.
+ *
+ * @throws the driver's error, or SilenceError if the server does not answer
+ */
+export const execute = (
+  db: Database,
+  connection: unknown,
+  sql: string,
+  bindings: readonly Value[],
+): Promise<Result> => {
+  const tracing = db.tracing?.active()
+  if (tracing === undefined) return answerOf(db, connection, sql, bindings)
+  return tracing.inSpan(spanOf(db, sql), () => answerOf(db, connection, sql, bindings))
 }
 
 /**

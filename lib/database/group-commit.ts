@@ -24,7 +24,9 @@ export const commitTogether = <T>(
   isStatement: boolean,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    db.writes.push({ work, isStatement, resolve, reject })
+    // Another request may commit it.
+    const inOwnSpan = db.tracing?.active()?.inContext(work) ?? work
+    db.writes.push({ work: inOwnSpan, isStatement, resolve, reject })
     if (db.writes.length === 1) setImmediate(gather, db, 0)
   })
 

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Tracing } from '../tracing.ts'
 
 export type Dialect = 'sqlite' | 'postgresql' | 'mysql'
 
@@ -74,4 +75,6 @@ export interface Database {
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]
   readonly transaction?: Transaction
+  /** Spans of statements; undefined outside a server. */
+  readonly tracing?: Tracing
 }

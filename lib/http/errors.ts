@@ -3,7 +3,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { clientName, homePage, signInUrl } from '../protocol/clients/client.ts'
-import { type ErrorCode, OAuthError } from '../protocol/errors.ts'
+import { type ErrorCode, errorUrl, OAuthError } from '../protocol/errors.ts'
 import { splitAtDifference } from '../protocol/explanation.ts'
 import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
@@ -56,7 +56,9 @@ const reportRefusal = (incoming: Incoming, error: OAuthError): void => {
   const refusal = refusalOf(incoming, error)
   const { code, path, reason, clientId } = refusal
   const client = clientId === undefined ? '' : ` for client ${clientId}`
-  server.options.logger.warn(`latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}`)
+  server.options.logger.warn(
+    `latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}; see ${errorUrl(error.code)}`,
+  )
   server.events.announce('request.refused', info, refusal)
 }
 

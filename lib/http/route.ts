@@ -5,6 +5,7 @@ import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { ApiRequest } from './api-request.ts'
+import type { ActiveTracing, SpanDescription } from '../tracing.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 
@@ -69,6 +70,25 @@ export const serve = async <C extends Incoming>(
   if (context) await handler(context)
 }
 
+/** Answers a request in a span of its own, below that of the host if it has one. */
+const tracedRequest = (
+  tracing: ActiveTracing,
+  { server, endpoint, req, res }: Incoming,
+  answer: () => Promise<void>,
+): Promise<void> => {
+  const route = `${server.options.basePath}${endpoint.path}`
+  const description: SpanDescription = {
+    name: `${req.method} ${route}`,
+    kind: tracing.hasParent() ? 'internal' : 'server',
+    attributes: { 'http.request.method': req.method, 'http.route': route },
+  }
+  return tracing.inSpan(description, async (span) => {
+    await answer()
+    span.setAttribute('http.response.status_code', res.statusCode)
+    if (res.statusCode >= 500) span.setAttribute('error.type', String(res.statusCode))
+  })
+}
+
 /**
  * Mounts an endpoint: answers preflights, refuses other methods with 405 and `Allow`, and sends every error, also that
  * of a rejected promise, to the renderer of its kind.
@@ -87,6 +107,9 @@ export const route = <C extends Incoming>(
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
 
+  const answer = (incoming: Incoming, next: NextFunction): Promise<void> =>
+    serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+
   router.all(path, (req, res, next) => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
@@ -94,7 +117,9 @@ export const route = <C extends Incoming>(
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
-    serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+    const tracing = server.tracing.active()
+    if (tracing) void tracedRequest(tracing, incoming, () => answer(incoming, next))
+    else void answer(incoming, next)
   })
 }
 

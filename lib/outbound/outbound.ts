@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { OAuthError } from '../protocol/errors.ts'
+import type { SpanDescription, Tracing } from '../tracing.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
 import { beforeEnd, createTurns, type TakeTurn } from './turns.ts'
@@ -60,6 +61,8 @@ export interface OutboundOptions {
   readonly timeout?: number
   /** How many requests run at one time; the others wait for their turn. @default as many as there are */
   readonly atOnce?: { readonly all: number; readonly perHost: number }
+  /** Spans of requests. @default none */
+  readonly tracing?: Tracing
   /**
    * Counts a request to a host.
    *
@@ -166,6 +169,22 @@ const exchange = async (
   }
 }
 
+/** The span of a request: neither path nor query, which may hold a secret. */
+const spanOf = ({ url }: Target, init: OutboundRequest): SpanDescription => {
+  const method = contentOf(init) === undefined ? 'GET' : 'POST'
+  const isTls = url.protocol === 'https:'
+  return {
+    name: method,
+    kind: 'client',
+    attributes: {
+      'http.request.method': method,
+      'url.scheme': isTls ? 'https' : 'http',
+      'server.address': url.hostname,
+      'server.port': Number(url.port || (isTls ? 443 : 80)),
+    },
+  }
+}
+
 /**
  * Creates an HTTP client for untrusted URLs: https only, public addresses only, no redirects, no cookies, no
  * credentials, 5 seconds, 64 kB by default. Concurrent identical GET requests are sent once.
@@ -179,7 +198,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const takeTurnOfHost: TakeTurn = createTurns(atOnce.perHost)
 
   /** The deadline alone ends it: no step waits for an event that may never come. */
-  const send = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+  const sendBefore = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
     const { origin, hostname } = target.url
     const signal = AbortSignal.timeout(timeout)
     const whole = async (): Promise<OutboundResponse> => {
@@ -195,6 +214,16 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       const reason = cause instanceof OAuthError ? cause.message : 'no response'
       throw new OutboundError(`${origin}: ${signal.aborted ? 'timeout' : reason}`, { cause })
     }
+  }
+
+  const send = (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+    const tracing = options.tracing?.active()
+    if (tracing === undefined) return sendBefore(target, init)
+    return tracing.inSpan(spanOf(target, init), async (span) => {
+      const response = await sendBefore(target, init)
+      span.setAttribute('http.response.status_code', response.status)
+      return response
+    })
   }
 
   return {

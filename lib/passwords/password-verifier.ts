@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { OAuthError } from '../protocol/errors.ts'
+import type { Tracing } from '../tracing.ts'
 import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 import { isPassword, verifyPassword } from './passwords.ts'
 
@@ -12,6 +13,8 @@ export interface PasswordVerifierOptions {
   verify?: (password: string, hash: string) => Promise<boolean>
   /** Waits, in milliseconds. @default a timer */
   wait?: (milliseconds: number) => Promise<unknown>
+  /** Spans of checks, with the wait for their turn. @default none */
+  tracing?: Tracing
 }
 
 /** A password that is checked, and what is stored for it. */
@@ -103,25 +106,40 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
   const verifyKnown = (given: string, hash: string, dummy: string): Promise<boolean> =>
     isPassword(given) ? verify(given, hash) : verify('refused', dummy).then(() => false)
 
+  const check = ({ password, hash, verifyOther, preference, isKnown = false }: PasswordCheck) =>
+    enqueue(async () => {
+      // Chosen for every check, so that the choice takes no time of its own for unknown users.
+      const dummy = dummyOf(preference)
+      const parsed = hash === undefined ? undefined : parsePasswordHash(hash)
+      if (hash !== undefined && parsed) {
+        learn(hash)
+        return verifyKnown(password, hash, parsed.dummy)
+      }
+      const isOther = Boolean(hash) && verifyOther !== undefined
+      if (isOther && isPassword(password)) return verifyByHost(verifyOther)
+      const equal = isOther ? kinds.get(ofHost) : undefined
+      await (equal ?? dummy)(isPassword(password) ? password : 'refused')
+      if (hash && !isOther) throw new UnsupportedPasswordHashError()
+      return false
+    }, isKnown)
+
+  const checkSecret = (secret: string, hash: string): Promise<boolean> =>
+    enqueueSecret(() => enqueue(() => verify(secret, hash), false), false)
+
   return {
     learn,
-    verifySecret: (secret, hash) => enqueueSecret(() => enqueue(() => verify(secret, hash), false), false),
-    verify: ({ password, hash, verifyOther, preference, isKnown = false }) =>
-      enqueue(async () => {
-        // Chosen for every check, so that the choice takes no time of its own for unknown users.
-        const dummy = dummyOf(preference)
-        const parsed = hash === undefined ? undefined : parsePasswordHash(hash)
-        if (hash !== undefined && parsed) {
-          learn(hash)
-          return verifyKnown(password, hash, parsed.dummy)
-        }
-        const isOther = Boolean(hash) && verifyOther !== undefined
-        if (isOther && isPassword(password)) return verifyByHost(verifyOther)
-        const equal = isOther ? kinds.get(ofHost) : undefined
-        await (equal ?? dummy)(isPassword(password) ? password : 'refused')
-        if (hash && !isOther) throw new UnsupportedPasswordHashError()
-        return false
-      }, isKnown),
+    verifySecret: (secret, hash) => {
+      const tracing = options.tracing?.active()
+      return tracing === undefined
+        ? checkSecret(secret, hash)
+        : tracing.inSpan({ name: 'secret.verify' }, () => checkSecret(secret, hash))
+    },
+    verify: (given) => {
+      const tracing = options.tracing?.active()
+      return tracing === undefined
+        ? check(given)
+        : tracing.inSpan({ name: 'password.verify' }, () => check(given))
+    },
   }
 }
 

@@ -50,6 +50,20 @@ export const errorStatuses = {
 /** A registered error code that may leave the server. */
 export type ErrorCode = keyof typeof errorStatuses
 
+/** The page about errors, in the package. */
+const errorPage = 'docs/errors.md'
+
+/**
+ * Where an error code is explained.
+ *
+ * @example errorUrl('invalid_grant') // 'docs/errors.md#invalid_grant'
+ */
+export const errorUrl = (code: ErrorCode): string => `${errorPage}#${code}`
+
+/** Whether a value is an error code. */
+export const isErrorCode = (value: unknown): value is ErrorCode =>
+  typeof value === 'string' && Object.hasOwn(errorStatuses, value)
+
 /** Why an access token is refused, for events only: the answer does not say (RFC 6750 §3.1). */
 export type TokenFault =
   /** The request has no token. */

@@ -27,6 +27,7 @@ test('explain prints what was expected and received, by the id in any letter cas
       '  reason    redirect_uri is not registered for this client',
       '  expected  https://shop.example.com/callback',
       '  received  https://shop.example.com/callback/',
+      '  see docs/errors.md#invalid_request',
       'connection  stopped at: Sign-in opened',
       '  The redirect URI is not registered: the client sent https://shop.example.com/callback/, and has https://shop.example.com/callback.',
       '  Register the URI, byte for byte; of a loopback address only the port may differ.',

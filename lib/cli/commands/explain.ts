@@ -1,4 +1,5 @@
 import type { Command } from '../../command.ts'
+import { errorUrl, isErrorCode } from '../../protocol/errors.ts'
 import { type EventRecord, listEventsOfRequest } from '../../repositories/events.ts'
 import { heading, type Line, print, printJson, table } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
@@ -15,6 +16,7 @@ const printed = ({ type, time: at, subject, details }: EventRecord): (string | L
       shown(value),
     ]),
   ),
+  ...(isErrorCode(details.code) ? [`  see ${errorUrl(details.code)}`] : []),
 ]
 
 /** `latchkey explain` */

@@ -1,6 +1,6 @@
 // Which events a receiver gets, what its answers mean, and when the next attempt is due.
 
-/** Whether a text selects types of events: a type, a word and `.*`, or `*`. */
+/** Whether a string selects types of events: a type, a word and `.*`, or `*`. */
 export const isPattern = (pattern: string): boolean =>
   /^(\*|[a-z_]+(\.[a-z_]+)*\.(\*|[a-z_]+))$/.test(pattern)
 
@@ -18,7 +18,7 @@ export const isOwn = (type: string): boolean => type.startsWith('webhook.')
 /**
  * What is sent in order. Events about one user are, and what happens to one client. All others stand alone.
  *
- * @returns a text of at most 263 characters
+ * @returns at most 263 characters
  */
 export const laneOf = (event: {
   readonly id: string
@@ -63,7 +63,7 @@ export const pauseAfter = (attempts: number, chance: number): number | undefined
   return pause === undefined ? undefined : Math.ceil(pause * (1 + chance / 5))
 }
 
-/** Seconds: the longest pause of a receiver of which nothing but failures came. */
+/** Seconds: the longest pause of a receiver that only fails. */
 const longestRest = 300
 
 /**

@@ -21,7 +21,7 @@ import {
   storeFailure,
   storeSuccess,
 } from './table.ts'
-import './event-descriptions.ts'
+import './announced.ts'
 
 /** Milliseconds for one request, as Standard Webhooks suggests. */
 const timeout = 15_000
@@ -241,7 +241,7 @@ const receiverOf = async (
   name,
   url,
   // The host named it, so it may have a private address.
-  outbound: createOutbound({ allow: [new URL(url).origin], timeout }),
+  outbound: createOutbound({ allow: [new URL(url).origin], timeout, tracing: server.tracing }),
   sign: await createSigner(secrets),
   holder: randomId(),
   failures: 0,
