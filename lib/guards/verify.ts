@@ -92,8 +92,8 @@ export const verifyBy = (
     const res = new KeptResponse(api.method)
     const { method, originalUrl, path, headers, ip, socket, app } = api
     const req = { method, originalUrl, path, headers, ip, socket, app, res }
-    const { auth, error } = await judge(req)
-    if (auth !== undefined) return { auth, headers: res.headers }
+    const { auth, headers: added, error } = await judge(req)
+    if (auth !== undefined) return { auth, headers: { ...res.headers, ...added } }
     source.sendError(req as unknown as Request, res as unknown as Response, error, () => {})
     // The framework that sends the body says how long it is.
     const { 'Content-Length': _, ...kept } = res.headers
