@@ -31,6 +31,7 @@ export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifie
 export type {
   Actor,
   AuthInfo,
+  CallLimitOptions,
   GuardedHandler,
   MaybeAuthorized,
   RequireToken,

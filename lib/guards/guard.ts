@@ -7,7 +7,8 @@ import { OAuthError } from '../protocol/errors.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { bearer } from '../protocol/tokens/token-binding.ts'
-import { assertSufficient, type Requirement, type Surroundings } from './requirement.ts'
+import type { CountCall } from '../throttle/call-limit.ts'
+import { assertSufficient, countedCall, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, TokenGuard } from './types.ts'
 
 /** What a guard decided about a call. */
@@ -40,6 +41,8 @@ export interface TokenSource extends Surroundings {
   verify(token: string, resource: string | undefined): Promise<AuthInfo>
   /** The proofs of senders that guards of a resource can check. */
   senderChecks(resource: string | undefined): SenderChecks
+  /** Counts calls for guards with a limit; undefined if there is no store. */
+  readonly countCall?: CountCall | undefined
   readonly logger: Logger
   /**
    * Tells what a guard decided; undefined if no feature observes calls.
@@ -71,9 +74,12 @@ const challengeFields = (
   }
 }
 
-/** What a guard decided about a request: the token, or the error to send. */
+type Headers = Readonly<Record<string, string>>
+const noHeaders: Headers = {}
+
+/** What a guard decided about a request: the token, with headers for the answer, or the error to send. */
 export type Judgement =
-  | { readonly auth: AuthInfo; readonly error?: undefined; readonly errorId?: undefined }
+  | { readonly auth: AuthInfo; readonly headers: Headers }
   /** With the error id, if the reason is stored. */
   | { readonly auth?: undefined; readonly error: unknown; readonly errorId: string | undefined }
 
@@ -85,21 +91,23 @@ export const judgeBy = (
   const checks = source.senderChecks(requirement.resource)
   const dpop = checks.dpop !== undefined
   const { resource } = requirement
-  const check = async (req: ApiRequest): Promise<AuthInfo> => {
+  const check = async (req: ApiRequest): Promise<{ auth: AuthInfo; headers: Headers }> => {
     const presented = presentedToken(req, { dpop })
     const auth = await source.verify(presented.value, resource)
     await assertSender(checks, req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
-    return auth
+    const counted = countedCall(auth, requirement)
+    const headers = counted ? await source.countCall?.(...counted) : undefined
+    return { auth, headers: headers ?? noHeaders }
   }
   return (req) =>
     check(req).then(
-      (auth) => {
-        source.observe?.({ req, resource, auth })
-        return { auth }
+      (passed) => {
+        source.observe?.({ req, resource, auth: passed.auth })
+        return passed
       },
       (error: unknown) => {
-const errorId = source.observe?.({ req, resource, error })
+        const errorId = source.observe?.({ req, resource, error })
         const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
         return { error: challenged, errorId }
       },
@@ -110,8 +118,11 @@ const errorId = source.observe?.({ req, resource, error })
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
   const judge = judgeBy(source, requirement)
   const guard: RequestHandler = (req, res, next) => {
-    judge(req).then(({ auth, error, errorId }) => {
-      if (auth === undefined) return source.sendError({ req, res, next }, error, errorId)
+    judge(req).then((judgement) => {
+      if (judgement.auth === undefined)
+        return source.sendError({ req, res, next }, judgement.error, judgement.errorId)
+      const { auth, headers } = judgement
+      for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
       req.auth = auth
       next()
     })

@@ -82,6 +82,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()
       return auth
     },
+    countCall: setup.throttle.countCall,
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
     sendError({ req, res, next }, error, errorId) {
       const incoming = {
@@ -134,9 +135,10 @@ const ownRequirement = (
  * @param options.ask more scopes for the challenge of a request without a valid token, separated by spaces
  * @param options.acr authentication levels, separated by spaces; one of them is required
  * @param options.maxAge the most seconds since the user's login
+ * @param options.limit how many calls one client or user may make: `{ max: 100, seconds: 60, by: 'client' }`
  * @param options.resource accepts only tokens for this resource; by default only tokens for none
  * @returns middleware that answers 401 `invalid_token`, 401 `insufficient_user_authentication` or 403
- *   `insufficient_scope` as JSON with a Bearer challenge
+ *   `insufficient_scope` as JSON with a Bearer challenge, and 429 with `Retry-After` beyond the limit
  * @throws OAuthError `invalid_scope` at once for a malformed scope, OptionsError for a scope, level or resource that the
  *   options do not contain
  * @example app.get('/api/orders', oauth.requireToken('orders:read'), (req, res) => res.json({ subject: req.auth.subject }))

@@ -1,10 +1,11 @@
 import { refuse } from '../options/check.ts'
-import { flag, number, object, text } from '../options/schema.ts'
+import { flag, number, object, oneOf, optional, required, text } from '../options/schema.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { listed } from '../protocol/explanation.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
+import type { CallLimit } from '../throttle/call-limit.ts'
 import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
-import type { AuthInfo, RequireTokenOptions } from './types.ts'
+import type { AuthInfo, CallLimitOptions, RequireTokenOptions } from './types.ts'
 
 /** What a guard requires of an access token. */
 export interface Requirement {
@@ -20,11 +21,25 @@ export interface Requirement {
   readonly authorizationDetails?: string
   /** Undefined if the token must be for no resource. */
   readonly resource?: string
+  readonly limit?: GuardLimit
 }
+
+/** How many calls one client or user may make. */
+export type GuardLimit = Readonly<Required<Omit<CallLimitOptions, 'name'>>> & Pick<CallLimitOptions, 'name'>
 
 /** Where a guard is made, for the errors of its options. */
 export const placeOf = (scope: string | undefined): string =>
   `requireToken(${scope === undefined ? '' : `'${scope}'`})`
+
+const limit = object(
+  {
+    max: required(number()),
+    seconds: required(number({ max: 2_678_400 }, ' of seconds')),
+    by: required(oneOf('client', 'user')),
+    name: text('at most 40 letters, digits, - and _', (value) => /^[\w-]{1,40}$/.test(value)),
+  },
+  'an object with max, seconds and by',
+)
 
 const schema = object({
   user: flag(true),
@@ -33,6 +48,7 @@ const schema = object({
   maxAge: number({ min: 0 }, ' of seconds'),
   resource: text(),
   authorizationDetails: text(),
+  limit: optional(limit),
 })
 
 /**
@@ -125,4 +141,20 @@ export const assertSufficient = (
     )
   }
   assertAuthentication(claims, requirement, now(), about)
+}
+
+/**
+ * The limit of a guard as the throttle counts it, and whose call this is.
+ *
+ * @returns undefined for a guard without a limit
+ */
+export const countedCall = (
+  { clientId, subject }: AuthInfo,
+  { limit, scopes, resource = '' }: Requirement,
+): readonly [limit: CallLimit, of: string] | undefined => {
+  if (limit === undefined) return undefined
+  const { by, name, max, seconds } = limit
+  const scope = name === undefined ? JSON.stringify([resource, scopes, max, seconds]) : ''
+  const of = by === 'user' && subject !== undefined ? ['user', subject] : ['client', clientId]
+  return [{ name: name ?? by, scope, max, seconds }, JSON.stringify([by, ...of])]
 }

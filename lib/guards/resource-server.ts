@@ -3,7 +3,9 @@ import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import { trustsOf } from '../http/trust-proxy.ts'
+import { hashSecret } from '../keys/secrets.ts'
 import { refuse } from '../options/check.ts'
+import { sharedStore } from '../options/limits.ts'
 import { remoteMutualTls } from '../options/mutual-tls.ts'
 import { plainLogger } from '../options/plain-logger.ts'
 import {
@@ -23,6 +25,8 @@ import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
 import { canonicalResource } from '../protocol/requests/resource.ts'
 import { accessTokenType, isJwtAccessToken } from '../protocol/tokens/jwt-access-token.ts'
+import { createCountCall } from '../throttle/call-limit.ts'
+import { sharedCounters } from '../throttle/counters.ts'
 import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
 import { completeRemoteDpop, remoteDpop } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
@@ -56,6 +60,11 @@ const schema = object({
    * `trust proxy` of the app says this.
    */
   trustProxy,
+  /** Limits on calls, for guards with the option `limit`. */
+  limits: object({
+    /** Where calls are counted: in Redis for all processes together, or in the memory of each. @default guards take no limit */
+    store: sharedStore,
+  }),
   /** Receives log messages. @default `console` */
   logger,
 })
@@ -97,7 +106,11 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
   const checks = senderChecks(options, warnOnce(logger))
   const guarded = audience === undefined ? undefined : guardedResource(audience)
   const dpop = completeRemoteDpop(options.dpop, audience, now)
+  const { store } = options.limits
+  // Others may keep counts in the same Redis.
+  const prefix = `api-${hashSecret(issuer).slice(0, 8)}:`
   return {
+    countCall: store && createCountCall(sharedCounters(store, { prefix, now })),
     implied: options.implies,
     logger,
     now,
@@ -137,6 +150,8 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
     const { resource = audience } = requirement
     if ((canonicalResource(resource ?? '') ?? resource) !== audience)
       refuse(`${placeOf(scope)}: resource must be the audience, ${audience}`)
+    if (requirement.limit && checked.limits.store === undefined)
+      refuse(`${placeOf(scope)}: limit needs a store: limits: { store } of resourceServer()`)
     return { ...requirement, resource: audience }
   }
   const requireToken = (scope?: string, asked?: RequireTokenOptions): TokenGuard =>

@@ -69,6 +69,23 @@ export interface RequireTokenOptions {
   authorizationDetails?: string
   /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
   resource?: string
+  /** How many calls one client or user may make; more are answered with 429. @default no limit */
+  limit?: CallLimitOptions
+}
+
+/** A limit on the calls behind a guard. */
+export interface CallLimitOptions {
+  /** The most calls in a period. */
+  max: number
+  /** The length of a period, which begins with the first call. */
+  seconds: number
+  /** Whose calls count together. A client that acts for itself counts as a client in both cases. */
+  by: 'client' | 'user'
+  /**
+   * A name of at most 40 letters, digits, `-` and `_`. Guards with the same name count together, and `RateLimit` shows it.
+   * @default the value of `by`; guards with the same scope, resource and limit count together
+   */
+  name?: string
 }
 
 /** Middleware made by `requireToken()`. */

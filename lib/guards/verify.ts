@@ -92,10 +92,11 @@ export const verifyBy = (
     const res = new KeptResponse(api.method)
     const { method, originalUrl, path, headers, ip, socket, app } = api
     const req = { method, originalUrl, path, headers, ip, socket, app, res }
-    const { auth, error, errorId } = await judge(req)
-    if (auth !== undefined) return { auth, headers: res.headers }
+    const judgement = await judge(req)
+    if (judgement.auth !== undefined)
+      return { auth: judgement.auth, headers: { ...res.headers, ...judgement.headers } }
     const answering = { req: req as unknown as Request, res: res as unknown as Response, next: () => {} }
-    source.sendError(answering, error, errorId)
+    source.sendError(answering, judgement.error, judgement.errorId)
     // The framework that sends the body says how long it is.
     const { 'Content-Length': _, ...kept } = res.headers
     return { status: res.status, headers: kept, body: res.body }

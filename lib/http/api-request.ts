@@ -65,7 +65,7 @@ const ofNode = (request: NodeRequest & { readonly originalUrl?: string }, trusts
 /**
  * Reads a request of any framework.
  *
- * @param trusts which proxies are trusted, unless an Express app says so itself
+ * @param trusts which proxies are trusted, unless the request has an Express app with a setting of its own
  */
 export const apiRequestOf = (request: NodeRequest | WebRequest, trusts: Trusts): ApiRequest => {
   if (isWebRequest(request)) return ofWeb(request)

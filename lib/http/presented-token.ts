@@ -71,7 +71,8 @@ export const withChallenge = (
   fields: ChallengeFields = {},
   [used = bearerScheme, ...others]: readonly TokenType[] = [],
 ): unknown => {
-  if (!(error instanceof OAuthError) || error.status >= 500) return error
+  // Another token would not help where there are too many requests.
+  if (!(error instanceof OAuthError) || error.status >= 500 || error.status === 429) return error
   const { code, message, cause } = error
   const about = error instanceof MissingTokenError ? {} : { error: code, error_description: message }
   const challenges = [

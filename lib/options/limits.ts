@@ -85,6 +85,12 @@ export interface RedisClient {
 /** Where limits are counted. */
 export type LimitStore = 'database' | 'memory' | RedisClient
 
+/** Where limits are counted without a database. */
+export const sharedStore = custom<Exclude<LimitStore, 'database'>>(
+  "'memory' or a client of redis or ioredis",
+  (value) => (isStore(value) && value !== 'database' ? value : undefined),
+)
+
 const isStore = (value: unknown): value is LimitStore =>
   value === 'database' || value === 'memory' || typeof Reflect.get(Object(value), 'eval') === 'function'
 

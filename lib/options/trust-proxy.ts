@@ -44,7 +44,7 @@ const isTrustProxy = (value: unknown): value is TrustProxy =>
     ? value.flatMap(rangesOf).every(isRange)
     : Number.isSafeInteger(value) && Number(value) >= 0
 
-/** Which proxies are trusted where no Express app of the host says so. */
+/** Which proxies are trusted where the host has no Express app with its own setting. */
 export const trustProxy = withDefault(
   0,
   custom<TrustProxy>(

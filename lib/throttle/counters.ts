@@ -69,6 +69,12 @@ export interface CountersContext {
   now(): number
 }
 
+/** What counters without a database need. */
+export interface SharedContext extends Pick<CountersContext, 'now'> {
+  /** The beginning of every key in a store that others use as well. */
+  readonly prefix: string
+}
+
 /** Far above every limit, because attempts that are refused during a burst take back their failures after the lock. */
 const locked = 1_000_000_000
 
@@ -238,7 +244,7 @@ type Client =
     }
 
 /** Counts in Redis. If it is unavailable, each process counts by itself. */
-const redisStore = (store: RedisClient, { database, now }: CountersContext): Store => {
+const redisStore = (store: RedisClient, { prefix, now }: SharedContext): Store => {
   const client = store as unknown as Client
   const memory = memoryStore(now)
   const evaluate = (
@@ -246,7 +252,7 @@ const redisStore = (store: RedisClient, { database, now }: CountersContext): Sto
     counter: Pick<Counter, 'name' | 'key'>,
     values: readonly (number | string)[],
   ): Promise<unknown> => {
-    const key = `latchkey:${database.prefix}${keyOf(counter)}`
+    const key = `latchkey:${prefix}${keyOf(counter)}`
     const given = values.map(String)
     if ('status' in client ? client.status !== 'ready' : client.isReady === false)
       return Promise.reject(new Error('not connected'))
@@ -282,11 +288,15 @@ const redisStore = (store: RedisClient, { database, now }: CountersContext): Sto
   }
 }
 
+/** Counters without a database. */
+export const sharedCounters = (store: Exclude<LimitStore, 'database'>, context: SharedContext): Counters =>
+  store === 'memory' ? memoryCounters(context.now) : countersOf(redisStore(store, context))
+
 /** Counters in the store that the host chose. */
-export const countersIn = (store: LimitStore, context: CountersContext): Counters => {
-  if (store === 'memory') return memoryCounters(context.now)
-  return store === 'database' ? databaseCounters(context) : countersOf(redisStore(store, context))
-}
+export const countersIn = (store: LimitStore, context: CountersContext): Counters =>
+  store === 'database'
+    ? databaseCounters(context)
+    : sharedCounters(store, { prefix: context.database.prefix, now: context.now })
 
 /** Counters that allow an attempt if none of them has reached its limit. */
 export type Group = readonly Counter[]

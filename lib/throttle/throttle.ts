@@ -1,6 +1,7 @@
 import type { Limit } from '../options/limits.ts'
 import type { FailureSchemas, Options } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { type CountCall, createCountCall } from './call-limit.ts'
 import { type Counter, type Counters, type CountersContext, countersIn, memoryCounters } from './counters.ts'
 import { createGuessThrottle, type GuessThrottle } from './guess.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
@@ -18,6 +19,8 @@ export interface Throttle {
   readonly takeQuota: TakeQuota
   /** The same for what is so frequent that a statement for each would cost more than it saves: each process counts in memory. */
   readonly takeLocalQuota: TakeQuota
+  /** Counts calls of the host's own API, for guards with a limit. */
+  readonly countCall: CountCall
 }
 
 /** @param limits the option */
@@ -38,6 +41,7 @@ export const createThrottle = (limits: Options['limits'], context: CountersConte
     of: ({ limit = '' }) => throttles.get(limit) ?? unlimited,
     takeQuota: createTakeQuota(quotas, counters, context.now),
     takeLocalQuota: createTakeQuota(quotas, memory, context.now),
+    countCall: createCountCall(counters),
   }
 }
 
