@@ -4,8 +4,8 @@ import type { EndpointDescription, ServerSetup } from '../authorization-server.t
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
-import type { ApiRequest } from './api-request.ts'
 import type { ActiveTracing, SpanDescription } from '../tracing.ts'
+import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
 

@@ -251,3 +251,13 @@ test('a database that is gone is 503, and the log has the reason', async () => {
   expect(found).toMatchObject({ status: 503, body: expect.stringContaining('temporarily_unavailable') })
   expect(logged).toEqual([expect.stringContaining('temporarily_unavailable')])
 })
+
+test('a web-standard request without an address is no reason for a warning about the proxy', async () => {
+  const warnings: unknown[] = []
+  const quiet = await startHost({
+    options: { logger: { info: () => {}, warn: (line) => warnings.push(line), error: () => {} } },
+  })
+  const { status } = await quiet.oauth.verify(new Request('https://a.example/notes'), 'notes:read')
+  expect({ status, warnings }).toEqual({ status: 401, warnings: [] })
+  await quiet.close()
+})
