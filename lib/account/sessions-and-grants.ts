@@ -134,10 +134,6 @@ const listPage = <Item>(items: readonly Item[], next: string | undefined): ListP
   ...(next !== undefined && { next }),
 })
 
-/** Whether rows follow those that are looked at. */
-const hasMore = (rows: readonly unknown[], limit: number): boolean =>
-  rows.length > limit || rows.length === maxPage
-
 const sessionOf = (login: LoginHistory, clients: readonly string[]): Session => ({
   id: login.sid,
   subject: login.subject,
@@ -175,8 +171,8 @@ const listSessions = async (
   const { database } = server
   const page = pageOf(options, server.now())
   if (page === undefined) return { items: [] }
-  const found = await listLoginsPage(database, page)
-  const logins = found.slice(0, page.limit)
+  const { rows, last } = await listLoginsPage(database, page)
+  const logins = rows.slice(0, page.limit)
   const sids = logins.map(({ sid }) => sid)
   const granted = await loginClients(database, sids)
   const { organization } = options
@@ -186,21 +182,21 @@ const listSessions = async (
       (each) => organization === undefined || each.granted.some((one) => one.organization === organization),
     )
     .map((each) => sessionOf(each.login, [...new Set(each.granted.map(({ clientId }) => clientId))]))
-  return listPage(items, hasMore(found, page.limit) ? sids.at(-1) : undefined)
+  return listPage(items, rows.length > page.limit ? sids.at(-1) : last)
 }
 
 const listGrants = async (server: AuthorizationServer, options: ListOptions): Promise<ListPage<Grant>> => {
   const now = server.now()
   const page = pageOf(options, now)
   if (page === undefined) return { items: [] }
-  const found = await listAuthorizationsPage(server.database, page)
-  const records = found.slice(0, page.limit)
+  const { rows, last } = await listAuthorizationsPage(server.database, page)
+  const records = rows.slice(0, page.limit)
   const { organization } = options
   const items = records
     .filter((record) => isInUse(record, now))
     .filter(({ details }) => organization === undefined || details.organization === organization)
     .map(grantOf)
-  return listPage(items, hasMore(found, page.limit) ? records.at(-1)?.id : undefined)
+  return listPage(items, rows.length > page.limit ? records.at(-1)?.id : last)
 }
 
 /** `oauth.sessions` */

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex'
 import { json, query, text } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
@@ -44,6 +45,13 @@ const each = (build: (whose: { subject: boolean; clientId: boolean }) => Stateme
   }
 }
 
+/** The rows of one client as a span of its index, so that PostgreSQL does not walk through the primary key instead. */
+const ofOneClient = (
+  rows: Knex.QueryBuilder,
+  column: string,
+  clientId: Knex.Value | undefined,
+): Knex.QueryBuilder => rows.where(column, '>=', clientId ?? null).where(column, '<=', clientId ?? null)
+
 const logins = each(({ subject, clientId }) =>
   query((table, v) => {
     const rows = table('logins')
@@ -53,17 +61,58 @@ const logins = each(({ subject, clientId }) =>
       .whereNull('ended_at')
       .orderBy('sid')
     if (subject) rows.where({ subject: v.subject })
-    if (clientId) {
-      const granted = table('authorizations').select('sid').where({ client_id: v.clientId })
-      rows.whereIn('sid', subject ? granted.where({ subject: v.subject }) : granted)
-    }
+    if (clientId)
+      rows.whereIn(
+        'sid',
+        table('authorizations').select('sid').where({ client_id: v.clientId, subject: v.subject }),
+      )
     return rows.limit(maxPage, { skipBinding: true })
   }),
 )
 
+const sidsOfClient = query<{ clientId: string; after: string }>((table, v) =>
+  ofOneClient(table('authorizations').select('sid'), 'client_id', v.clientId)
+    .where('sid', '>', v.after)
+    .groupBy(['client_id', 'sid'])
+    .orderBy(['client_id', 'sid'])
+    .limit(maxPage, { skipBinding: true }),
+)
+
+const activeLogins = query<Record<string, string | number | null>>((table, v) =>
+  table('logins')
+    .select(historyColumns)
+    .whereIn('sid', keysIn(v))
+    .where('expires_at', '>', v.now ?? 0)
+    .whereNull('ended_at')
+    .orderBy('sid'),
+)
+
+/** The rows of a page, and the last key that was looked at if others may follow. */
+export interface FoundPage<Item> {
+  readonly rows: readonly Item[]
+  readonly last: string | undefined
+}
+
+const lastOf = (keys: readonly string[]): string | undefined =>
+  keys.length === maxPage ? keys.at(-1) : undefined
+
+const loginsOfClient = async (
+  db: Database,
+  clientId: string,
+  { after, now }: KeyPage,
+): Promise<FoundPage<LoginHistory>> => {
+  const sids = (await sidsOfClient(db, { clientId, after })).map((row) => text(row, 'sid'))
+  const rows = sids.length === 0 ? [] : await activeLogins(db, batchParams(sids, { now }) as never)
+  return { rows: rows.map(historyOf), last: lastOf(sids) }
+}
+
 /** A page of active logins; with a client, those under which a user signed in to it. */
-export const listLoginsPage = async (db: Database, page: KeyPage): Promise<LoginHistory[]> =>
-  (await logins(db, page)).map(historyOf)
+export const listLoginsPage = async (db: Database, page: KeyPage): Promise<FoundPage<LoginHistory>> => {
+  const { subject, clientId } = page
+  if (subject === undefined && clientId !== undefined) return loginsOfClient(db, clientId, page)
+  const rows = (await logins(db, page)).map(historyOf)
+  return { rows, last: lastOf(rows.map(({ sid }) => sid)) }
+}
 
 const grants = each(({ subject, clientId }) =>
   query((table, v, name, raw) => {
@@ -71,16 +120,24 @@ const grants = each(({ subject, clientId }) =>
       .where('authorizations.id', '>', v.after ?? '')
       .where('authorizations.expires_at', '>', v.now ?? 0)
       .whereNull('authorizations.revoked_at')
-      .orderBy('authorizations.id')
+      .orderBy(
+        clientId && !subject ? ['authorizations.client_id', 'authorizations.id'] : ['authorizations.id'],
+      )
     if (subject) rows.where({ 'authorizations.subject': v.subject })
-    if (clientId) rows.where({ 'authorizations.client_id': v.clientId })
+    if (clientId && subject) rows.where({ 'authorizations.client_id': v.clientId })
+    else if (clientId) ofOneClient(rows, 'authorizations.client_id', v.clientId)
     return rows.limit(maxPage, { skipBinding: true })
   }),
 )
 
 /** A page of authorizations that are not revoked. Some may have no token left that can be used. */
-export const listAuthorizationsPage = async (db: Database, page: KeyPage): Promise<AuthorizationRecord[]> =>
-  (await grants(db, page)).map(recordOf)
+export const listAuthorizationsPage = async (
+  db: Database,
+  page: KeyPage,
+): Promise<FoundPage<AuthorizationRecord>> => {
+  const rows = (await grants(db, page)).map(recordOf)
+  return { rows, last: lastOf(rows.map(({ id }) => id)) }
+}
 
 /** The most grants of one page of logins that are read. */
 const maxRead = 10_000
