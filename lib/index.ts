@@ -1,3 +1,11 @@
+export type {
+  Grant,
+  GrantAdministration,
+  ListOptions,
+  ListPage,
+  Session,
+  SessionAdministration,
+} from './account/sessions-and-grants.ts'
 export type { UserLifecycle } from './account/user-lifecycle.ts'
 export type { UserExport } from './account/user-records.ts'
 export type {

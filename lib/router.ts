@@ -6,6 +6,12 @@ import express, {
   type Response,
   type Router,
 } from 'express'
+import {
+  type GrantAdministration,
+  grantAdministration,
+  type SessionAdministration,
+  sessionAdministration,
+} from './account/sessions-and-grants.ts'
 import { type UserLifecycle, userLifecycle } from './account/user-lifecycle.ts'
 import { type Interactions, interactionPath, interactions } from './authorization/interaction.ts'
 import { createAuthorizationServer, type ServerSetup } from './authorization-server.ts'
@@ -76,6 +82,10 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly events: EventListeners
   /** What you report about your users: credentials revoked, logged out, erased. */
   readonly users: UserLifecycle
+  /** Lists and ends the sessions of your users. */
+  readonly sessions: SessionAdministration
+  /** Lists and ends what users granted to clients. */
+  readonly grants: GrantAdministration
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
@@ -275,6 +285,8 @@ export const authRouter = <Row extends object = UserRow>(
     interaction,
     events: server.events.listeners,
     users: userLifecycle(server),
+    sessions: sessionAdministration(server),
+    grants: grantAdministration(server),
     clients: clientAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),

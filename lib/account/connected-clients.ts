@@ -43,13 +43,14 @@ export interface ConnectedClient {
 }
 
 /** Whether a code, access token or refresh token of an authorization can still be used. */
-const isInUse = (authorization: AuthorizationRecord, now: number): boolean => {
+export const isInUse = (authorization: AuthorizationRecord, now: number): boolean => {
   const { consumedAt, codeExpiresAt, accessTokenEnd, refreshTokenEnd } = authorization
   const end = Math.max(consumedAt === null ? codeExpiresAt : 0, accessTokenEnd, refreshTokenEnd)
   return isLive(authorization, now) && end > now
 }
 
-const lastUse = ({ createdAt, consumedAt, lastUsedAt }: AuthorizationRecord): number =>
+/** Epoch seconds of the last sign-in or refresh. */
+export const lastUse = ({ createdAt, consumedAt, lastUsedAt }: AuthorizationRecord): number =>
   Math.max(createdAt, consumedAt ?? 0, lastUsedAt ?? 0)
 
 const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | undefined): string => {

@@ -14,6 +14,8 @@ export type RevocationReason =
   | 'revoked_by_client'
   /** By an operator, on our pages. */
   | 'revoked_by_admin'
+  /** By the host, with `oauth.grants.end`. */
+  | 'revoked_by_host'
   /** The user had more for this client than the option `limits.authorizationsPerClient`. */
   | 'too_many'
 

@@ -24,7 +24,7 @@ const greatestOf = (tokens: Knex.QueryBuilder, expression: Knex.Raw): Knex.Query
   tokens.max(expression).whereRaw('?? = ??', ['tokens.authorization_id', 'authorizations.id'])
 
 /** Authorizations with their login, and what is known of their tokens. */
-const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Knex.QueryBuilder =>
+export const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Knex.QueryBuilder =>
   table('authorizations as authorizations')
     .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
     .select([
@@ -45,7 +45,7 @@ const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Knex.Query
       ).as('last_used_at'),
     ])
 
-const recordOf = (row: Row): AuthorizationRecord => ({
+export const recordOf = (row: Row): AuthorizationRecord => ({
   ...authorizationOf(row),
   createdAt: number(row, 'created_at'),
   lastUsedAt: numberOrNull(row, 'last_used_at'),

@@ -257,9 +257,9 @@ export interface LoginHistory extends LoginRecord, LoginPlace {
   readonly endedAt: number | null
 }
 
-const historyColumns = [...loginColumns, 'user_agent', 'address', 'ended_at']
+export const historyColumns = [...loginColumns, 'user_agent', 'address', 'ended_at']
 
-const historyOf = (row: Row): LoginHistory => ({
+export const historyOf = (row: Row): LoginHistory => ({
   ...loginOf(row),
   userAgent: textOrNull(row, 'user_agent') ?? undefined,
   address: textOrNull(row, 'address') ?? undefined,

@@ -23,14 +23,15 @@ export interface EndedBy {
   readonly actor?: string | undefined
 }
 
-/** Ends a login; the process that ends it first notifies the clients. */
+/** Ends a login; the process that ends it first notifies the clients. @returns whether this call ended it */
 export const end = async (
   server: AuthorizationServer,
   login: EndedLogin,
   { info, actor }: EndedBy = {},
-): Promise<void> => {
-  if (await endLogin(server.database, { sid: login.sid, now: server.now() }))
-    announceEnd(server, login, { info, actor })
+): Promise<boolean> => {
+  const isEnded = await endLogin(server.database, { sid: login.sid, now: server.now() })
+  if (isEnded) announceEnd(server, login, { info, actor })
+  return isEnded
 }
 
 /** Notifies the clients of a login that has ended. */

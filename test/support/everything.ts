@@ -31,6 +31,10 @@ export const everythingAt = async (host: Host): Promise<void> => {
   const { app, oauth, database } = host
   const operations = await operationsAt(host)
   for (const name of operationNames) await operations[name].run(await operations[name].before())
+  for (const options of [{}, { user: 1 }, { client: 'web' }, { user: 1, client: 'web' }]) {
+    await oauth.sessions.list(options)
+    await oauth.grants.list(options)
+  }
   const browser = new RawBrowser(app)
   await browser.submit(await browser.open(authorizeUrl({ client_id: 'web' })), 'name="password"', {
     username: 'nobody',
