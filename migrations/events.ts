@@ -30,7 +30,8 @@ export const events: SchemaChange = {
         .index(`${name('events')}_expires_at`)
       table.index(['client_id', 'time'], `${name('events')}_client_id_time`)
       table.index(['account', 'time'], `${name('events')}_account_time`)
-      table.index(['type', 'time'], `${name('events')}_type_time`)
+      // The newest events of a type, and the clients of those, without the rows: these lie where their id says.
+      table.index(['type', 'time', 'id', 'client_id'], `${name('events')}_type_time`)
     }),
   down: ({ schema, name }) => schema.dropTable(name('events')),
 }

@@ -5,7 +5,6 @@ import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
 import { events } from './events.ts'
-import { eventsOfType } from './events-of-type.ts'
 import { importedSecrets } from './imported-secrets.ts'
 import { logins } from './logins.ts'
 import { loginsDevices } from './logins-devices.ts'
@@ -42,5 +41,4 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['016_imported_secrets', importedSecrets],
   ['017_revocations', revocations],
   ['018_logins_devices', loginsDevices],
-  ['019_events_of_type', eventsOfType],
 ])
