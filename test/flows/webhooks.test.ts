@@ -69,6 +69,9 @@ const until = (isSo: () => Promise<boolean>): Promise<void> =>
 const waitingFor = (count: number): Promise<void> => until(async () => (await rows()).length === count)
 const failures = async (): Promise<number> =>
   (await rows()).reduce((sum, row) => sum + Number(row.attempts), 0)
+/** Waits until the sender has ended its round: until then it may send for a minute. */
+const rested = (): Promise<void> =>
+  until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) !== clock.now() + 60)
 const said = ({ body }: ReceivedWebhook): string => `${body.data.subject} ${body.data.reason}`
 
 describe('a message', () => {
@@ -122,6 +125,7 @@ describe('a receiver that fails', () => {
     happens('ada', 'one')
     await receiver.requests.until(1)
     await until(async () => (await failures()) === 1)
+    await rested()
     receiver.answer((res) => res.writeHead(204).end())
     happens('ada', 'two')
     clock.travel(3)
@@ -182,12 +186,13 @@ describe('a receiver that fails', () => {
     happens('ada', 'next')
     for (let attempt = 1; attempt < 10; attempt += 1) {
       await until(async () => (await failures()) === attempt)
-      await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > 0)
+      await rested()
       clock.travel(29 * 3600)
       happens('bob')
     }
     const isFailed = (event: AuthEvent) => event.type === 'webhook.failed'
     await until(async () => events.items.some(isFailed))
+    await rested()
     const poison = receiver.requests.items.filter(({ body }) => body.data.reason === 'poison')
     expect(poison).toHaveLength(10)
     clock.travel(400)
@@ -204,6 +209,7 @@ describe('a receiver that fails', () => {
     receiver.answer((res) => res.writeHead(410).end())
     happens('ada', 'one')
     await until(async () => events.items.some(({ type }) => type === 'webhook.disabled'))
+    await rested()
     receiver.answer((res) => res.writeHead(204).end())
     clock.travel(1000)
     happens('ada', 'two')
@@ -261,7 +267,7 @@ describe('dead letters', () => {
       .knex(`${host.database.tablePrefix}webhook_deliveries`)
       .update({ attempts: 10, attempt_at: null, dead_at: clock.now() })
     receiver.answer((res) => res.writeHead(204).end())
-    await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > 0)
+    await rested()
     clock.travel(10)
   }
 
