@@ -58,7 +58,7 @@ const personalToken = async ({ oauth }: Host, subject: string): Promise<string> 
   return made!.value
 }
 
-/** What an import of another server, a logo and a developer leave; making them needs other servers. */
+/** What an import of another server, a logo, a developer and a receiver of webhooks leave; making them needs other servers. */
 const addRows = async (
   { knex, tablePrefix }: TestDatabase,
   subject: string,
@@ -83,6 +83,9 @@ const addRows = async (
     approved_at: now,
     revision: 1,
   })
+  await table('webhook_endpoints').insert({ name: 'crm', succeeded_at: now })
+  const dead = { attempts: 9, failure: 'the answer is 500', dead_at: now, expires_at: now + 90 * 86_400 }
+  await table('webhook_deliveries').insert({ endpoint: 'crm', event_id: 'gone', lane: subject, ...dead })
 }
 
 const holdingsOf = async (host: Host): Promise<Holdings> => {
