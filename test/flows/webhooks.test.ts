@@ -336,7 +336,12 @@ describe('the option', () => {
   const checked = (webhooks: unknown, more: object = {}) => {
     const features = { storedEvents: true, webhooks, ...more } as AuthRouterOptions['features']
     const quiet = { info: () => {}, warn: () => {}, error: () => {} }
-    return () => authRouter({ features, logger: quiet })
+    const database = {
+      client: 'better-sqlite3',
+      connection: { filename: ':memory:' },
+      useNullAsDefault: true,
+    }
+    return () => authRouter({ features, logger: quiet, database })
   }
   const endpoint = { url: 'https://hooks.example.com', secrets: [webhookSecret], events: ['login.*'] }
   const short = `whsec_${Buffer.alloc(16).toString('base64')}`

@@ -3,6 +3,7 @@ import { enableWebhooksCommand, replayWebhooksCommand, webhooksCommand } from '.
 import { samples } from './samples.ts'
 
 export const tools: FeatureTools = {
-  commands: [webhooksCommand, replayWebhooksCommand, enableWebhooksCommand],
+  // The first whose words fit is taken, so the longer names come first.
+  commands: [replayWebhooksCommand, enableWebhooksCommand, webhooksCommand],
   samples,
 }

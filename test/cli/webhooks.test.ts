@@ -1,0 +1,34 @@
+import { openCommandLine, withDatabase } from '../support/command-line.ts'
+
+const cli = openCommandLine()
+afterAll(() => cli.close())
+
+test('webhooks lists what was given up, replay lets it be sent again, and enable undoes a 410', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const dead = { endpoint: 'billing', event_id: 'one', lane: 'subject:1', attempts: 10, failure: 'timeout' }
+  await withDatabase(folder, async (database) => {
+    await database('oauth_webhook_endpoints').insert({ name: 'billing', disabled_at: 1 })
+    await database('oauth_webhook_deliveries').insert({
+      ...dead,
+      dead_at: 1_800_000_000,
+      expires_at: 1_900_000_000,
+    })
+  })
+  const { stdout } = await cli.succeed(folder, ['webhooks', '--json'])
+  expect(JSON.parse(stdout).deadLetters).toMatchObject([{ id: 1, endpoint: 'billing', failure: 'timeout' }])
+  expect((await cli.succeed(folder, ['webhooks'])).stdout).toMatch(/^1 +billing +removed .* 10 +timeout$/m)
+
+  expect(await cli.run(folder, ['webhooks', 'replay'])).toMatchObject({ code: 2 })
+  expect(await cli.run(folder, ['webhooks', 'replay', '2'])).toMatchObject({ code: 1 })
+  await cli.succeed(folder, ['webhooks', 'replay', '1'])
+  expect(await cli.run(folder, ['webhooks', 'replay', '1'])).toMatchObject({ code: 1 })
+  await cli.succeed(folder, ['webhooks', 'enable', 'billing'])
+  const [row, endpoint] = await withDatabase(folder, async (database) => [
+    await database('oauth_webhook_deliveries').first(),
+    await database('oauth_webhook_endpoints').first(),
+  ])
+  expect(row).toMatchObject({ attempts: 0, dead_at: null })
+  expect(row.attempt_at).toBeGreaterThan(0)
+  expect(endpoint).toMatchObject({ disabled_at: null })
+})
