@@ -27,8 +27,8 @@ export const webhooks: Feature = {
   name: 'webhooks',
   option,
   migrations: new Map([
-    ['109_webhook_endpoints', endpointTable],
-    ['110_webhook_deliveries', webhookDeliveries],
+    ['110_webhook_endpoints', endpointTable],
+    ['111_webhook_deliveries', webhookDeliveries],
   ]),
   texts: {},
   operatorTexts,
