@@ -156,7 +156,7 @@ export const openMount = async (
     post: (path, form) =>
       request(path, {
         method: 'POST',
-        body: new URLSearchParams(form.map(([name, value]) => [name, value])),
+        body: new URLSearchParams(form.map(([name, value]): [string, string] => [name, value])),
       }),
   }
 }
