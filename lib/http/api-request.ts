@@ -26,7 +26,9 @@ export interface WebRequest {
   /** The absolute URL. */
   readonly url: string
   readonly headers: {
+    /** The value of a header; null if there is none. */
     get(name: string): string | null
+    /** Calls back with the value and the name of each header. */
     forEach(callback: (value: string, name: string) => void): void
   }
 }

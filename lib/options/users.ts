@@ -19,8 +19,9 @@ import {
 /** A row of the host's user table, as the host's own Knex instance returns it. */
 export type UserRow = Record<string, unknown>
 
-/** Where the claims of a user go. */
+/** The places where claims of a user can go. */
 export const claimTargets = ['id_token', 'userinfo', 'introspection', 'access_token'] as const
+/** Where claims of a user go. */
 export type ClaimTarget = (typeof claimTargets)[number]
 
 /** For whom and where claims are asked for. */

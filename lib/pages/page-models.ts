@@ -99,7 +99,11 @@ export interface ConnectedClientCard {
   removeUrl: string
 }
 
-/** The model of each page. A page shows only its model, and the host's name and look. */
+/**
+ * The model of each page. A page shows only its model, and the host's name and look.
+ *
+ * @hidden The reference of templates is docs/pages.md.
+ */
 export interface PageModels extends DevicePageModels {
   login: PageForm & {
     /** The client that waits for the login; absent if none does. */
@@ -281,7 +285,11 @@ export interface PageModels extends DevicePageModels {
   }
 }
 
-/** The name of a page. */
+/**
+ * The name of a page.
+ *
+ * @hidden
+ */
 export type PageName = keyof PageModels
 
 /** Whether a page is for operators. Its texts are in English only. */
