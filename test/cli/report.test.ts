@@ -19,7 +19,7 @@ const strict: AuthRouterOptions = {
 }
 const unmet = (options?: AuthRouterOptions) => rowsOf(options).filter(({ state }) => state === 'not met')
 
-test('no requirement is listed twice, and each test that shows one is there under its title (issue 33.4)', () => {
+test('no requirement is listed twice, and each test that shows one is there under its title', () => {
   const rows = rowsOf()
   const names = rows.map(({ document, number }) => `${document} ${number}`)
   expect(new Set(names).size).toBe(names.length)
@@ -31,7 +31,7 @@ test('no requirement is listed twice, and each test that shows one is there unde
   }
 })
 
-test('a strict configuration meets what defaults do not (issue 33.4)', () => {
+test('a strict configuration meets what defaults do not', () => {
   expect(unmet().map(({ reason }) => reason)).toContain(
     'features.dpop or features.mutualTls, with features.fapi2',
   )
@@ -46,12 +46,12 @@ test.each<[string, AuthRouterOptions]>([
   ['10.4.14', { features: { dpop: true } }],
   ['6.3.1', { limits: false }],
   ['7.3.1', { session: 'host' }],
-])('the row %s follows its setting (issue 33.4)', (number, options) => {
+])('the row %s follows its setting', (number, options) => {
   const stateOf = (rows: ReturnType<typeof rowsOf>) => rows.find((row) => row.number === number)?.state
   expect(stateOf(rowsOf(options))).not.toBe(stateOf(rowsOf()))
 })
 
-test('the command prints a table, JSON or Markdown (issue 33.4)', async () => {
+test('the command prints a table, JSON or Markdown', async () => {
   const cli = openCommandLine()
   try {
     const folder = cli.folder()

@@ -43,7 +43,7 @@ const consentPage = async () => {
   return { browser, page }
 }
 
-test('the consent page shows three titles of the user, as text, and the number of the others (issue 32)', async () => {
+test('the consent page shows three titles of the user, as text, and the number of the others', async () => {
   preview = () => ({ items: ['Sourdough, <b>third</b> try', 'Books', 'Allotment', 'Train'], more: 40 })
   const { page } = await consentPage()
   expect(page.html).toContain('<bdi>Sourdough, &lt;b&gt;third&lt;/b&gt; try</bdi>')
@@ -52,7 +52,7 @@ test('the consent page shows three titles of the user, as text, and the number o
   expect(asked).toHaveLength(1)
 })
 
-test('titles that change before Allow do not ask again (issue 32)', async () => {
+test('titles that change before Allow do not ask again', async () => {
   preview = () => ['Before']
   const { browser, page } = await consentPage()
   preview = () => ['After']
@@ -70,7 +70,7 @@ test.each<[string, NonNullable<Preview>]>([
   ],
   ['returns something else', () => 'Sourdough' as never],
   ['returns a list of numbers', () => [1] as never],
-])('a function that %s leaves the page without titles, and is logged (issue 32)', async (_, fails) => {
+])('a function that %s leaves the page without titles, and is logged', async (_, fails) => {
   preview = fails
   const { page } = await consentPage()
   expect(page.status).toBe(200)
@@ -81,7 +81,7 @@ test.each<[string, NonNullable<Preview>]>([
   ])
 })
 
-test('a long title is cut, one of several lines is one line, and an empty list shows nothing (issue 32)', () => {
+test('a long title is cut, one of several lines is one line, and an empty list shows nothing', () => {
   const cut = shownPreview(['😀'.repeat(5000), 'a\n\u2028b'])
   expect([...(cut?.items[0] ?? '')]).toHaveLength(60)
   expect(cut?.items[1]).toBe('a b')
