@@ -139,7 +139,7 @@ test.each([
 })
 
 test.each([
-  [{ trustProxy: 1 }, 'trustProxy'],
+  [{ bodyParser: true }, 'bodyParser'],
   [{ pages: { colour: 'red' } }, 'pages.colour'],
 ])('%j is refused without a name that was not meant (F17)', (options, unknown) => {
   expect(() => resolve(options as Record<string, unknown>)).toThrow(
