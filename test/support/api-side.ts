@@ -58,10 +58,12 @@ const statuses: Readonly<Record<string, number>> = {
  * @param status by default that of the error
  */
 export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void => {
+  // Of an error of the server the log has a line under this id.
+  const errorId = status >= 500 ? ',"error_id":"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}"' : ''
   expect({ status: answer.status, body: answer.html }).toEqual({
     status,
     body: expect.stringMatching(
-      new RegExp(`^\\{"error":"${error}","error_description":"[ !#-\\[\\]-~]+"\\}$`),
+      new RegExp(`^\\{"error":"${error}","error_description":"[ !#-\\[\\]-~]+"${errorId}\\}$`),
     ),
   })
   expect(answer.headers).toMatchObject({

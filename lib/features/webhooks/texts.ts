@@ -19,7 +19,6 @@ export const operatorTexts = {
   'operator-webhooks.none': 'Nothing was given up.',
   'operator-webhooks.id': 'ID',
   'operator-webhooks.endpoint': 'Receiver',
-  'operator-webhooks.user': 'User',
   'operator-webhooks.time': 'Event of',
   'operator-webhooks.attempts': 'Attempts',
   'operator-webhooks.reason': 'Reason',
