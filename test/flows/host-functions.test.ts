@@ -90,7 +90,11 @@ describe.each<[string, Fault, number]>([
       const { status: got, body, headers } = await asking
       expect({ got, body }).toEqual({
         got: status,
-        body: { error, error_description: expect.stringMatching(/^the (service|server) [a-z ]+$/) },
+        body: {
+          error,
+          error_description: expect.stringMatching(/^the (service|server) [a-z ]+$/),
+          error_id: expect.stringMatching(/^[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}$/),
+        },
       })
       expect(headers['retry-after']).toBe(status === 503 ? '1' : undefined)
       expect(headers['www-authenticate']).toBeUndefined()

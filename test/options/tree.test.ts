@@ -34,13 +34,21 @@ const right: Readonly<Record<string, unknown>> = {
   'features.tokenExchange.allow': works,
   'features.admin.allow': works,
   'features.developers.allow': works,
+  'features.webhooks.endpoints': {},
+  'features.webhooks.endpoints.*.url': 'https://crm.example.com/webhooks',
+  'features.webhooks.endpoints.*.secrets': [`whsec_${'A'.repeat(32)}`],
+  'features.webhooks.endpoints.*.events': ['*'],
   'features.grants[].grantType': 'urn:example:pin',
   'features.grants[].exchange': works,
   'features.authorizationDetails.*.description': 'Pay',
   'features.authorizationDetails.*.locales.*.description': 'Zahlen',
 }
 /** A name that an object may have whose names the host chooses. */
-const names: Readonly<Record<string, string>> = { scopes: 'see', resources: 'https://api.example.com' }
+const names: Readonly<Record<string, string>> = {
+  scopes: 'see',
+  resources: 'https://api.example.com',
+  'features.webhooks.endpoints': 'crm',
+}
 const nameIn = (path: string): string => (path.endsWith('locales') ? 'de' : (names[path] ?? 'urn:example:x'))
 
 /** The users have a table or functions. */
