@@ -11,9 +11,9 @@ flows=(authorize refresh-token meanwhile login consent throttle organizations us
   passkeys)
 flows=("${flows[@]/%/.test.ts}")
 # The other tests of repositories open both servers themselves, so `npm test` runs them.
-tests=(test/repositories/plans.test.ts test/repositories/schema-version.test.ts test/upgrade "${flows[@]/#/test/flows/}")
+tests=(test/repositories/plans.test.ts test/repositories/schema-version.test.ts test/upgrade/upgrade.test.ts test/upgrade/side-by-side.test.ts "${flows[@]/#/test/flows/}")
 if [ -n "${TEST_ALL:-}" ]; then
-  tests=(test/repositories test/upgrade test/flows test/attacks test/endpoints test/users test/tokens test/testing/acting-as.test.ts)
+  tests=(test/repositories test/upgrade/upgrade.test.ts test/upgrade/side-by-side.test.ts test/flows test/attacks test/endpoints test/users test/tokens test/testing/acting-as.test.ts)
 fi
 # jest takes no notice of a file that does not exist.
 ls -d "${tests[@]}" >/dev/null

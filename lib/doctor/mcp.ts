@@ -65,8 +65,10 @@ const reasonOf = (answer: Answer): string =>
   textOf(answer.json?.error_description) ?? textOf(answer.json?.error) ?? `the answer is ${answered(answer)}`
 
 /** The first parameter of this name in a challenge (RFC 9110 §11.6.1). */
-const parameterOf = (challenge: string | undefined, name: string): string | undefined =>
-  new RegExp(`[\\s,]${name}="([^"]*)"`).exec(challenge ?? '')?.[1]
+const parameterOf = (challenge = '', name: string): string | undefined => {
+  const beginning = [` ${name}="`, `,${name}="`].find((text) => challenge.includes(text))
+  return beginning && challenge.split(beginning, 2)[1]?.split('"', 1)[0]
+}
 
 const authorization = (token: string): Readonly<Record<string, string>> => ({
   Authorization: `${tokenType(bearer)} ${token}`,
@@ -260,8 +262,10 @@ const entities: Readonly<Record<string, string>> = {
 
 /** What our error page tells developers. */
 const detailOf = ({ text }: Answer): string | undefined =>
-  /class="code"[^>]*><bdi>([^<]*)<\/bdi>/
-    .exec(text)?.[1]
+  text
+    .split('class="code"', 2)[1]
+    ?.split('<bdi>', 2)[1]
+    ?.split('<', 1)[0]
     ?.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? entity)
 
 /** The scopes of the challenge that the token of the host would lack. */

@@ -1,8 +1,14 @@
 // Which events a receiver gets, what its answers mean, and when the next attempt is due.
 
+const isWord = (text: string): boolean => /^[a-z_]+$/.test(text)
+
 /** Whether a string selects types of events: a type, a word and `.*`, or `*`. */
-export const isPattern = (pattern: string): boolean =>
-  /^(\*|[a-z_]+(\.[a-z_]+)*\.(\*|[a-z_]+))$/.test(pattern)
+export const isPattern = (pattern: string): boolean => {
+  const words = pattern.split('.')
+  const last = words.pop() ?? ''
+  if (words.length === 0) return last === '*'
+  return words.every(isWord) && (last === '*' || isWord(last))
+}
 
 /**
  * Whether a pattern selects a type of event.

@@ -10,8 +10,12 @@ const maxAddresses = 3
 const maxQuoted = 300
 
 /** Contacts are free text: only what is an address and nothing else becomes one. */
-const isAddress = (text: unknown): text is string =>
-  typeof text === 'string' && text.length <= 254 && /^[\w.!#$%&'*+/=^`{|}~-]+@[\w-]+(?:\.[\w-]+)*$/.test(text)
+const isAddress = (text: unknown): text is string => {
+  if (typeof text !== 'string' || text.length > 254) return false
+  const [name = '', host = '', ...more] = text.split('@')
+  if (more.length > 0 || !/^[\w.!#$%&'*+/=^`{|}~-]+$/.test(name)) return false
+  return host.split('.').every((label) => /^[\w-]+$/.test(label))
+}
 
 /** The address of the user who owns a client; undefined for a client of the host, or if the address is not confirmed. */
 const addressOfOwner = async (
