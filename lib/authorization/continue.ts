@@ -253,8 +253,7 @@ export const continueRequest = async (
   const { login } = authorization
   const step = returned && next.step === 'login' ? unanswered(server, asked.request, login) : next
   const asking = askedBefore(context, kind, asked, authorization, step)
-  const answer = asking && decideAccess(server, asking)
-  const access = answer instanceof Promise ? await answer : answer
+  const access = asking && (await decideAccess(server, asking))
   if (asking && access !== undefined && access.outcome !== 'allowed')
     return answerDenied(context, kind, { asked, changes }, { ...options, asking, denied: access })
   if (step.step === 'issue' && access?.outcome === 'allowed') {

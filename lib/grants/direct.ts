@@ -113,8 +113,7 @@ export const tokensForUser = async (
   const organization = await settledOrganization(server, grant.user, grant.organization)
   const { acr } = grant.login
   const { info } = request
-  const answer = allowedUser(server, info, { ...grant, client, organization, acr })
-  const user = answer instanceof Promise ? await answer : answer
+  const user = await allowedUser(server, info, { ...grant, client, organization, acr })
   await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
   const created = authorizationFor(server, client, settled, binding)

@@ -181,8 +181,7 @@ export const tokenExchange: Grant = {
     const { acr } = authorization.details
     const { info } = request
     const asked = { user, client, scopes, organization, acr, step: 'exchange' } as const
-    const answer = allowedUser(server, info, asked)
-    const allowed = answer instanceof Promise ? await answer : answer
+    const allowed = await allowedUser(server, info, asked)
     await consumeProof(server, request)
     const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {

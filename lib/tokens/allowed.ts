@@ -88,16 +88,16 @@ const ask = async (
 
 /**
  * Asks the host whether a user may have what is about to be issued (`access.allow`). It is the only source of an
- * {@link AllowedUser}. Without the option it answers at once, without a promise.
+ * {@link AllowedUser}. Without the option every user is allowed.
  *
  * @param asked read right before: the answer is about this moment
  * @throws OAuthError `temporarily_unavailable` if the function fails, is late, or returns nothing that it may return
  * @example await decideAccess(server, { user, client, scopes, organization, acr, step: 'refresh' })
  */
-export const decideAccess = (
+export const decideAccess = async (
   { options: { access } }: Pick<AuthorizationServer, 'options'>,
   asked: AskedAccess,
-): AccessDecision | Promise<AccessDecision> => (access ? ask(access.allow, asked) : allowing(asked.user))
+): Promise<AccessDecision> => (access ? ask(access.allow, asked) : allowing(asked.user))
 
 type Refused = Exclude<AccessDecision, { outcome: 'allowed' }>
 
@@ -126,22 +126,18 @@ export const announceDenied = (
  * @throws OAuthError `access_denied` if the user may not use the client · `interaction_required` if the user must sign in at
  *   a higher level first · as {@link decideAccess}
  */
-export const allowedUser = (
+export const allowedUser = async (
   server: Pick<AuthorizationServer, 'options' | 'events'>,
   info: RequestInfo | undefined,
   asked: AskedAccess,
-): AllowedUser | Promise<AllowedUser> => {
-  const settled = (decision: AccessDecision): AllowedUser => {
-    if (decision.outcome === 'allowed') return decision.user
-    announceDenied(server, info, asked, decision)
-    if (decision.outcome === 'denied')
-      throw new OAuthError('access_denied', 'the user may not use this client')
-    const levels = decision.acrValues.join(' ')
-    throw new OAuthError(
-      'interaction_required',
-      `the user must sign in again; request authorization with acr_values: ${levels}`,
-    )
-  }
-  const decision = decideAccess(server, asked)
-  return decision instanceof Promise ? decision.then(settled) : settled(decision)
+): Promise<AllowedUser> => {
+  const decision = await decideAccess(server, asked)
+  if (decision.outcome === 'allowed') return decision.user
+  announceDenied(server, info, asked, decision)
+  if (decision.outcome === 'denied') throw new OAuthError('access_denied', 'the user may not use this client')
+  const levels = decision.acrValues.join(' ')
+  throw new OAuthError(
+    'interaction_required',
+    `the user must sign in again; request authorization with acr_values: ${levels}`,
+  )
 }
