@@ -1,5 +1,7 @@
 import type { Attributes, Context, Span, SpanKind, Tracer } from '@opentelemetry/api'
 
+export type { Span }
+
 type OpenTelemetry = typeof import('@opentelemetry/api')
 
 /** What a span is about: names and attributes of the semantic conventions. It never holds a parameter, a query or a secret. */
@@ -65,12 +67,22 @@ const tracerOf = ({ trace, ProxyTracerProvider }: OpenTelemetry): Tracer | undef
 }
 
 /**
- * Creates the tracing of a server.
+ * Does work in a span of its own if the host has a tracer, and otherwise only does it.
  *
- * @example
- * const tracing = server.tracing.active()
- * return tracing === undefined ? work() : tracing.inSpan({ name: 'password.verify' }, work)
+ * @param describe says what the span is about
+ * @param work gets the span, if there is one
+ * @example inSpan(server.tracing, () => ({ name: 'password.verify' }), () => verify(password))
  */
+export const inSpan = <T>(
+  tracing: Tracing | undefined,
+  describe: (active: ActiveTracing) => SpanDescription,
+  work: (span?: Span) => Promise<T>,
+): Promise<T> => {
+  const active = tracing?.active()
+  return active === undefined ? work() : active.inSpan(describe(active), work)
+}
+
+/** Creates the tracing of a server. */
 export const createTracing = (): Tracing => {
   let api: OpenTelemetry | undefined
   let current: { readonly tracer: Tracer; readonly active: ActiveTracing } | undefined

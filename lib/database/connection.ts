@@ -1,5 +1,5 @@
 import { OAuthError } from '../protocol/errors.ts'
-import type { SpanDescription } from '../tracing.ts'
+import { inSpan, type SpanDescription } from '../tracing.ts'
 import { isRetryable, needsReconnect, SilenceError, temporarilyUnavailable } from './errors.ts'
 import type { Database, Result, Value } from './types.ts'
 
@@ -80,11 +80,12 @@ export const execute = (
   connection: unknown,
   sql: string,
   bindings: readonly Value[],
-): Promise<Result> => {
-  const tracing = db.tracing?.active()
-  if (tracing === undefined) return answerOf(db, connection, sql, bindings)
-  return tracing.inSpan(spanOf(db, sql), () => answerOf(db, connection, sql, bindings))
-}
+): Promise<Result> =>
+  inSpan(
+    db.tracing,
+    () => spanOf(db, sql),
+    () => answerOf(db, connection, sql, bindings),
+  )
 
 /**
  * Waits for work up to a time limit, and discards a later result.

@@ -4,7 +4,7 @@ import type { EndpointDescription, ServerSetup } from '../authorization-server.t
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
-import type { ActiveTracing, SpanDescription } from '../tracing.ts'
+import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../tracing.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
 import { sendEmpty } from './send.ts'
@@ -70,23 +70,14 @@ export const serve = async <C extends Incoming>(
   if (context) await handler(context)
 }
 
-/** Answers a request in a span of its own, below that of the host if it has one. */
-const tracedRequest = (
-  tracing: ActiveTracing,
-  { server, endpoint, req, res }: Incoming,
-  answer: () => Promise<void>,
-): Promise<void> => {
+/** The span of a request, below that of the host if it has one. */
+const spanOf = ({ server, endpoint, req }: Incoming, hasParent: boolean): SpanDescription => {
   const route = `${server.options.basePath}${endpoint.path}`
-  const description: SpanDescription = {
+  return {
     name: `${req.method} ${route}`,
-    kind: tracing.hasParent() ? 'internal' : 'server',
+    kind: hasParent ? 'internal' : 'server',
     attributes: { 'http.request.method': req.method, 'http.route': route },
   }
-  return tracing.inSpan(description, async (span) => {
-    await answer()
-    span.setAttribute('http.response.status_code', res.statusCode)
-    if (res.statusCode >= 500) span.setAttribute('error.type', String(res.statusCode))
-  })
 }
 
 /**
@@ -107,8 +98,12 @@ export const route = <C extends Incoming>(
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
 
-  const answer = (incoming: Incoming, next: NextFunction): Promise<void> =>
-    serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+  const answer = async (incoming: Incoming, next: NextFunction, span?: Span): Promise<void> => {
+    await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+    const { statusCode } = incoming.res
+    span?.setAttribute('http.response.status_code', statusCode)
+    if (statusCode >= 500) span?.setAttribute('error.type', String(statusCode))
+  }
 
   router.all(path, (req, res, next) => {
     if (endpoint.cors) {
@@ -117,9 +112,8 @@ export const route = <C extends Incoming>(
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
-    const tracing = server.tracing.active()
-    if (tracing) void tracedRequest(tracing, incoming, () => answer(incoming, next))
-    else void answer(incoming, next)
+    const describe = (active: ActiveTracing) => spanOf(incoming, active.hasParent())
+    void inSpan(server.tracing, describe, (span) => answer(incoming, next, span))
   })
 }
 

@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type LookupFunction } from 'node:net'
 import { OAuthError } from '../protocol/errors.ts'
-import type { SpanDescription, Tracing } from '../tracing.ts'
+import { inSpan, type Span, type SpanDescription, type Tracing } from '../tracing.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
 import { beforeEnd, createTurns, type TakeTurn } from './turns.ts'
@@ -217,13 +217,12 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   }
 
   const send = (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
-    const tracing = options.tracing?.active()
-    if (tracing === undefined) return sendBefore(target, init)
-    return tracing.inSpan(spanOf(target, init), async (span) => {
+    const traced = async (span?: Span): Promise<OutboundResponse> => {
       const response = await sendBefore(target, init)
-      span.setAttribute('http.response.status_code', response.status)
+      span?.setAttribute('http.response.status_code', response.status)
       return response
-    })
+    }
+    return inSpan(options.tracing, () => spanOf(target, init), traced)
   }
 
   return {

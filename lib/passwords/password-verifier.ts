@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { OAuthError } from '../protocol/errors.ts'
-import type { Tracing } from '../tracing.ts'
+import { inSpan, type Tracing } from '../tracing.ts'
 import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 import { isPassword, verifyPassword } from './passwords.ts'
 
@@ -128,18 +128,18 @@ export const createPasswordVerifier = (options: PasswordVerifierOptions = {}): P
 
   return {
     learn,
-    verifySecret: (secret, hash) => {
-      const tracing = options.tracing?.active()
-      return tracing === undefined
-        ? checkSecret(secret, hash)
-        : tracing.inSpan({ name: 'secret.verify' }, () => checkSecret(secret, hash))
-    },
-    verify: (given) => {
-      const tracing = options.tracing?.active()
-      return tracing === undefined
-        ? check(given)
-        : tracing.inSpan({ name: 'password.verify' }, () => check(given))
-    },
+    verifySecret: (secret, hash) =>
+      inSpan(
+        options.tracing,
+        () => ({ name: 'secret.verify' }),
+        () => checkSecret(secret, hash),
+      ),
+    verify: (given) =>
+      inSpan(
+        options.tracing,
+        () => ({ name: 'password.verify' }),
+        () => check(given),
+      ),
   }
 }
 
