@@ -1,6 +1,8 @@
-import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import type { RequestHandler } from 'express'
 import type { ApiRequest } from '../http/api-request.ts'
+import { jsonError, oauthErrorOf } from '../http/errors.ts'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
+import { type JsonAnswer, sendJsonAnswer } from '../http/send.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/server.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -23,13 +25,6 @@ export interface GuardedCall {
   readonly error?: unknown
 }
 
-/** A request that is answered with an error. */
-export interface Answering {
-  readonly req: Request
-  readonly res: Response
-  readonly next: NextFunction
-}
-
 /** Where access tokens are verified: in this process, or by the issuer in another one. */
 export interface TokenSource extends Surroundings {
   /**
@@ -50,8 +45,12 @@ export interface TokenSource extends Surroundings {
    * @returns the error id of a call that was refused, if the reason is stored
    */
   readonly observe?: ((call: GuardedCall) => string | undefined) | undefined
-  /** Answers a request with an error. */
-  sendError(answering: Answering, error: unknown, errorId: string | undefined): void
+  /**
+   * Logs an error of the server.
+   *
+   * @returns its error id; undefined for any other error
+   */
+  report(req: ApiRequest, error: OAuthError): string | undefined
 }
 
 /**
@@ -80,8 +79,7 @@ const noHeaders: Headers = {}
 /** What a guard decided about a request: the token, with headers for the answer, or the error to send. */
 export type Judgement =
   | { readonly auth: AuthInfo; readonly headers: Headers }
-  /** With the error id, if the reason is stored. */
-  | { readonly auth?: undefined; readonly error: unknown; readonly errorId: string | undefined }
+  | { readonly auth?: undefined; readonly error: unknown; readonly answer: JsonAnswer }
 
 /** The rules of a guard, for a request of any framework. The function that it makes does not throw. */
 export const judgeBy = (
@@ -107,9 +105,11 @@ export const judgeBy = (
         return passed
       },
       (error: unknown) => {
-        const errorId = source.observe?.({ req, resource, error })
+        const observed = source.observe?.({ req, resource, error })
         const challenged = withChallenge(error, challengeFields(requirement, error), schemesFor(req, dpop))
-        return { error: challenged, errorId }
+        const refused = oauthErrorOf(challenged)
+        const errorId = source.report(req, refused) ?? observed
+        return { error, answer: jsonError(refused, errorId) }
       },
     )
 }
@@ -120,7 +120,7 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
   const guard: RequestHandler = (req, res, next) => {
     judge(req).then((judgement) => {
       if (judgement.auth === undefined)
-        return source.sendError({ req, res, next }, judgement.error, judgement.errorId)
+        return res.headersSent ? next(judgement.error) : sendJsonAnswer(res, judgement.answer)
       const { auth, headers } = judgement
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
       req.auth = auth

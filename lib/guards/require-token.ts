@@ -1,7 +1,7 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import type { SeenCall } from '../events/sighting.ts'
 import { urlsBelow } from '../http/dpop.ts'
-import { errorRenderer, oauthErrorOf, sendJsonError } from '../http/errors.ts'
+import { oauthErrorOf, reportServerError } from '../http/errors.ts'
 import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo, pathOf } from '../http/route.ts'
 import { senderChecksOf } from '../http/sender.ts'
@@ -84,15 +84,11 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
     },
     countCall: setup.throttle.countCall,
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),
-    sendError({ req, res, next }, error, errorId) {
-      const incoming = {
-        server: setup,
-        endpoint: { path: req.path },
-        req,
-        res,
-        info: createRequestInfo(setup, req),
-      }
-      errorRenderer((to, refused) => sendJsonError(to, refused, errorId))(incoming, error, next)
+    report(req, error) {
+      if (error.status < 500) return undefined
+      const info = createRequestInfo(setup, req)
+      reportServerError({ server: setup, info }, error)
+      return info.requestId
     },
   }
 }

@@ -1,5 +1,4 @@
 import { dpopCheck, urlsBelow } from '../http/dpop.ts'
-import { oauthErrorOf, sendJsonError } from '../http/errors.ts'
 import { senderChecks } from '../http/sender.ts'
 import { trustsOf } from '../http/trust-proxy.ts'
 import { createRequestId, hashSecret } from '../keys/secrets.ts'
@@ -118,12 +117,11 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
       ...checks,
       ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),
     }),
-    sendError({ res, next }, thrown) {
-      const error = oauthErrorOf(thrown)
-      const info = { requestId: createRequestId() }
-      if (error.status >= 500) logger.error(`latchkey: ${error.code} ${info.requestId}`, error.cause ?? error)
-      if (res.headersSent) next(thrown)
-      else sendJsonError({ res, info }, error)
+    report(_req, error) {
+      if (error.status < 500) return undefined
+      const errorId = createRequestId()
+      logger.error(`latchkey: ${error.code} ${errorId}`, error.cause ?? error)
+      return errorId
     },
   }
 }

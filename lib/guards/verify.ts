@@ -1,4 +1,3 @@
-import type { Request, Response } from 'express'
 import { apiRequestOf, type NodeRequest, type WebRequest } from '../http/api-request.ts'
 import type { Trusts } from '../http/trust-proxy.ts'
 import { judgeBy, type TokenSource } from './guard.ts'
@@ -49,28 +48,6 @@ export interface VerifyRequest {
   ): Promise<VerifiedCall | RefusedCall>
 }
 
-/** A response that keeps what is written to it. */
-class KeptResponse {
-  readonly headersSent = false
-  readonly req: { readonly method: string }
-  readonly headers: Record<string, string> = {}
-  status = 200
-  body = ''
-
-  constructor(method: string) {
-    this.req = { method }
-  }
-  setHeader(name: string, value: string): void {
-    this.headers[name] = value
-  }
-  writeHead(status: number): void {
-    this.status = status
-  }
-  end(body = ''): void {
-    this.body = body
-  }
-}
-
 /**
  * Makes `oauth.verify`. It keeps the answer of a guard instead of sending it.
  *
@@ -89,17 +66,18 @@ export const verifyBy = (
   ): Promise<VerifiedCall | RefusedCall> => {
     const judge = judgeBy(source, requirementOf(scope, options))
     const api = apiRequestOf(request, trusts)
-    const res = new KeptResponse(api.method)
     const { method, originalUrl, path, headers, ip, socket, app } = api
-    const req = { method, originalUrl, path, headers, ip, socket, app, res }
-    const judgement = await judge(req)
+    const added: Record<string, string> = {}
+    const res = {
+      setHeader: (name: string, value: string): void => {
+        added[name] = value
+      },
+    }
+    const judgement = await judge({ method, originalUrl, path, headers, ip, socket, app, res })
     if (judgement.auth !== undefined)
-      return { auth: judgement.auth, headers: { ...res.headers, ...judgement.headers } }
-    const answering = { req: req as unknown as Request, res: res as unknown as Response, next: () => {} }
-    source.sendError(answering, judgement.error, judgement.errorId)
-    // The framework that sends the body says how long it is.
-    const { 'Content-Length': _, ...kept } = res.headers
-    return { status: res.status, headers: kept, body: res.body }
+      return { auth: judgement.auth, headers: { ...added, ...judgement.headers } }
+    const { answer } = judgement
+    return { ...answer, headers: { ...added, ...answer.headers }, body: method === 'HEAD' ? '' : answer.body }
   }
   return verify as VerifyRequest
 }

@@ -9,7 +9,7 @@ import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
 import type { Incoming } from './context.ts'
 import { languageOf } from './language.ts'
-import { sendJson } from './send.ts'
+import { type JsonAnswer, jsonAnswer, sendJsonAnswer } from './send.ts'
 import { sendPage } from './send-page.ts'
 import { homeUrl } from './urls.ts'
 
@@ -29,7 +29,10 @@ export const oauthErrorOf = (error: unknown): OAuthError => {
 }
 
 /** Logs and announces a server error under the id of the request. */
-export const reportServerError = ({ server, info }: Incoming, error: OAuthError): void => {
+export const reportServerError = (
+  { server, info }: Pick<Incoming, 'server' | 'info'>,
+  error: OAuthError,
+): void => {
   if (error.status < 500) return
   // A request that is turned away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
@@ -79,25 +82,25 @@ export const errorRenderer =
     else render(incoming, error)
   }
 
-/** What an error in JSON needs of a request. */
-interface Answering extends Pick<Incoming, 'res'> {
-  readonly info: Pick<Incoming['info'], 'requestId'>
+/**
+ * The answer to an error (RFC 6749 §5.2).
+ *
+ * @param errorId under which the log or `latchkey explain` has the reason; undefined if neither has it
+ */
+export const jsonError = (
+  { code, message, status, headers }: OAuthError,
+  errorId: string | undefined,
+): JsonAnswer => {
+  const found = errorId === undefined ? {} : { error_id: errorId }
+  return jsonAnswer({ error: code, error_description: message, ...found }, { status, headers })
 }
 
-/**
- * RFC 6749 §5.2.
- *
- * @param errorId under which the log or `latchkey explain` has the reason; undefined if neither has it. A server error is in
- *   the log under the id of the request.
- */
+/** Sends an error as JSON. By default a server error has the id of the request, under which it is in the log. */
 export const sendJsonError = (
-  { res, info }: Answering,
-  { code, message, status, headers }: OAuthError,
-  errorId: string | undefined = status >= 500 ? info.requestId : undefined,
-): void => {
-  const found = errorId === undefined ? {} : { error_id: errorId }
-  sendJson(res, { error: code, error_description: message, ...found }, { status, headers })
-}
+  { res, info }: Pick<Incoming, 'res' | 'info'>,
+  error: OAuthError,
+  errorId: string | undefined = error.status >= 500 ? info.requestId : undefined,
+): void => sendJsonAnswer(res, jsonError(error, errorId))
 
 /** Errors that are a normal step of the protocol, after which the client continues. */
 const steps: readonly ErrorCode[] = ['authorization_pending', 'slow_down', 'use_dpop_nonce']

@@ -33,12 +33,26 @@ const jsonHeaders = {
   'Content-Security-Policy': "default-src 'none'",
 }
 
+/** An answer in JSON, as it leaves. */
+export interface JsonAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Makes an answer in JSON, not to be cached unless a header allows it. */
+export const jsonAnswer = (body: object, { status = 200, headers = {} }: SendOptions = {}): JsonAnswer => ({
+  status,
+  headers: { ...jsonHeaders, ...headers },
+  body: JSON.stringify(body),
+})
+
+export const sendJsonAnswer = (res: Response, { status, headers, body }: JsonAnswer): void =>
+  send(res, status, headers, body)
+
 /** Sends JSON, not to be cached unless a header allows it. */
-export const sendJson = (
-  res: Response,
-  body: object,
-  { status = 200, headers = {} }: SendOptions = {},
-): void => send(res, status, { ...jsonHeaders, ...headers }, JSON.stringify(body))
+export const sendJson = (res: Response, body: object, options: SendOptions = {}): void =>
+  sendJsonAnswer(res, jsonAnswer(body, options))
 
 /** JSON that is serialised once and sent often, with its entity tag (RFC 9110 §8.8.3). */
 export interface JsonDocument {
