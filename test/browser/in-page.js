@@ -97,6 +97,38 @@ globalThis.inPage = (() => {
     return [...new Set(faults)]
   }
 
+  const rectOf = (node) => {
+    const range = document.createRange()
+    range.selectNodeContents(node)
+    return range.getBoundingClientRect()
+  }
+
+  /** Whether an element is more than a text for screen readers. */
+  const isShown = (element) => isSeen(element) && element.getBoundingClientRect().width > 1
+
+  /** Words that touch although a space stands between them: a flex container drops it. */
+  const lostSpaces = () =>
+    [...document.body.querySelectorAll('*')]
+      .filter((element) => isSeen(element) && getComputedStyle(element).display.endsWith('flex'))
+      .flatMap(({ childNodes }) => {
+        const said = [...childNodes].filter(
+          (node) => node.textContent.trim() !== '' && (node.nodeType === Node.TEXT_NODE || isShown(node)),
+        )
+        return said.slice(1).flatMap((node, index) => {
+          const before = said[index]
+          const between = document.createRange()
+          between.setStartAfter(before)
+          between.setEndBefore(node)
+          if (!/\s$/.test(before.textContent + between) && !/^\s/.test(node.textContent)) return []
+          const [one, other] = [rectOf(before), rectOf(node)]
+          const isBeside = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 4
+          const distance = Math.max(other.left - one.right, one.left - other.right)
+          return isBeside && distance < 2
+            ? [`${quote(before.textContent)} touches ${quote(node.textContent)}`]
+            : []
+        })
+      })
+
   /** How high what a finger presses is: of a box with a label its label too, of a link each of its lines. */
   const targetHeight = (control) =>
     control.labels?.length > 0
@@ -228,6 +260,7 @@ globalThis.inPage = (() => {
   return {
     focused,
     layoutFaults,
+    lostSpaces,
     smallTargets,
     faultsWith,
     contrastOf,

@@ -22,7 +22,7 @@ const largeText = ':root { font-size: 200% !important }'
 /** The faults of the page with its details open; after that, those that the reader's own text styles add. */
 const layout = `(() => {
   for (const details of document.querySelectorAll('details')) details.open = true
-  return [...inPage.layoutFaults(), ...inPage.smallTargets()]
+  return [...inPage.layoutFaults(), ...inPage.smallTargets(), ...inPage.lostSpaces()]
 })()`
 const layoutWithOwnStyles = `({
   spaced: inPage.faultsWith(${JSON.stringify(spacing)}),
@@ -300,6 +300,11 @@ describeWith('chromium', 'every state of every page', () => {
       expect(spaced).toContain('h2 cuts off what it holds')
       expect(large).toContain('h2 cuts off what it holds')
       await gallery.show(page, 'login')
+      await page.addStyleTag({ content: '#lead { display: flex; white-space: nowrap }' })
+      expect(await page.evaluate('inPage.lostSpaces()')).toEqual([
+        expect.stringMatching(/^“to continue to” touches /),
+        expect.any(String),
+      ])
       await page.addStyleTag({
         content: `#username:focus-visible { outline: none !important }
           #password:focus-visible { outline-width: 1px !important }

@@ -14,7 +14,7 @@ export const operatorTexts = {
   'operator-webhooks.gone':
     'The receiver answered 410: it wants no more webhooks. Events wait until they expire.',
   'operator-webhooks.enable': 'Send again',
-  'operator-webhooks.replay-all': 'Send all again that were given up',
+  'operator-webhooks.replay-all': 'Send again what was given up',
   'operator-webhooks.dead': 'Given up',
   'operator-webhooks.none': 'Nothing was given up.',
   'operator-webhooks.id': 'ID',
