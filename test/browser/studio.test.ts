@@ -186,7 +186,7 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
       expect(await page.locator('figure:visible .bad').count()).toBe(2)
     }))
 
-  test('the states of a template that was ejected from another version say so (studio)', () =>
+  test('the states of a template that was ejected from another version are marked (studio)', () =>
     withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
       const ran = spawnSync(
         process.execPath,

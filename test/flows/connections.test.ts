@@ -170,7 +170,7 @@ class Client {
     const header = String(challenged.headers['www-authenticate'])
     const [, documentUrl = ''] = /resource_metadata="([^"]+)"/.exec(header) ?? []
     const ownDocument = `${origin}/.well-known/oauth-protected-resource${new URL(this.#url).pathname}`
-    // A lenient client looks at its own URL instead.
+    // A lenient client uses its own URL if there is no document.
     const document =
       (this.#is.isStrict ? undefined : await this.#json(ownDocument)) ?? (await this.#json(documentUrl))
     if (document === undefined) throw new Stopped('no document')

@@ -53,7 +53,7 @@ beforeEach(async () => {
 
 const jsonOf = ({ html }: Answer): Shown => JSON.parse(html)
 
-/** A front end: it knows the query of its own page, and follows what it is told. */
+/** A front end that knows only the query of its own page, and follows each redirectTo. */
 class FrontEnd {
   readonly browser = new RawBrowser(host.app)
   search = ''
@@ -162,7 +162,7 @@ test('the token of one step is worthless at another', async () => {
   expect(forged.status).toBe(403)
 })
 
-test('another browser learns nothing of a request, and an ended request says so', async () => {
+test('another browser learns nothing of a request, and an ended request is named as ended', async () => {
   const front = new FrontEnd()
   const consent = await front.signIn(await front.start())
   const thief = new FrontEnd()
@@ -199,7 +199,7 @@ test('a choice of accounts, a form_post response and a refusal arrive as values'
   expect(toClient(await front.submit(consent, { decision: 'deny' })).get('error')).toBe('access_denied')
 })
 
-test('the way back from another page of the host leads on', async () => {
+test('coming back from another page of the host continues the request', async () => {
   const front = new FrontEnd()
   await front.start()
   front.search += '&returned=1'

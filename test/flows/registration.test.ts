@@ -520,7 +520,7 @@ describe('who may register', () => {
     const statuses = []
     for (let times = 0; times < 20; times += 1) statuses.push(await allowed(hosted))
     expect(statuses).toEqual(Array(20).fill(201))
-    // Ten times the quota is the bound, whoever has allowed them.
+    // Ten times the quota is the most, even if users have allowed every client.
     expect((await from(hosted)).status).toBe(429)
     // They excuse no other network of the site.
     for (const status of [201, 201, 429]) expect((await from('2001:db8:1:2::1')).status).toBe(status)
@@ -537,7 +537,7 @@ describe('who may register', () => {
     expect((await register(mcp)).status).toBe(429)
   })
 
-  test('identity scopes are kept from such clients if the host says so, also after it changes its mind (mcp 8)', async () => {
+  test('with identityScopes off such clients get no identity scopes, and with it on again they do (mcp 8)', async () => {
     await start({ registration: { identityScopes: false } }, { limits: false })
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('offline_access notes:read notes:write')

@@ -179,7 +179,7 @@ describe('a wrong form chooses nothing:', () => {
 })
 
 describe('with the host’s own login page', () => {
-  // Like many pages, it shows its form only to users who are not signed in, or if it is told to.
+  // Like many pages, it shows its form only to users who are not signed in, or if prompt asks for it.
   const user = { id: 1, at: 1_700_000_000 }
   const login = { url: '/sign-in', current: () => ({ subject: user.id, authTime: user.at }) }
   const signInPage: express.RequestHandler = ({ path, query: { prompt } }, res, next) => {
