@@ -503,4 +503,28 @@ export const dutch: Readonly<Record<string, string>> = {
   'claim.phone_number_verified': 'Telefoonnummer bevestigd',
   'claim.address': 'Adres',
   'claim.updated_at': 'Laatst bijgewerkt',
+  'access-denied.title': 'Je kunt {client} niet gebruiken',
+  'access-denied.what':
+    'Je account bij {product} heeft er geen toegang toe. Zou je toegang moeten hebben? Vraag het aan wie je je account heeft gegeven.',
+  'access-denied.back': 'Terug naar {client}',
+  'consent.detail.locations': 'Waar',
+  'consent.detail.actions': 'Handelingen',
+  'consent.detail.datatypes': 'Gegevens',
+  'consent.detail.identifier': 'Rekening of object',
+  'consent.detail.privileges': 'Rechten',
+  'error.busy.title': 'Te veel verzoeken',
+  'error.busy.what':
+    '{product} heeft te veel verzoeken als dit gekregen, misschien van anderen in je netwerk.',
+  'error.busy.next': 'Wacht een paar minuten en laad deze pagina dan opnieuw.',
+  'login.passkey.needed':
+    'Gebruik je passkey om verder te gaan. Op deze pagina is alleen je wachtwoord niet genoeg.',
+  'passkeys.on': 'Passkey op {device}',
+  'passkeys.security-key': 'Beveiligingssleutel',
+  'personal-token-form.error.access': 'Je account mag dit token niet maken.',
+  'error.pushed-expired.title': 'Deze aanmelding is verlopen',
+  'error.pushed-expired.what': 'Voor je veiligheid werkt elke link om in te loggen één keer, en maar kort.',
+  'error.pushed-expired.link': 'Opnieuw beginnen',
+  'error.pushed-finished.title': 'Deze link is al gebruikt',
+  'error.pushed-finished.what': 'Voor je veiligheid werkt elke link om in te loggen maar één keer.',
+  'error.pushed-finished.link': 'Verder naar {client}',
 }

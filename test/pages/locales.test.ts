@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { dutch as exampleTexts } from '../../example-app/theme/dutch.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { scopes as scopesSchema } from '../../lib/options/scopes.ts'
 import * as arabic from '../../lib/pages/i18n/locales/ar.ts'
@@ -23,6 +24,14 @@ const all: Translation[] = [en, ...translations]
 const keys = Object.keys(en.texts)
 const placeholders = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort()
 const textsOf = ({ texts }: Translation): [string, string][] => Object.entries(texts)
+
+test('the Dutch of the example has every text, with the same values', () => {
+  const ofExample = (key: string): string => exampleTexts[key] ?? ''
+  expect(Object.fromEntries(keys.map((key) => [key, placeholders(ofExample(key))]))).toEqual(
+    Object.fromEntries(textsOf(en).map(([key, text]) => [key, placeholders(text)])),
+  )
+  expect(keys.filter((key) => ofExample(key) === '')).toEqual([])
+})
 
 describe.each(translations.map((each) => [each.language, each] as const))('%s', (_, translation) => {
   it('has every text and no other', () => {
