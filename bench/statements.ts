@@ -7,7 +7,7 @@ import { table } from './table.ts'
 /** Classifies statements: transactions, sessions, the host's users; all others are the server's own. */
 const kinds = {
   transaction: /^(begin|commit|rollback)/i,
-  session: /\b(oauth_sessions|sessions)\b/,
+  session: /\b(latchkey_sessions|sessions)\b/,
   users: /\bpeople\b/,
 } as const
 

@@ -29,7 +29,7 @@ export const migrations: Migrations = new Map([
 /**
  * Latchkey's schema as a Knex migration source, for hosts that run all their migrations with one command.
  *
- * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'oauth_migrations' })
+ * @example await knex.migrate.latest({ migrationSource: migrationSource(), tableName: 'latchkey_migrations' })
  */
 export const migrationSource = (options: MigrateOptions = {}): Knex.MigrationSource<string> =>
   sourceOf(migrations, prefixOf(options))

@@ -50,14 +50,14 @@ const withJwts = async (settings: ServerSettings, base: string): Promise<express
 }
 
 const tokens: Filling[] = [
-  { table: 'oauth_authorizations', unique: { id: 1, code_hash: 2 } },
-  { table: 'oauth_access_tokens', unique: { hash: 3, authorization_id: 1 } },
-  { table: 'oauth_refresh_tokens', unique: { hash: 4, authorization_id: 1 } },
+  { table: 'latchkey_authorizations', unique: { id: 1, code_hash: 2 } },
+  { table: 'latchkey_access_tokens', unique: { hash: 3, authorization_id: 1 } },
+  { table: 'latchkey_refresh_tokens', unique: { hash: 4, authorization_id: 1 } },
 ]
 
 /** Access tokens of clients, which belong to no authorization. */
 const expiring: Filling = {
-  table: 'oauth_access_tokens',
+  table: 'latchkey_access_tokens',
   unique: { hash: 5 },
   where: 'authorization_id IS NULL',
 }

@@ -153,8 +153,8 @@ const isLockedNow = async ({ knex, prefix }: Database): Promise<boolean> => {
 }
 
 /**
- * Requires the names of our tables to be free where no migration has run: other servers call theirs `oauth_clients` and
- * `oauth_access_tokens`, too. MariaDB could not take back the tables that were created before.
+ * Requires the names of our tables to be free where no migration has run: with the prefix `oauth_`, they are those of many
+ * other servers. MariaDB could not take back the tables that were created before.
  *
  * @throws Error that names the tables, and the option that gives ours other names
  */
@@ -165,7 +165,7 @@ const assertNamesFree = async (db: Database, migrations: Migrations): Promise<vo
   for (const table of createdTables(migrations, db)) if (await exists(db, table)) taken.push(table)
   if (taken.length === 0 || (await isLockedNow(db)) || (await hasRun())) return
   throw new Error(
-    `latchkey: the database has ${taken.join(', ')} already, and Latchkey did not create this: does another authorization server use the database? Give Latchkey's tables other names: database: { tablePrefix: 'latchkey_' }`,
+    `latchkey: the database has ${taken.join(', ')} already, and Latchkey did not create this: does another program use these names? Give Latchkey's tables others: database: { tablePrefix: 'auth_' }`,
   )
 }
 

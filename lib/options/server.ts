@@ -111,7 +111,7 @@ const knex = custom<Knex | Knex.Config>('a Knex instance or configuration', (val
 
 /** The prefix of table names. */
 export const tablePrefix = withDefault(
-  'oauth_',
+  'latchkey_',
   text('at most 20 characters of a–z, 0–9 and _', (value) => /^[a-z0-9_]{0,20}$/.test(value)),
 )
 

@@ -165,7 +165,7 @@ underAttack(
       test('no internals: tables, paths, versions, clients (RFC 8414 §6)', async () => {
         for (const path of documents) {
           const { html, headers } = await at(path)
-          expect(html).not.toMatch(/oauth_|node_modules|127\.0\.0\.1|latchkey\/|"web"|"native"/)
+          expect(html).not.toMatch(/latchkey_|node_modules|127\.0\.0\.1|latchkey\/|"web"|"native"/)
           expect(headers.server).toBeUndefined()
         }
       })

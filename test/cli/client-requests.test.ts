@@ -13,13 +13,13 @@ test('requests of users are listed, approved and refused as the operator has see
   }
   const about = { subject: 'ada', status: 'waiting', created_at: 0, requested_at: 0, revision: 1 }
   const owners = ['one', 'two'].map((client_id, slot) => ({ client_id, slot, ...about }))
-  await withDatabase(folder, (database) => database('oauth_client_owners').insert(owners))
+  await withDatabase(folder, (database) => database('latchkey_client_owners').insert(owners))
 
   const listed = await cli.succeed(folder, ['client', 'requests'])
   expect(listed.stdout).toMatch(/one +1 +Desk one +ada +the client +1970-01-01T00:00:00.000Z\ntwo /)
   // The owner changes the client after the operator has seen it.
   await withDatabase(folder, (database) =>
-    database('oauth_client_owners').where({ client_id: 'one' }).update({ revision: 2 }),
+    database('latchkey_client_owners').where({ client_id: 'one' }).update({ revision: 2 }),
   )
   for (const command of ['approve', 'refuse']) {
     expect(await cli.run(folder, ['client', command, 'one'])).toMatchObject({ code: 2 })
@@ -31,11 +31,11 @@ test('requests of users are listed, approved and refused as the operator has see
   }
   await cli.succeed(folder, ['client', 'approve', 'one', '2', '--by', 'root'])
   await cli.succeed(folder, ['client', 'refuse', 'two', '1', '--by', 'root', '--reason', 'Not yours.'])
-  expect(await rowsOf(folder, 'oauth_client_owners')).toMatchObject([
+  expect(await rowsOf(folder, 'latchkey_client_owners')).toMatchObject([
     { client_id: 'one', status: 'active', decided_by: 'root', reason: null },
     { client_id: 'two', status: 'refused', decided_by: 'root', reason: 'Not yours.' },
   ])
-  expect(await rowsOf(folder, 'oauth_clients')).toMatchObject([
+  expect(await rowsOf(folder, 'latchkey_clients')).toMatchObject([
     { client_id: 'one', disabled_at: null },
     { client_id: 'two', disabled_at: expect.any(Number) },
   ])
@@ -59,7 +59,7 @@ test('a plan that removes unlisted clients leaves those of users', async () => {
   ])
   const owner = { client_id: 'desk', subject: 'ada', slot: 0, status: 'active', created_at: 0 }
   await withDatabase(folder, (database) =>
-    database('oauth_client_owners').insert({ ...owner, requested_at: 0, approved_at: 0, revision: 1 }),
+    database('latchkey_client_owners').insert({ ...owner, requested_at: 0, approved_at: 0, revision: 1 }),
   )
   const plan = ['clients', 'plan', '--file', 'latchkey.clients.mjs', '--remove']
   const { stdout } = await cli.succeed(folder, plan)

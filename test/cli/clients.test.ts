@@ -26,7 +26,7 @@ const write = (folder: string, clients: unknown): void => {
 const run = (folder: string, command: string, ...more: string[]) =>
   cli.run(folder, ['clients', command, '--file', `clients-${files}.mjs`, ...more])
 
-const clientsIn = (folder: string) => rowsOf(folder, 'oauth_clients')
+const clientsIn = (folder: string) => rowsOf(folder, 'latchkey_clients')
 
 test('plan, apply and drift agree: what is applied is no difference any more', async () => {
   const folder = await folderWith([
@@ -47,7 +47,7 @@ test('plan, apply and drift agree: what is applied is no difference any more', a
     { client_id: 'phone', secret_hash: null },
   ])
   // A write would set the time.
-  await withDatabase(folder, (database) => database('oauth_clients').update({ updated_at: 1 }))
+  await withDatabase(folder, (database) => database('latchkey_clients').update({ updated_at: 1 }))
   const before = await clientsIn(folder)
   const again = await run(folder, 'apply')
   expect(again.stdout).toBe('0 to create, 0 to update, 0 to remove\n')
@@ -87,7 +87,7 @@ describe('clients that the file does not list', () => {
     await run(folder, 'apply')
     const consent = { client_id: 'phone', scopes: 'openid', terms: '{}', created_at: 0, updated_at: 0 }
     const rows = ['1', '2'].map((subject) => ({ ...consent, subject }))
-    await withDatabase(folder, (database) => database('oauth_consents').insert(rows))
+    await withDatabase(folder, (database) => database('latchkey_consents').insert(rows))
   })
   const names = async () => (await clientsIn(folder)).map(({ client_id }) => client_id)
   const loss = '- remove phone, with the consents of 2 users and the tokens of 0 authorizations'
@@ -184,7 +184,7 @@ test('a client that registered itself is neither listed nor removed', async () =
   await cli.succeed(folder, ['client', 'create', '--id', 'guest', '--redirect-uri', redirect_uris[0]!])
   const [guest] = await clientsIn(folder)
   const metadata = JSON.stringify({ ...JSON.parse(String(guest?.metadata)), self_described: 'registration' })
-  await withDatabase(folder, (database) => database('oauth_clients').update({ metadata }))
+  await withDatabase(folder, (database) => database('latchkey_clients').update({ metadata }))
   const { stdout } = await run(folder, 'apply', '--remove')
   expect(stdout).not.toContain('guest')
   expect((await clientsIn(folder)).map(({ client_id }) => client_id)).toEqual(

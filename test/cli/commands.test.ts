@@ -110,7 +110,7 @@ describe('with the defaults of development', () => {
     const folder = cli.folder()
     const first = await cli.succeed(folder, ['migrate'])
     expect(first.stdout).toMatch(/^001_clients\n002_users\n/)
-    expect(await rowsOf(folder, 'oauth_clients')).toEqual([])
+    expect(await rowsOf(folder, 'latchkey_clients')).toEqual([])
     const second = await cli.run(folder, ['migrate'])
     expect(second).toEqual({ code: 0, stdout: '', stderr: `${place}the tables are up to date\n` })
   })
@@ -138,7 +138,7 @@ describe('with the defaults of development', () => {
     expect(code).toBe(1)
     expect(stderr).toContain('run: npx latchkey migrate')
     const tables = await withDatabase(folder, (database) => database('sqlite_master').pluck('name'))
-    expect(tables).not.toContain('oauth_clients')
+    expect(tables).not.toContain('latchkey_clients')
   })
 
   test('client create prints the secret once and stores its hash alone; list shows the client', async () => {
@@ -149,7 +149,7 @@ describe('with the defaults of development', () => {
     expect(secret).toMatch(/^lk_cs_[\w-]{43}$/)
     expect(field(created.stdout, 'client_id')).toBe('shop')
     expect((created.stdout + created.stderr).split(secret)).toHaveLength(2)
-    expect(await rowsOf(folder, 'oauth_clients')).toEqual([
+    expect(await rowsOf(folder, 'latchkey_clients')).toEqual([
       expect.objectContaining({ client_id: 'shop', secret_hash: hashSecret(secret) }),
     ])
     expect(bytesOf(folder)).toContain(hashSecret(secret))
@@ -186,7 +186,7 @@ describe('with the defaults of development', () => {
     const own = 'a-secret-of-the-administrator-with-48-characters'
     const { stdout, stderr } = await cli.succeed(folder, args, { input: `${own}\n` })
     expect(stdout + stderr).not.toContain(own)
-    expect(await rowsOf(folder, 'oauth_clients')).toMatchObject([{ secret_hash: hashSecret(own) }])
+    expect(await rowsOf(folder, 'latchkey_clients')).toMatchObject([{ secret_hash: hashSecret(own) }])
   })
 
   test('invalid clients are refused with the message of seeds, and nothing is written', async () => {
@@ -206,7 +206,7 @@ describe('with the defaults of development', () => {
       expect(outcomes[index]).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) })
       expect(outcomes[index]!.stderr).not.toMatch(stack)
     })
-    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(1)
+    expect(await rowsOf(folder, 'latchkey_clients')).toHaveLength(1)
     expect((await cli.run(folder, ['client', 'show', 'unknown-client', '--debug'])).stderr).toMatch(stack)
   })
 
@@ -215,7 +215,9 @@ describe('with the defaults of development', () => {
     const client = (...words: string[]) => cli.succeed(folder, ['client', ...words])
     await client('create', '--id', 'shop', '--redirect-uri', callback)
     await client('create', '--id', 'other', '--redirect-uri', callback)
-    const [other] = (await rowsOf(folder, 'oauth_clients')).filter(({ client_id }) => client_id === 'other')
+    const [other] = (await rowsOf(folder, 'latchkey_clients')).filter(
+      ({ client_id }) => client_id === 'other',
+    )
 
     expect((await client('disable', 'shop')).stderr).toBe(`${place}client shop is disabled\n`)
     expect((await client('list')).stdout).toMatch(/^shop +shop +confidential, disabled /m)
@@ -229,7 +231,7 @@ describe('with the defaults of development', () => {
       redirect_uris: [callback],
     })
     await client('delete', 'shop', '--yes')
-    expect(await rowsOf(folder, 'oauth_clients')).toEqual([other])
+    expect(await rowsOf(folder, 'latchkey_clients')).toEqual([other])
     expect(await cli.run(folder, ['client', 'show', 'shop'])).toEqual({
       code: 1,
       stdout: '',
@@ -245,7 +247,7 @@ describe('with the defaults of development', () => {
     const rotated = await cli.succeed(folder, ['client', 'rotate-secret', 'shop', '--keep', '3600'])
     const second = field(rotated.stdout, 'client_secret')
     const connection = { filename: join(folder, 'latchkey.sqlite') }
-    const { database, close } = openDatabase({ client: 'better-sqlite3', connection }, 'oauth_')
+    const { database, close } = openDatabase({ client: 'better-sqlite3', connection }, 'latchkey_')
     const validAfter = async (seconds: number) => {
       const now = Math.floor(Date.now() / 1000) + seconds
       return (await findClient(database, { clientId: 'shop', now }))?.secretHashes
@@ -271,8 +273,8 @@ describe('with the defaults of development', () => {
     const fill = () =>
       withDatabase(folder, async (database) => {
         const rows = [...tokens(230, now - 61), ...tokens(2, now + 3600)]
-        await database.batchInsert('oauth_access_tokens', rows, 50)
-        await database('oauth_replays').insert([
+        await database.batchInsert('latchkey_access_tokens', rows, 50)
+        await database('latchkey_replays').insert([
           { hash: randomBytes(9).toString('hex'), expires_at: 1 },
           { hash: randomBytes(9).toString('hex'), expires_at: now + 60 },
         ])
@@ -280,8 +282,8 @@ describe('with the defaults of development', () => {
     await fill()
     const { stdout } = await cli.succeed(folder, ['prune'])
     expect(stdout).toBe('TABLE          REMOVED\naccess_tokens  230\nreplays        1\n')
-    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(2)
-    expect(await rowsOf(folder, 'oauth_replays')).toHaveLength(1)
+    expect(await rowsOf(folder, 'latchkey_access_tokens')).toHaveLength(2)
+    expect(await rowsOf(folder, 'latchkey_replays')).toHaveLength(1)
     expect(await cli.run(folder, ['prune'])).toMatchObject({
       code: 0,
       stderr: `${place}no rows are expired\n`,
@@ -293,7 +295,7 @@ describe('with the defaults of development', () => {
     const counts = both.map((each): Record<string, number> => JSON.parse(each.stdout))
     const total = (name: string) => counts.reduce((sum, removed) => sum + (removed[name] ?? 0), 0)
     expect([total('access_tokens'), total('replays')]).toEqual([230, 1])
-    expect(await rowsOf(folder, 'oauth_access_tokens')).toHaveLength(4)
+    expect(await rowsOf(folder, 'latchkey_access_tokens')).toHaveLength(4)
   })
 
   test('user create takes the password from standard input or the environment, and stores its hash', async () => {
@@ -304,7 +306,7 @@ describe('with the defaults of development', () => {
     })
     const bob = { env: { LATCHKEY_PASSWORD: 'staple of the environment' } }
     await cli.succeed(folder, ['user', 'create', '--username', 'bob'], bob)
-    expect(await rowsOf(folder, 'oauth_users')).toMatchObject([
+    expect(await rowsOf(folder, 'latchkey_users')).toMatchObject([
       {
         id: field(created.stdout, 'subject'),
         username: 'ada',
@@ -331,9 +333,9 @@ describe('with the defaults of development', () => {
     refusals.forEach(([, , message, code], index) => {
       expect(outcomes[index]).toMatchObject({ code, stdout: '', stderr: expect.stringContaining(message) })
     })
-    expect(await rowsOf(folder, 'oauth_users')).toHaveLength(2)
+    expect(await rowsOf(folder, 'latchkey_users')).toHaveLength(2)
 
-    const states = async () => (await rowsOf(folder, 'oauth_users')).map((row) => row.disabled_at !== null)
+    const states = async () => (await rowsOf(folder, 'latchkey_users')).map((row) => row.disabled_at !== null)
     const disabled = await cli.succeed(folder, ['user', 'disable', 'ada'])
     expect(disabled.stderr).toBe(`${place}user ada is disabled\n`)
     expect(await states()).toEqual([true, false])

@@ -88,7 +88,7 @@ export default {
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
       await cli.succeed(folder, [...args, '--scope', 'openid orders:read'], loading)
     }
-    expect(await rowsOf(folder, 'oauth_clients')).toHaveLength(2)
+    expect(await rowsOf(folder, 'latchkey_clients')).toHaveLength(2)
   })
 
   test('--config names another file; its errors are printed without a stack', async () => {

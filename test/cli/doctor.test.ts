@@ -20,7 +20,7 @@ test('a mistake is printed with its fix, as text or JSON, and an error has exit 
   expect(warned.stderr).toContain('without a running server, only the configuration was checked')
 
   const metadata = JSON.stringify({ redirect_uris: ['http://shop.example.com/cb'] })
-  await withDatabase(folder, (database) => database('oauth_clients').update({ metadata }))
+  await withDatabase(folder, (database) => database('latchkey_clients').update({ metadata }))
   const failed = await cli.run(folder, ['doctor', '--json'])
   expect(JSON.parse(failed.stdout)).toEqual([
     expect.objectContaining({ check: 'redirect-uris', level: 'error' }),

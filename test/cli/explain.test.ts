@@ -16,7 +16,7 @@ test('explain prints what was expected and received, by the id in any letter cas
   await cli.succeed(folder, ['migrate'])
   const event = { type: 'request.refused', request_id: '7F3C-91A2-B4', time: 1_800_000_000 }
   const row = { ...event, id: 'one', details: JSON.stringify(refusal), expires_at: 1_900_000_000 }
-  await withDatabase(folder, (database) => database('oauth_events').insert(row))
+  await withDatabase(folder, (database) => database('latchkey_events').insert(row))
 
   const { stdout } = await cli.succeed(folder, ['explain', '7f3c-91a2-b4'])
   expect(stdout).toBe(
@@ -59,7 +59,7 @@ test('connections prints the steps of a client, the one that is missing, and why
     details: JSON.stringify({ clientId: 'cursor', address: '192.0.2.1', ...details }),
   })
   await withDatabase(folder, (database) =>
-    database('oauth_events').insert([
+    database('latchkey_events').insert([
       event('client.created', 1, {}, { agent: 'cursor/1' }),
       event('authorization.requested', 2, {}),
       event('authorization.issued', 3, { subject: '42' }),

@@ -33,7 +33,7 @@ const hostileFolder = async (): Promise<string> => {
     ])
   await withDatabase(folder, async (database) => {
     const change = (client_id: string, to: string, metadata: object) =>
-      database('oauth_clients')
+      database('latchkey_clients')
         .where({ client_id })
         .update({ client_id: to, metadata: JSON.stringify(metadata) })
     await change('shop', 'shop', {
@@ -45,7 +45,7 @@ const hostileFolder = async (): Promise<string> => {
       redirect_uris: [uri, 'http://shop.example.com/cb'],
       scope: 'unknown$(touch canary)',
     })
-    await database('oauth_events').insert({
+    await database('latchkey_events').insert({
       id: 'one',
       type: 'request.refused',
       request_id: '7F3C-91A2-B4',
@@ -54,7 +54,7 @@ const hostileFolder = async (): Promise<string> => {
       details: JSON.stringify({ reason: hostile, received: [hostile] }),
       expires_at: 1_900_000_000,
     })
-    await database('oauth_client_owners').insert({
+    await database('latchkey_client_owners').insert({
       client_id: 'shop',
       subject: hostile,
       slot: 1,

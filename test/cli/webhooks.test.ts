@@ -8,8 +8,8 @@ test('webhooks lists what was given up, replay lets it be sent again, and enable
   await cli.succeed(folder, ['migrate'])
   const dead = { endpoint: 'billing', event_id: 'one', lane: 'subject:1', attempts: 10, failure: 'timeout' }
   await withDatabase(folder, async (database) => {
-    await database('oauth_webhook_endpoints').insert({ name: 'billing', disabled_at: 1 })
-    await database('oauth_webhook_deliveries').insert({
+    await database('latchkey_webhook_endpoints').insert({ name: 'billing', disabled_at: 1 })
+    await database('latchkey_webhook_deliveries').insert({
       ...dead,
       dead_at: 1_800_000_000,
       expires_at: 1_900_000_000,
@@ -25,8 +25,8 @@ test('webhooks lists what was given up, replay lets it be sent again, and enable
   expect(await cli.run(folder, ['webhooks', 'replay', '1'])).toMatchObject({ code: 1 })
   await cli.succeed(folder, ['webhooks', 'enable', 'billing'])
   const [row, endpoint] = await withDatabase(folder, async (database) => [
-    await database('oauth_webhook_deliveries').first(),
-    await database('oauth_webhook_endpoints').first(),
+    await database('latchkey_webhook_deliveries').first(),
+    await database('latchkey_webhook_endpoints').first(),
   ])
   expect(row).toMatchObject({ attempts: 0, dead_at: null })
   expect(row.attempt_at).toBeGreaterThan(0)

@@ -41,7 +41,7 @@ const openedAt = (folder: string): FaultDatabase => {
     useNullAsDefault: true,
   }
   const database = knex(config)
-  return { kind: 'SQLite', knex: database, tablePrefix: 'oauth_', config, close: () => database.destroy() }
+  return { kind: 'SQLite', knex: database, tablePrefix: 'latchkey_', config, close: () => database.destroy() }
 }
 
 /** @param isAlone whether Latchkey is the only one that has the file open */
@@ -60,7 +60,7 @@ const onDisk = (openDisk: () => Disk, cause: RegExp, isAlone: boolean): void => 
     if (isAlone) await company.close()
     kit = await startServer({ ...sharedOptions(company), printing: true })
     // One that has read holds the file open.
-    if (!isAlone) await company.knex('oauth_clients')
+    if (!isAlone) await company.knex('latchkey_clients')
     ada = await signIn(kit.origin)
   })
   afterAll(async () => {

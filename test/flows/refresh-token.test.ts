@@ -276,7 +276,7 @@ test('after the documented statements for a restored backup every code, token an
   const { body: own } = await post(host, { ...web, grant_type: 'client_credentials' })
   expect(await isActive(own.access_token)).toBe(true)
   for (const statement of statements)
-    await host.database.knex.raw(statement.replace('oauth_', host.database.tablePrefix))
+    await host.database.knex.raw(statement.replace('latchkey_', host.database.tablePrefix))
 
   expect(await isActive(own.access_token)).toBe(false)
   expect((await userinfo(host, tokens.access_token)).status).toBe(401)

@@ -78,7 +78,7 @@ test('statements stand below their own request, also with requests at the same t
       (span) => span.spanContext().traceId === traceId && span.name.startsWith('INSERT'),
     )
     // Each request stores one pending request, also if one transaction commits those of all.
-    expect(stored.map(({ name }) => name)).toEqual(['INSERT oauth_pending_requests'])
+    expect(stored.map(({ name }) => name)).toEqual(['INSERT latchkey_pending_requests'])
   }
 })
 

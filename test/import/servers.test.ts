@@ -152,7 +152,7 @@ describeWith(['postgresql', 'mariadb'], 'import from', () => {
       const { plain, sha256, bcrypt, phone, mixed, http } = known
       const from = ['doorkeeper', '--from', url, '--refresh-tokens']
       const planned = await host.import(...from, '--dry-run')
-      expect(await host.database.knex('oauth_clients').select()).toEqual([])
+      expect(await host.database.knex('latchkey_clients').select()).toEqual([])
       const report = await host.import(...from)
       expect(report).toMatchObject({ ...planned, printed: expect.any(String) })
       expect(report).toMatchObject({
@@ -189,13 +189,13 @@ describeWith(['postgresql', 'mariadb'], 'import from', () => {
       const { client_id } = bcrypt
       const wrong = await refreshWith(host, { ...bcrypt, client_secret: plain.client_secret })
       expect(wrong).toMatchObject({ status: 401, body: { error: 'invalid_client' } })
-      const stored = host.database.knex('oauth_clients').select('secret_hash').where({ client_id })
+      const stored = host.database.knex('latchkey_clients').select('secret_hash').where({ client_id })
       const hashed = [{ secret_hash: hashSecret(bcrypt.client_secret) }]
       expect(await stored.clone()).not.toEqual(hashed)
       for (const each of [plain, sha256, bcrypt])
         expect((await expectRotation(host, each)).scope).toBe('read')
       expect(await stored.clone()).toEqual(hashed)
-      expect(await host.database.knex('oauth_imported_secrets').select()).toEqual([])
+      expect(await host.database.knex('latchkey_imported_secrets').select()).toEqual([])
       const revoked = await refreshWith(host, phone, phone.revoked, { client_secret: undefined })
       expect(revoked.body).toMatchObject({ error: 'invalid_grant' })
       expect(await host.import(...from)).toMatchObject(again)

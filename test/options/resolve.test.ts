@@ -33,7 +33,7 @@ describe('defaults', () => {
       issuerIsGuess: false,
       production: false,
       secrets: [secret],
-      database: { tablePrefix: 'oauth_' },
+      database: { tablePrefix: 'latchkey_' },
       scopes: {},
       resources: {},
       lifetimes: {
@@ -235,7 +235,7 @@ const withResources = (resources: unknown): Record<string, unknown> => ({
 
 test('a database is a Knex instance, a configuration, or an object that says how it is used', () => {
   const knex = Object.assign(() => undefined, { client: {} })
-  const defaults = { tablePrefix: 'oauth_', preparedStatements: true, prune: true }
+  const defaults = { tablePrefix: 'latchkey_', preparedStatements: true, prune: true }
   expect(resolve({ database: knex }).database).toEqual({ knex, ...defaults })
   expect(resolve({ database: { knex, prune: false } }).database).toEqual({ knex, ...defaults, prune: false })
   const { database } = resolve({ database: { tablePrefix: '' } })

@@ -114,7 +114,7 @@ describe('in a database that has tables of another server under these names', ()
     )
     const [tokens, clients] = others.map((name) => `${database.tablePrefix}${name}`)
     expect(error.message).toContain(`the database has ${clients}, ${tokens} already`)
-    expect(error.message).toContain("database: { tablePrefix: 'latchkey_' }")
+    expect(error.message).toContain("database: { tablePrefix: 'auth_' }")
     expect(await tablesHere()).toEqual(others)
   })
 

@@ -45,7 +45,7 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
     })
     const close = (): Promise<void> => memory.destroy()
     closedAfterFile.push({ close })
-    return { knex: memory, tablePrefix: 'oauth_', close }
+    return { knex: memory, tablePrefix: 'latchkey_', close }
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const server = knex({ client: clientOf(url), connection: url, pool: { min: 0, max: 8 } })

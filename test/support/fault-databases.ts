@@ -42,7 +42,7 @@ const onFile = (own: (config: Knex.Config) => Knex.Config): FaultDatabase => {
     await file.destroy()
     rmSync(folder, { recursive: true })
   }
-  return { kind: 'SQLite', knex: file, tablePrefix: 'oauth_', config, close }
+  return { kind: 'SQLite', knex: file, tablePrefix: 'latchkey_', config, close }
 }
 
 /** A database for one describe: an SQLite file, or tables of its own on a server. */

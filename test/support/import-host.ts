@@ -46,8 +46,8 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   await cli.succeed(folder, ['migrate'])
   const connection = { filename: join(folder, 'app.sqlite') }
   const file = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
-  const database = { knex: file, tablePrefix: 'oauth_', close: () => file.destroy() }
-  await createUsers(database, 'oauth_people')
+  const database = { knex: file, tablePrefix: 'latchkey_', close: () => file.destroy() }
+  await createUsers(database, 'latchkey_people')
   const host = await startHost({
     database,
     clients: [],
@@ -74,7 +74,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
     },
     forget: async () => {
       for (const name of ['refresh_tokens', 'access_tokens', 'authorizations', 'imported_secrets', 'clients'])
-        await file(`oauth_${name}`).delete()
+        await file(`latchkey_${name}`).delete()
     },
     close: async () => {
       await host.close()

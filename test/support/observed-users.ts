@@ -47,7 +47,7 @@ export const observed = (
     wait: async () => hashes.push('(wait)'),
   })
   const logger = { info: write, warn: write, error: write }
-  const { database } = openDatabase(knex, 'oauth_')
+  const { database } = openDatabase(knex, 'latchkey_')
   return {
     users: createUsers({ users, knex, database, logger, passwords, secret: 'of the tests' }),
     hashes,

@@ -53,6 +53,6 @@ export const openPreparedDatabase = async (secret: string): Promise<TestDatabase
   }
   const database = openTestDatabase(undefined, readFileSync(path))
   const now = Math.floor(Date.now() / 1000)
-  await database.knex('oauth_signing_keys').update({ created_at: now, active_at: now })
+  await database.knex('latchkey_signing_keys').update({ created_at: now, active_at: now })
   return database
 }

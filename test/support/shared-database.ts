@@ -29,7 +29,7 @@ export const openSharedDatabase = (): SharedDatabase => {
   const file = knex(config)
   return {
     knex: file,
-    tablePrefix: 'oauth_',
+    tablePrefix: 'latchkey_',
     config,
     folder,
     close: async () => {

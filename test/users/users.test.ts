@@ -392,7 +392,7 @@ describe("Latchkey's own table", () => {
       emailVerified: false,
     })
     await createUser(own.database, { ...account, id: 'u-3', username: 'gone', passwordHash })
-    await knex('oauth_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })
+    await knex('latchkey_users').where({ id: 'u-3' }).update({ disabled_at: 1_800_000_001 })
     return own
   }
 
@@ -402,7 +402,7 @@ describe("Latchkey's own table", () => {
     ['the account gets another id', { id: 'u-9' }],
   ])('while a password is checked, %s: nobody signs in (H1)', async (_, change) => {
     const accounts = await withAccounts(() =>
-      accounts.database.knex('oauth_users').where({ id: 'u-1' }).update(change),
+      accounts.database.knex('latchkey_users').where({ id: 'u-1' }).update(change),
     )
     await expect(accounts.users.authenticate('ada', 'secret', req)).resolves.toBeUndefined()
     expect(accounts.hashes).toHaveLength(1)
@@ -438,7 +438,7 @@ describe("Latchkey's own table", () => {
     const own = await withAccounts()
     const [older, newer] = await mixedHashes()
     const update = (id: string, change: object) =>
-      own.database.knex('oauth_users').where({ id }).update(change)
+      own.database.knex('latchkey_users').where({ id }).update(change)
     await update('u-1', { password_hash: older })
     await update('u-2', { password_hash: newer, disabled_at: 1 })
     await update('u-3', { password_hash: older })
