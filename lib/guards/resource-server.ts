@@ -17,7 +17,7 @@ import {
   required,
   text,
 } from '../options/schema.ts'
-import { issuer, logger } from '../options/server.ts'
+import { issuer, logger, proxy } from '../options/server.ts'
 import { trustProxy } from '../options/trust-proxy.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
@@ -63,6 +63,8 @@ const schema = object({
     /** Where calls are counted: in Redis for all processes together, or in the memory of each. @default guards take no limit */
     store: sharedStore,
   }),
+  /** The proxy for requests to the issuer, as the issuer's option `outbound.proxy`. @default they go straight to the issuer */
+  proxy,
   /** Receives log messages. @default `console` */
   logger,
 })
@@ -90,11 +92,13 @@ const verifiedClaims = (
 
 /** Access tokens of an issuer in another process. */
 const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
-  const { issuer, audience, introspection } = options
+  const { issuer, audience, introspection, proxy } = options
   const logger = plainLogger(options.logger)
   const now = (): number => Math.floor(Date.now() / 1000)
   // Named by the host, the issuer may have a private address, and http on this machine.
-  const outbound = createOutbound({ allow: [new URL(issuer).origin] })
+  const outbound = createOutbound(
+    proxy === undefined ? { allow: [new URL(issuer).origin] } : { allow: [], proxy },
+  )
   const context = { issuer, outbound, logger, now }
   const remote = createRemoteIssuer(context)
   const claimsOf = introspection
