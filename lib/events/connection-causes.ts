@@ -160,7 +160,7 @@ export const connectionCauses = {
     sentence:
       'A token was issued[ for {resource}], and no guard has seen a call with it: the client stopped, it calls another URL, or its calls do not reach this app',
     remedy:
-      'Compare the URL in the app with the option resources. A guard in another process that verifies JWTs by itself is not seen here',
+      'Compare the URL in the app with the option resources. A guard in another process that verifies JWTs by itself is seen here only with reportCalls: docs/guards.md#an-api-in-another-process',
   },
   'authorization-dropped': {
     sentence:
