@@ -8,7 +8,7 @@ import { launchBrowser } from '../support/browser.ts'
 import { describeWith } from '../support/services.ts'
 import { folderOf, hosts, isCalled, type McpHost } from './hosts.ts'
 import { type Lab, type Machine, openLab, type Run, type Seen } from './lab.ts'
-import { keep, readResults, type Step, steps, tableOf, tableOfPage } from './table.ts'
+import { keep, readResults, type Step, tableOf, tableOfPage } from './table.ts'
 
 jest.setTimeout(900_000)
 
@@ -84,13 +84,16 @@ const use = async (
 
 const faults = Object.fromEntries(hosts.map(({ name, faults: own }) => [name, own ?? {}]))
 
+type Passed = Partial<Record<Step, boolean | undefined>>
+type LifeStep = Exclude<Step, 'more'>
+
 /** What the host manages of the steps, in their order; none after a login that failed, and none that its time cut off. */
-const live = async (lab: Lab, host: McpHost): Promise<Partial<Record<Step, boolean>>> => {
+const live = async (lab: Lab, host: McpHost): Promise<Passed> => {
   const machine = lab.machine()
   host.setUp?.(machine)
   const calls = (run: Run, tool = 'list_orders') => isCalled(run.seen, tool)
   const start = (step: Step, login = false) => use(lab, host, machine, 'list_orders', step, login)
-  const acts: Readonly<Record<Step, () => Promise<boolean>>> = {
+  const acts: Readonly<Record<LifeStep, () => Promise<boolean>>> = {
     login: async () => calls(await start('login', true)),
     write: async () => calls(await use(lab, host, machine, 'cancel_order', 'write', false), 'cancel_order'),
     refresh: async () => {
@@ -121,14 +124,40 @@ const live = async (lab: Lab, host: McpHost): Promise<Partial<Record<Step, boole
       return calls(await start('deleted', true)) || calls(await start('deleted'))
     },
   }
-  const passed: Partial<Record<Step, boolean>> = {}
-  for (const [step, act] of Object.entries(acts) as [Step, () => Promise<boolean>][]) {
+  const passed: Passed = Object.fromEntries(Object.keys(acts).map((step) => [step, undefined]))
+  for (const [step, act] of Object.entries(acts) as [LifeStep, () => Promise<boolean>][]) {
     const result = await act()
     if (lab.isOver()) break
     passed[step] = result
     if (!passed.login) break
   }
   return passed
+}
+
+/**
+ * Whether the host asks for the scope that a tool needs, when it has a token without it; undefined if it did not get that far.
+ * It may need a second start, after the one that was refused.
+ */
+const askForMore = async (lab: Lab, host: McpHost): Promise<boolean | undefined> => {
+  const machine = lab.machine()
+  host.setUp?.(machine)
+  const start = (tool: string, login = false) => use(lab, host, machine, tool, 'more', login)
+  if (!isCalled((await start('list_orders', true)).seen, 'list_orders')) return undefined
+  for (let times = 0; times < 2; times += 1) {
+    if (isCalled((await start('cancel_order')).seen, 'cancel_order')) return true
+  }
+  return lab.isOver() ? undefined : false
+}
+
+/** Writes what the host did into the table, if the lab runs as a whole, and expects that it did not fail by our fault. */
+const judge = (host: McpHost, passed: Passed): void => {
+  if (whole) {
+    const { version } = JSON.parse(readFileSync(join(folderOf(host) ?? '', 'package.json'), 'utf8'))
+    keep(host.name, { version, date: new Date().toISOString().slice(0, 10), passed }, faults)
+  }
+  const own = faults[host.name] ?? {}
+  const failed = (Object.keys(passed) as Step[]).filter((step) => !passed[step])
+  expect(failed.filter((step) => own[step] === undefined)).toEqual([])
 }
 
 describeWith('chromium', 'MCP hosts', () => {
@@ -143,17 +172,25 @@ describeWith('chromium', 'MCP hosts', () => {
     async (_, host) => {
       // Hosts with a configuration are large programs, which start slowly.
       const accessTokenLifetime = host.setUp ? 20 : 8
-      const lab = await openLab(browser, { accessTokenLifetime, limit: 300_000 })
+      const lab = await openLab(browser, { accessTokenLifetime, limit: 600_000 })
       try {
-        const passed = await live(lab, host)
-        if (whole) {
-          const { version } = JSON.parse(readFileSync(join(folderOf(host) ?? '', 'package.json'), 'utf8'))
-          const date = new Date().toISOString().slice(0, 10)
-          keep({ [host.name]: { version, date, passed } }, faults)
-        }
-        const own = faults[host.name] ?? {}
-        const failed = (Object.keys(steps) as Step[]).filter((step) => !passed[step])
-        expect(failed.filter((step) => own[step] === undefined)).toEqual([])
+        judge(host, await live(lab, host))
+      } finally {
+        await lab.close()
+      }
+    },
+  )
+
+  test.each(whole ? chosen.map((host) => [host.name, host] as const) : [])(
+    '%s asks for the scope of a tool that no challenge named before',
+    async (_, host) => {
+      const lab = await openLab(browser, {
+        accessTokenLifetime: 600,
+        limit: 300_000,
+        guard: '{ resource }',
+      })
+      try {
+        judge(host, { more: await askForMore(lab, host) })
       } finally {
         await lab.close()
       }

@@ -76,18 +76,25 @@ const mcpRemote = (name: string, folder: string): McpHost => ({
 const claude = modulePath('@anthropic-ai/claude-code-linux-x64/claude')
 const opencode = modulePath('opencode-linux-x64/bin/opencode')
 
+/** What a host does when a tool needs a scope that its token lacks. */
+const refreshesInstead = {
+  more: 'It refreshes its token instead of asking the user, which adds no scope.',
+}
+const givesUp = { more: 'It shows the error, and asks for no further scope.' }
+
 export const hosts: readonly McpHost[] = [
   library('MCP SDK 2', '@modelcontextprotocol/client', 'sdk-2.mjs', true),
-  library('MCP SDK 1', '@modelcontextprotocol/sdk', 'sdk-1.mjs'),
+  { ...library('MCP SDK 1', '@modelcontextprotocol/sdk', 'sdk-1.mjs'), faults: refreshesInstead },
   {
     ...library('AI SDK', '@ai-sdk/mcp', 'ai-sdk.mjs'),
     faults: {
+      ...givesUp,
       deleted: 'It hands `invalid_client` to the app, which must forget the registration and connect again.',
     },
   },
-  library('LangChain', '@langchain/mcp-adapters', 'langchain.mjs'),
+  { ...library('LangChain', '@langchain/mcp-adapters', 'langchain.mjs'), faults: refreshesInstead },
   mcpRemote('mcp-remote', 'mcp-remote'),
-  mcpRemote('mcp-remote 0.1', 'mcp-remote-0.1.49'),
+  { ...mcpRemote('mcp-remote (old)', 'mcp-remote-0.1.49'), faults: refreshesInstead },
   {
     name: 'Inspector',
     package: '@modelcontextprotocol/inspector',
@@ -127,6 +134,7 @@ export const hosts: readonly McpHost[] = [
   {
     name: 'Codex',
     package: '@openai/codex',
+    faults: givesUp,
     setUp: (machine) =>
       write(
         machine,
@@ -142,6 +150,7 @@ env_key = "LAB_KEY"
 [mcp_servers.orders]
 url = "${machine.mcp}"
 default_tools_approval_mode = "approve"
+required = true
 `,
       ),
     login: () => [{ program: modulePath('.bin/codex'), args: ['mcp', 'login', 'orders'] }],
@@ -170,7 +179,9 @@ default_tools_approval_mode = "approve"
   },
   {
     name: 'opencode',
-    package: 'opencode-ai',
+    // The package `opencode-ai` only chooses among those of each platform.
+    package: 'opencode-linux-x64',
+    faults: refreshesInstead,
     setUp: (machine) =>
       write(machine, '.config/opencode/opencode.json', {
         autoupdate: false,
@@ -190,22 +201,39 @@ default_tools_approval_mode = "approve"
   {
     name: 'Copilot CLI',
     package: '@github/copilot',
+    faults: {
+      login:
+        'Its metadata document of September 2026 lists `http://127.0.0.1:33418/`, and it sends `http://127.0.0.1:PORT/callback`.',
+    },
     setUp: (machine) =>
       write(machine, '.copilot/mcp-config.json', {
         mcpServers: { orders: { type: 'http', url: machine.mcp, tools: ['*'] } },
       }),
-    call: (machine, tool) => ({
-      program: modulePath('.bin/copilot'),
-      args: ['-p', prompt(tool), '--allow-all-tools', '--allow-all-paths'],
-      env: {
-        COPILOT_PROVIDER_BASE_URL: `${machine.models}/v1`,
-        COPILOT_PROVIDER_API_KEY: 'lab',
-        COPILOT_MODEL: 'lab',
-        COPILOT_OFFLINE: 'true',
+    // With `-p` it never opens a browser.
+    login: (machine) => [
+      {
+        ...copilot(machine, '-i', prompt('list_orders')),
+        terminal: true,
+        until: (seen) => seen.some(({ body, status }) => body.method === 'tools/list' && status === 200),
       },
-    }),
+    ],
+    call: (machine, tool) => copilot(machine, '-p', prompt(tool)),
   },
 ]
+
+function copilot(machine: Machine, ...args: string[]): Command {
+  return {
+    program: modulePath('.bin/copilot'),
+    args: [...args, '--allow-all-tools', '--allow-all-paths'],
+    env: {
+      COPILOT_ALLOW_ALL: 'true',
+      COPILOT_PROVIDER_BASE_URL: `${machine.models}/v1`,
+      COPILOT_PROVIDER_API_KEY: 'lab',
+      COPILOT_MODEL: 'lab',
+      COPILOT_OFFLINE: 'true',
+    },
+  }
+}
 
 function claudeEnv(machine: Machine): Readonly<Record<string, string>> {
   return {

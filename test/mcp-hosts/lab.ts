@@ -204,10 +204,15 @@ const allow = async (page: Page, url: string): Promise<void> => {
  * @param browser Chromium
  * @param accessTokenLifetime seconds; a login on a slow machine must end before
  * @param limit milliseconds after which every program is ended
+ * @param guard the options of the guard, instead of those of the page
  */
 export const openLab = async (
   browser: Browser,
-  { accessTokenLifetime, limit }: { readonly accessTokenLifetime: number; readonly limit: number },
+  {
+    accessTokenLifetime,
+    limit,
+    guard,
+  }: { readonly accessTokenLifetime: number; readonly limit: number; readonly guard?: string },
 ): Promise<Lab> => {
   const end = Date.now() + limit
   const artifacts = join(root, 'test/.artifacts')
@@ -223,6 +228,8 @@ export const openLab = async (
     chmodSync(join(bin, name), 0o755)
   }
   const { app, additions } = readPage()
+  const optionsOfGuard = "{ resource, ask: 'orders:write' }"
+  if (!app.includes(optionsOfGuard)) throw new Error('the guard of docs/mcp.md has other options')
   const seen: Seen[] = []
   let inner = 0
   const gate = new Gate()
@@ -239,7 +246,7 @@ export const openLab = async (
   const models = await openModels()
   const hosts = [...new Set(Object.keys(documents).map((url) => new URL(url).origin))]
   const folder: HostFolder = openHostFolder({
-    'mcp.mjs': app,
+    'mcp.mjs': app.replace(optionsOfGuard, guard ?? optionsOfGuard),
     'latchkey.config.mjs': `export default {
   issuer: '${origin}/oauth',
   lifetimes: { accessToken: ${accessTokenLifetime} },

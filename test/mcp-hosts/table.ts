@@ -12,6 +12,7 @@ export const steps = {
   restart: 'server restarts',
   removed: 'removed, connects again',
   deleted: 'registration gone',
+  more: 'without `ask`',
 } as const
 
 export type Step = keyof typeof steps
@@ -20,7 +21,11 @@ export type Step = keyof typeof steps
 export type Results = Readonly<
   Record<
     string,
-    { readonly version: string; readonly date: string; readonly passed: Partial<Record<Step, boolean>> }
+    {
+      readonly version: string
+      readonly date: string
+      readonly passed: Partial<Record<Step, boolean | undefined>>
+    }
   >
 >
 
@@ -64,11 +69,13 @@ export const tableOfPage = (): string => {
 }
 
 /**
- * Keeps what a host did, instead of what it did before, and writes the table.
+ * Keeps what a host did, beside what the same version did at other steps, and writes the table.
  * @param faults of every host of the lab, in the order of the table
  */
-export const keep = (results: Results, faults: Parameters<typeof tableOf>[1]): void => {
-  const known: Results = { ...readResults(), ...results }
+export const keep = (name: string, result: Results[string], faults: Parameters<typeof tableOf>[1]): void => {
+  const earlier = readResults()
+  const same = earlier[name]?.version === result.version ? earlier[name].passed : {}
+  const known: Results = { ...earlier, [name]: { ...result, passed: { ...same, ...result.passed } } }
   const all: Results = Object.fromEntries(
     Object.keys(faults).flatMap((name) => (known[name] ? [[name, known[name]]] : [])),
   )
