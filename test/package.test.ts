@@ -20,6 +20,7 @@ import {
   root,
   run,
 } from './packed-package.ts'
+import { describePaths } from './packed-paths.ts'
 import { freePort } from './support/free-ports.ts'
 import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
 import { RawBrowser } from './support/raw-browser.ts'
@@ -423,3 +424,5 @@ describe('a host in TypeScript compiles, and so do the declarations', () => {
     })
   })
 })
+
+describePaths(() => packed)
