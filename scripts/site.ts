@@ -94,9 +94,21 @@ const prepared = ({ file, title, group, text }: Page, pictures: ReadonlyMap<stri
 
 const pages = [
   ...listed('docs/README.md'),
-  ...['passport', 'jwt-cookie', 'orms', 'nestjs', 'api-keys', 'spa', 'native', 'machine'].map((name) =>
-    page(`docs/recipes/${name}.md`, 'Recipes', 'a complete program'),
-  ),
+  ...[
+    'passport',
+    'jwt-cookie',
+    'orms',
+    'nestjs',
+    'nestjs-fastify',
+    'fastify',
+    'koa',
+    'hono',
+    'nextjs',
+    'api-keys',
+    'spa',
+    'native',
+    'machine',
+  ].map((name) => page(`docs/recipes/${name}.md`, 'Recipes', 'a complete program')),
   page('example-app/README.md', 'Reference', 'the app that `npm start` starts'),
   page(
     'test/CONFORMANCE.md',
