@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { type Answer, type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import { insecureArrivals } from '../http/arrival.ts'
-import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
 import { clockTolerance } from './database.ts'
 import { isOurError, ownPolicy, secondsAhead } from './mount.ts'
 
@@ -70,25 +69,12 @@ const strangerFinding = (subject: MountedSubject): Found => {
   return error(`${answers} ${status}`, mountLine)
 }
 
-/** Whether a server of this machine is asked at another port than that of its issuer, and no proxy stands between. */
-const isAtOtherPort = (url: string, issuer: string): boolean => {
-  const [asked, named] = [new URL(url), new URL(issuer)]
-  const isLocal = [asked, named].every((each) => each.protocol === 'http:' && isLoopbackHost(each.hostname))
-  return isLocal && asked.port !== named.port
-}
-
 const issuerFindings = (subject: MountedSubject): Found => {
   if (outage(subject) !== undefined) return undefined
   const { url } = subject.mount
   const { issuer, basePath } = subject.options
   const found = issuerThere(subject)
   if (found === undefined) return strangerFinding(subject)
-  if (isAtOtherPort(url, found)) {
-    return error(
-      `the server answers at ${url}, and calls itself ${found}, where clients do not find it`,
-      `issuer: ${inspect(url)}, or set PORT before authRouter() is called`,
-    )
-  }
   if (found !== issuer) {
     return error(
       `the server calls itself ${found}, the configuration ${issuer}`,

@@ -235,12 +235,6 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['mount', 'error', /above routes that match every path/, { before: catchAll }],
   ['mount', 'error', /above routes that match every path/, { mount: '/auth', after: catchAll }],
   ['mount', 'error', /above middleware that asks for a login/, { before: loginFirst }],
-  [
-    'mount',
-    'error',
-    /issuer: 'http:\/\/127.0.0.1:\d+\/oauth', or set PORT/,
-    { issuer: 'http://localhost:1/oauth', environment: 'development' },
-  ],
   ['https', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: false }],
   [
     'https',
