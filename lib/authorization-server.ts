@@ -201,6 +201,7 @@ export const createAuthorizationServer = (
   const throttle = createThrottle(options.limits, { database, now })
   const context = { logger: options.logger, now }
   const languages = createLanguages(options, installed)
+  const { allow, allowSelfDescribed, proxy } = options.outbound
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
   const passwords = createPasswordVerifier({ tracing })
@@ -278,10 +279,11 @@ export const createAuthorizationServer = (
     tracing,
     throttle,
     reach: {
-      host: createReach({ allow: options.outbound.allow, tracing }, context),
+      host: createReach({ allow, proxy, tracing }, context),
       strangers: createReach(
         {
-          allow: options.outbound.allowSelfDescribed,
+          allow: allowSelfDescribed,
+          proxy,
           tracing,
           atOnce: strangersAtOnce,
           count: (host) => throttle.takeQuota([{ name: 'clientHost', host }]),

@@ -5,13 +5,14 @@ import { migrations } from '../schema.ts'
 import { configurationChecks } from './configuration.ts'
 import { schemaChecks } from './database.ts'
 import { type Diagnosis, diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
+import { proxyChecks } from './proxy.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 import { secretChecks } from './secrets.ts'
 import { userSchemaChecks } from './users.ts'
 
 export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
-export { type Diagnosis, diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
+export { type Diagnosis, diagnoseConfiguration, diagnoseProxy, withoutConsequences } from './diagnosis.ts'
 export { diagnoseMcp, type McpDiagnosis, type PlayedHost } from './mcp.ts'
 export { type McpHost, mcpHosts } from './mcp-hosts.ts'
 export { openMount, requestAnswer, StoppedError, UnreachableError, untilStopped } from './mount.ts'
@@ -45,6 +46,7 @@ export const diagnoseMount = (
 /** Every check of what runs here or is stored; the documentation lists them. */
 export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 'title'>[]> => [
   ...configurationChecks,
+  ...proxyChecks,
   ...schemaChecks,
   ...userSchemaChecks,
   ...secretChecks,

@@ -99,7 +99,7 @@ export const connectionCauses = {
   'document-unreadable': {
     sentence: 'The metadata document of the client cannot be used: {reason}',
     remedy:
-      'Open the URL from the machine of this server. If it is right there, this server cannot reach it: docs/registration.md#metadata-documents',
+      'Open the URL from the machine of this server. If it is right there, this server cannot reach it: docs/registration.md#metadata-documents. A network that reaches the internet through a proxy needs outbound.proxy: docs/production.md#outbound-proxy',
   },
   'client-disabled': {
     sentence: 'The client is disabled',
@@ -160,7 +160,7 @@ export const connectionCauses = {
     sentence:
       'A token was issued[ for {resource}], and no guard has seen a call with it: the client stopped, it calls another URL, or its calls do not reach this app',
     remedy:
-      'Compare the URL in the app with the option resources. A guard in another process that verifies JWTs by itself is not seen here',
+      'Compare the URL in the app with the option resources. A guard in another process that verifies JWTs by itself is seen here only with reportCalls: docs/guards.md#an-api-in-another-process',
   },
   'authorization-dropped': {
     sentence:

@@ -17,7 +17,7 @@ import {
   required,
   text,
 } from '../options/schema.ts'
-import { issuer, logger } from '../options/server.ts'
+import { issuer, logger, proxy } from '../options/server.ts'
 import { trustProxy } from '../options/trust-proxy.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
@@ -27,9 +27,10 @@ import { accessTokenType, isJwtAccessToken } from '../protocol/tokens/jwt-access
 import { createCountCall } from '../throttle/call-limit.ts'
 import { sharedCounters } from '../throttle/counters.ts'
 import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
+import { createCallReports, reportCalls } from './call-reports.ts'
 import { completeRemoteDpop, remoteDpop } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
-import { createIntrospection, introspection } from './introspection.ts'
+import { createIntrospection, type IntrospectionOptions, introspection } from './introspection.ts'
 import { createRemoteIssuer } from './remote-issuer.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
@@ -48,6 +49,11 @@ const schema = object({
   ),
   /** Asks the issuer about each token. @default tokens are JWTs, which the issuer's published keys verify */
   introspection: optional(introspection),
+  /**
+   * Lets the issuer see the calls of an API that verifies JWTs by itself, for its page Connections: docs/connections.md. The API
+   * introspects each token once an hour in the background, and waits for no answer. @default calls are not seen
+   */
+  reportCalls: optional(reportCalls),
   /** Scopes that include others, as the issuer's scopes have it in `implies`. */
   implies: record(list(text(), { what: 'a list of scopes' })),
   /** How clients present certificates, for access tokens that are bound to one (RFC 8705 §3). */
@@ -64,6 +70,8 @@ const schema = object({
     /** Where calls are counted: in Redis for all processes together, or in the memory of each. @default guards take no limit */
     store: sharedStore,
   }),
+  /** The proxy for requests to the issuer, as the issuer's option `outbound.proxy`. @default they go straight to the issuer */
+  proxy,
   /** Receives log messages. @default `console` */
   logger,
 })
@@ -91,17 +99,25 @@ const verifiedClaims = (
 
 /** Access tokens of an issuer in another process. */
 const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
-  const { issuer, audience, introspection } = options
+  const { issuer, audience, introspection, proxy, reportCalls } = options
   const logger = plainLogger(options.logger)
   const now = (): number => Math.floor(Date.now() / 1000)
   // Named by the host, the issuer may have a private address, and http on this machine.
-  const outbound = createOutbound({ allow: [new URL(issuer).origin] })
+  const outbound = createOutbound(
+    proxy === undefined ? { allow: [new URL(issuer).origin] } : { allow: [], proxy },
+  )
   const context = { issuer, outbound, logger, now }
   const remote = createRemoteIssuer(context)
+  const introspectAs = (client: IntrospectionOptions) =>
+    createIntrospection({ ...context, introspection: client }, remote)
+  const report = reportCalls && createCallReports(introspectAs({ ...reportCalls, cacheSeconds: 0 }), context)
   const claimsOf = introspection
-    ? createIntrospection({ ...context, introspection }, remote)
-    : async (token: string) =>
-        verifiedClaims(await remote.open(token, accessTokenType), { issuer, now: now() })
+    ? introspectAs(introspection)
+    : async (token: string) => {
+        const claims = await remote.open(token, accessTokenType)
+        if (claims) report?.(token)
+        return verifiedClaims(claims, { issuer, now: now() })
+      }
   const checks = senderChecks(options, warnOnce(logger))
   const guarded = audience === undefined ? undefined : guardedResource(audience)
   const dpop = completeRemoteDpop(options.dpop, audience, now)
@@ -142,6 +158,8 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
   const { audience } = checked
   if (audience === undefined && checked.introspection === undefined)
     refuse('audience is required without introspection: the URL of this API in the resources of the issuer')
+  if (checked.introspection && checked.reportCalls)
+    refuse('reportCalls is for APIs without introspection, which shows each call by itself')
   const source = remoteTokens(checked)
   const requirementOf = (scope?: string, asked?: RequireTokenOptions): Requirement => {
     const requirement = parseRequirement(scope, asked)

@@ -84,6 +84,18 @@ export const origins = list(
   { what: 'a list of origins' },
 )
 
+const isProxy = (value: string): boolean => {
+  if (!URL.canParse(value)) return false
+  const { protocol, pathname, search, hash } = new URL(value)
+  return /^https?:$/.test(protocol) && `${pathname}${search}${hash}` === '/'
+}
+
+/** The URL of a proxy for requests to other servers. */
+export const proxy = text(
+  "the URL of an http or https proxy without a path, such as 'http://proxy.example.com:3128'",
+  isProxy,
+)
+
 const outboundMembers = {
   /**
    * Origins that may use http or a private address, for tests and internal networks, in what you configure and in the metadata
@@ -96,6 +108,12 @@ const outboundMembers = {
    * send GET requests to these origins, so list only servers that nothing but clients use.
    */
   allowSelfDescribed: withDefault([], origins),
+  /**
+   * The proxy for requests to all other origins, in a network that reaches the internet through one only:
+   * docs/production.md#outbound-proxy. Its name and password stand in the URL. Latchkey does not read `HTTPS_PROXY` and
+   * `NO_PROXY`; write `process.env.HTTPS_PROXY` if you mean that one. @default requests go straight to the servers
+   */
+  proxy,
 }
 
 type OutboundSchemasMembers = typeof outboundMembers

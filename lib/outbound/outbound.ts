@@ -1,10 +1,12 @@
 import type { LookupAddress } from 'node:dns'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { OAuthError } from '../protocol/errors.ts'
 import { inSpan, type Span, type SpanDescription, type Tracing } from '../tracing.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
+import { openTunnel, ProxyError } from './tunnel.ts'
 import { beforeEnd, createTurns, type TakeTurn } from './turns.ts'
 
 export { OutboundError } from './target.ts'
@@ -52,6 +54,11 @@ export interface Outbound {
 export interface OutboundOptions {
   /** Origins that may use http and private addresses. */
   readonly allow: readonly string[]
+  /**
+   * The URL of a proxy for all other origins. It resolves their names, so that only the names can be checked here.
+   * @default requests go straight to the servers
+   */
+  readonly proxy?: string | undefined
   /**
    * Resolves every host name.
    * @default the system's resolver for the origins in `allow`, DNS alone for all others
@@ -110,6 +117,26 @@ const knownAddresses =
     else callback(null, first.address, first.family)
   }
 
+/** Straight to the addresses of the server. */
+const directly = async (
+  target: Target,
+  options: OutboundOptions,
+  signal: AbortSignal,
+): Promise<RequestOptions> => ({
+  // A pooled connection of the host could use an address that was not checked.
+  agent: false,
+  lookup: knownAddresses(await addressesOf(target, options, signal)),
+})
+
+/** Through a proxy. TLS goes from here to the server, so the proxy sees its name only. */
+const throughProxy = async (proxy: string, { url }: Target, signal: AbortSignal): Promise<RequestOptions> => {
+  const socket = await openTunnel(proxy, url, signal)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const { connect } = process.getBuiltinModule('node:tls')
+  const createConnection = () => connect({ socket, host, servername: isIP(host) ? '' : host })
+  return { createConnection, defaultPort: 443 }
+}
+
 /** The body of a request, and its media type; undefined for a GET request. */
 const contentOf = ({ form, json }: OutboundRequest): { text: string; type: string } | undefined => {
   if (json !== undefined) return { text: json, type: 'application/json' }
@@ -137,11 +164,15 @@ const exchange = async (
   const { url } = target
   const { authorization, accept = 'application/json', maxBytes = largestBody } = init
   const content = contentOf(init)
-  const addresses = await addressesOf(target, options, signal)
+  const { proxy } = options
+  const way = await (proxy === undefined || target.allowed
+    ? directly(target, options, signal)
+    : throughProxy(proxy, target, signal))
   signal.throwIfAborted()
   // An `import` would load Node's WebSocket and fetch as well: 13 MB.
   const { request } = process.getBuiltinModule(url.protocol === 'https:' ? 'node:https' : 'node:http')
   const sent = request(url, {
+    ...way,
     method: content === undefined ? 'GET' : 'POST',
     headers: {
       ...init.headers,
@@ -154,9 +185,6 @@ const exchange = async (
         'Content-Length': Buffer.byteLength(content.text),
       }),
     },
-    // A pooled connection of the host could use an address that was not checked.
-    agent: false,
-    lookup: knownAddresses(addresses),
     signal,
   })
   try {
@@ -211,7 +239,9 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       return await beforeEnd(signal, whole())
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
-      const reason = cause instanceof OAuthError ? cause.message : 'no response'
+      // What the proxy says about one server could show strangers what is in its network.
+      const isTold = cause instanceof OAuthError || (cause instanceof ProxyError && cause.isOwnFault)
+      const reason = isTold ? cause.message : 'no response'
       throw new OutboundError(`${origin}: ${signal.aborted ? 'timeout' : reason}`, { cause })
     }
   }

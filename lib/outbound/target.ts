@@ -43,8 +43,8 @@ export const parseTarget = (text: string, allow: readonly string[]): Target => {
   return { url, allowed }
 }
 
-/** Names that only this machine or network resolves (RFC 6761 §6.3, RFC 6762 §3). */
-const localName = /(^|\.)(localhost|local|internal)\.?$/
+/** Names that only this machine or network resolves (RFC 6761 §6.3, RFC 6762 §3, RFC 8375 §3), and those without a dot. */
+const localName = /^[^.]+\.?$|(^|\.)(localhost|local|internal|home\.arpa)\.?$/
 
 const notPublic = (origin: string): OutboundError => refusal(origin, 'the address is not public')
 

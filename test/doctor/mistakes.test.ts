@@ -14,6 +14,7 @@ import {
   diagnoseConfiguration,
   diagnoseDatabase,
   diagnoseMount,
+  diagnoseProxy,
   openMount,
   untilStopped,
   withoutConsequences,
@@ -24,6 +25,7 @@ import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clients, createUsers, type Host, startHost } from '../support/host.ts'
+import { openProxy } from '../support/proxy.ts'
 
 const issuer = 'https://app.example.com/oauth'
 const serverSecret = 'a secret of the tests that is long enough'
@@ -50,6 +52,8 @@ interface Plan {
   readonly after?: RequestHandler
   readonly issuer?: string
   readonly breakDatabase?: (host: Host) => Promise<unknown>
+  /** Of the environment in which the command runs. */
+  readonly variables?: NodeJS.ProcessEnv
 }
 
 class PersistentStore extends MemoryStore {}
@@ -98,6 +102,8 @@ const migratedServer = async (): Promise<TestDatabase | undefined> => {
 
 const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   const opened = await migratedServer()
+  const { HTTPS_PROXY: _, https_proxy: __, ...withoutProxy } = env
+  process.env = { ...withoutProxy, ...plan.variables }
   process.env.NODE_ENV = plan.environment ?? 'production'
   const host = await startHost({
     options: {
@@ -124,6 +130,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   await plan.breakDatabase?.(host)
   return withoutConsequences([
     ...(await diagnoseConfiguration(subject)),
+    ...(await diagnoseProxy(subject)),
     ...(await diagnoseDatabase({ ...subject, database, hostKnex: host.database.knex })),
     ...ofRunning,
   ])
@@ -229,6 +236,11 @@ const changeUsers =
   (change: (table: import('knex').Knex.AlterTableBuilder) => void) =>
   ({ database, usersTable }: Host): Promise<unknown> =>
     database.knex.schema.alterTable(usersTable, change)
+
+/** The command reads a proxy that the server does not use. */
+const throughProxy = (proxy: string) => (): Partial<Options> => ({
+  outbound: { allow: [], allowSelfDescribed: [], proxy },
+})
 
 const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, plan: Plan])[] = [
   ['mount', 'error', /app.use\('\/oauth', oauth\)/, { mount: '/auth' }],
@@ -356,6 +368,14 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ],
   ['name', 'warning', /pages: \{ name: 'Acme' \}/, { pages: {} }],
   ['driver', 'error', /npm install better-sqlite3@13/, { sqlite: '12.9.0' }],
+  // Nothing listens at port 1.
+  ['outbound-proxy', 'error', /outbound.proxy/, { command: throughProxy('http://ada:secret@127.0.0.1:1') }],
+  [
+    'outbound-proxy',
+    'note',
+    /proxy: process.env.HTTPS_PROXY/,
+    { variables: { HTTPS_PROXY: 'http://ada:secret@127.0.0.1:1' } },
+  ],
 ]
 
 /** Every client but one describes itself, in words that a shell or a reader could take for ours. */
@@ -397,6 +417,21 @@ test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level,
   expect(await diagnose(plan)).toEqual([
     { check, level, message: expect.any(String), fix: expect.stringMatching(fix) },
   ])
+})
+
+test('a proxy that wants other credentials is named without those that it got, and one that refuses is in order', async () => {
+  const proxy = await openProxy(() => 0)
+  const command = throughProxy(proxy.url.replace('://', '://ada:secret@'))
+  proxy.answer((socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
+  const [finding, ...more] = await diagnose({ command })
+  proxy.answer((socket) => socket.end('HTTP/1.1 503 Service Unavailable\r\n\r\n'))
+  const later = await diagnose({ command })
+  await proxy.close()
+  expect(finding?.message).toBe(
+    `requests to other servers fail, because the proxy wants other credentials: ${proxy.url}`,
+  )
+  expect([...more, ...later]).toEqual([])
+  expect(proxy.asked).toEqual(['latchkey-doctor.invalid:443', 'latchkey-doctor.invalid:443'])
 })
 
 test('an unknown scope is named with its client', async () => {

@@ -1,7 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { diagnoseMcp, type McpDiagnosis, type McpHost, requestAnswer } from '../../lib/doctor/index.ts'
-import type { AuthRouterOptions } from '../../lib/index.ts'
+import { type AuthRouterOptions, type ResourceServerOptions, resourceServer } from '../../lib/index.ts'
 import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { listen, openServer, type TestServer } from '../support/client-server.ts'
@@ -212,7 +212,7 @@ class Client {
     })
     const answer = await browser.grant(`/oauth/authorize?${asked}`)
     if (answer.status !== 302 && answer.status !== 303) throw new Stopped(`sign-in ${answer.status}`)
-    return [codeOf(answer), verifier]
+    return [codeOf(answer, { iss: serverBehind(host.oauth)!.issuer }), verifier]
   }
 
   async connect(): Promise<void> {
@@ -533,6 +533,96 @@ test('an API in another process is seen by what it asks about tokens', async () 
   )
   await ask('mcp-api')
   expect(await page(app, { client: client.id!, user: 'ada@example.com' })).toContain('Connected')
+})
+
+describe('an API in another process that verifies JWTs by itself', () => {
+  const secret = 'a-secret-of-an-api-with-more-than-32-characters'
+  let server: TestServer
+  let client: Client
+  /** How often the issuer was asked about a token. */
+  let asked: number
+  beforeEach(async () => {
+    server = await openServer()
+    const app = await start({
+      options: {
+        issuer: `${server.origin}/oauth`,
+        resources: { [mcp]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['mcp-api'] } },
+      },
+    })
+    asked = 0
+    server.serve((req, res) => {
+      if (req.url === '/oauth/introspect') asked += 1
+      app(req, res)
+    })
+    await host.oauth.clients.create({
+      client_id: 'mcp-api',
+      client_secret: secret,
+      redirect_uris: [],
+      grant_types: [],
+    })
+    client = new Client(app, mcp, registering)
+    const helper = { client_name: 'Helper', token_endpoint_auth_method: 'none' as const, scope: 'notes:read' }
+    client.id = (await host.oauth.clients.create({ ...helper, redirect_uris: [callback] })).client_id
+    const [code, code_verifier] = await client.authorize(mcp)
+    const { body } = await client.post({
+      grant_type: 'authorization_code',
+      code,
+      code_verifier,
+      redirect_uri: callback,
+    })
+    client.token = body.access_token
+  })
+  afterEach(() => server.close())
+
+  const apiWith = (more: Partial<ResourceServerOptions>, scope = 'notes:read'): Express => {
+    const { requireToken } = resourceServer({
+      issuer: `${server.origin}/oauth`,
+      audience: mcp,
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+      ...more,
+    })
+    return express().get('/mcp', requireToken(scope), (_req, res) => void res.json({}))
+  }
+  const call = async (app: Express, token = client.token): Promise<number> =>
+    (await supertest(app).get('/mcp').set('Authorization', `Bearer ${token}`)).status
+  const accepted = (): Promise<unknown> =>
+    new Promise((resolve) => host.oauth.events.on('call.accepted', resolve))
+
+  test('is seen with reportCalls, and asks once for each token', async () => {
+    const seen = accepted()
+    const app = apiWith({ reportCalls: { clientId: 'mcp-api', clientSecret: secret } })
+    for (let time = 0; time < 3; time += 1) expect(await call(app)).toBe(200)
+    await seen
+    expect(asked).toBe(1)
+    expect(await page(host.app, { client: client.id! })).toContain('Connected')
+    clock.travel(3600)
+    expect(await call(app)).toBe(401)
+  })
+
+  test('is not seen without, and the page says that', async () => {
+    expect(await call(apiWith({}))).toBe(200)
+    expect(await page(host.app, { client: client.id! })).toContain(
+      'A guard in another process that verifies JWTs by itself is seen here only with reportCalls',
+    )
+    expect(asked).toBe(0)
+  })
+
+  test('reports no token that the issuer did not sign, and works when its reports are refused', async () => {
+    const app = apiWith({ reportCalls: { clientId: 'mcp-api', clientSecret: 'wrong' } })
+    const [header, claims, signature = ''] = String(client.token).split('.')
+    const forged = [header, claims, signature.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))].join('.')
+    expect(await call(app, forged)).toBe(401)
+    expect(asked).toBe(0)
+    expect(await call(app)).toBe(200)
+    expect(await call(app)).toBe(200)
+  })
+
+  test('does not ask for introspection as well', () => {
+    const credentials = { clientId: 'mcp-api', clientSecret: secret }
+    expect(() => apiWith({ introspection: credentials, reportCalls: credentials })).toThrow(
+      'reportCalls is for APIs without introspection',
+    )
+  })
 })
 
 test('the pages of a client and of a user lead to its connections', async () => {

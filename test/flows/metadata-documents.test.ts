@@ -10,7 +10,7 @@ import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/h
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { expectError, post } from '../support/tokens.ts'
+import { expectError, post, userinfo } from '../support/tokens.ts'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -68,9 +68,14 @@ type Documents = NonNullable<AuthRouterOptions['features']>['clientMetadataDocum
 /** The same host; nothing answers at this port. */
 const otherPort = () => `https://${new URL(server.origin).hostname}:1`
 
-const startWith = (documents: Documents, limits?: object): Promise<Host> =>
+const startWith = (
+  documents: Documents,
+  limits?: object,
+  options: Partial<AuthRouterOptions> = {},
+): Promise<Host> =>
   startHost({
     options: {
+      ...options,
       features: { clientMetadataDocuments: documents },
       outbound: { allowSelfDescribed: [server.origin, otherPort()] },
       limits: limits ? { quotas: limits } : false,
@@ -129,6 +134,29 @@ test('a client of a document gets tokens, is shown as unverified, and its docume
   expect(await host.oauth.clients.get(id)).toMatchObject({ self_described: 'document', first_party: false })
   const discovery = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(discovery.body).toMatchObject({ client_id_metadata_document_supported: true })
+})
+
+test('with identityScopes off such a client gets no identity scopes, and with it on again it does (mcp 8)', async () => {
+  const resource = 'https://notes.example.com/mcp'
+  const resources = { [resource]: { scopes: ['notes:read', 'notes:write'] } }
+  const grantWith = async (documents: Documents) => {
+    host = await startWith(documents, undefined, { resources })
+    const url = new URL(asked(), 'http://localhost')
+    url.searchParams.set('scope', 'openid profile email offline_access notes:read')
+    url.searchParams.set('resource', resource)
+    const code = codeOf(await new RawBrowser(host.app).grant(url.pathname + url.search))
+    return (await redeem(code, { client_id: id, resource })).body
+  }
+  serve({ scope: 'openid profile email offline_access notes:read' })
+  const without = await grantWith({ identityScopes: false })
+  expect(without).toMatchObject({ scope: 'offline_access notes:read', refresh_token: expect.any(String) })
+  expect(without).not.toHaveProperty('id_token')
+  expectError(await userinfo(host, without.access_token), 403, 'insufficient_scope')
+  await host.close()
+  expect(await grantWith(true)).toMatchObject({
+    scope: 'openid profile email offline_access notes:read',
+    id_token: expect.any(String),
+  })
 })
 
 test('a document with private_key_jwt authenticates with its keys', async () => {

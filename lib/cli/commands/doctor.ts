@@ -9,6 +9,7 @@ import {
   diagnoseDatabase,
   diagnoseMcp,
   diagnoseMount,
+  diagnoseProxy,
   type Level,
   type McpDiagnosis,
   mcpHosts,
@@ -148,7 +149,7 @@ const load = async (invocation: Invocation): Promise<Options> => {
 const diagnose = async (invocation: Invocation): Promise<Diagnosis[]> => {
   const options = await load(invocation)
   const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
-  const found = await diagnoseConfiguration(subject)
+  const found = [...(await diagnoseConfiguration(subject)), ...(await diagnoseProxy(subject))]
   // A driver that this Node cannot run may crash the process.
   if (!found.some(({ check }) => check === 'driver')) found.push(...(await ofDatabase(options, subject)))
   return withoutConsequences([...found, ...(await ofMount(urlOf(invocation), subject))])

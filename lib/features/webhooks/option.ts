@@ -24,7 +24,8 @@ const webhookUrl = custom<string>('an absolute URL without credentials and fragm
 const endpoint = object({
   /**
    * Where events are sent by POST. It may have a private address. It needs https, unless it is a loopback address or its origin is in
-   * `outbound.allow`.
+   * `outbound.allow`. With `outbound.proxy`, loopback addresses and origins in `outbound.allow` are reached without the proxy,
+   * and all others must be public.
    */
   url: required(webhookUrl),
   /**

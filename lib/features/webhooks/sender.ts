@@ -1,7 +1,9 @@
 import type { ServerSetup } from '../../authorization-server.ts'
 import type { Database } from '../../database/types.ts'
 import { randomId } from '../../keys/secrets.ts'
-import { createOutbound, type Outbound } from '../../outbound/outbound.ts'
+import type { Options } from '../../options/options.ts'
+import { createOutbound, type Outbound, type OutboundOptions } from '../../outbound/outbound.ts'
+import { isLoopbackHost } from '../../protocol/clients/redirect-uri.ts'
 import type { Bell } from './bell.ts'
 import { createSigner, messageOf, type SignMessage } from './message.ts'
 import type { WebhookEndpoint, WebhookEndpoints } from './option.ts'
@@ -231,6 +233,13 @@ const keepSendingTo = async (receiver: Receiver, bell: Bell): Promise<void> => {
   await rest(receiver)
 }
 
+/** The host named the receiver, so it may have a private address; through a proxy only if its origin is listed. */
+const rulesFor = (url: string, { outbound }: Options): Pick<OutboundOptions, 'allow' | 'proxy'> => {
+  const { origin, hostname } = new URL(url)
+  const isDirect = outbound.proxy === undefined || isLoopbackHost(hostname) || outbound.allow.includes(origin)
+  return isDirect ? { allow: [origin] } : { allow: [], proxy: outbound.proxy }
+}
+
 const receiverOf = async (
   server: ServerSetup,
   name: string,
@@ -240,8 +249,7 @@ const receiverOf = async (
   database: server.database,
   name,
   url,
-  // The host named it, so it may have a private address.
-  outbound: createOutbound({ allow: [new URL(url).origin], timeout, tracing: server.tracing }),
+  outbound: createOutbound({ ...rulesFor(url, server.options), timeout, tracing: server.tracing }),
   sign: await createSigner(secrets),
   holder: randomId(),
   failures: 0,
