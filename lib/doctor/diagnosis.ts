@@ -3,7 +3,6 @@ import { features } from '../features/index.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'
-import { proxyChecks } from './proxy.ts'
 import { userChecks } from './users.ts'
 
 /** A finding with the id of its check. */
@@ -31,9 +30,6 @@ export const runAll = async <S extends Subject>(
 /** Checks the options and the machine. */
 export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
   runAll(configurationChecks, subject)
-
-/** Checks the way to other servers. */
-export const diagnoseProxy = (subject: Subject): Promise<Diagnosis[]> => runAll(proxyChecks, subject)
 
 /** The checks of what is stored, of the core and of the features. */
 export const storedChecks = async (): Promise<readonly Check<StoredSubject>[]> => {

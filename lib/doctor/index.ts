@@ -1,4 +1,4 @@
-import type { Check, MountedSubject, StoredSubject } from '../check.ts'
+import type { Check, MountedSubject, StoredSubject, Subject } from '../check.ts'
 import { schemaVersion } from '../database/schema-version.ts'
 import type { FeatureTools } from '../feature.ts'
 import { migrations } from '../schema.ts'
@@ -12,10 +12,13 @@ import { secretChecks } from './secrets.ts'
 import { userSchemaChecks } from './users.ts'
 
 export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
-export { type Diagnosis, diagnoseConfiguration, diagnoseProxy, withoutConsequences } from './diagnosis.ts'
+export { type Diagnosis, diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
 export { diagnoseMcp, type McpDiagnosis, type PlayedHost } from './mcp.ts'
 export { type McpHost, mcpHosts } from './mcp-hosts.ts'
 export { openMount, requestAnswer, StoppedError, UnreachableError, untilStopped } from './mount.ts'
+
+/** Checks the way to other servers. */
+export const diagnoseProxy = (subject: Subject): Promise<Diagnosis[]> => runAll(proxyChecks, subject)
 
 /**
  * Checks what is stored, or only the schema if it is not up to date.

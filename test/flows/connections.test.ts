@@ -1,6 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { diagnoseMcp, type McpDiagnosis, type McpHost, requestAnswer } from '../../lib/doctor/index.ts'
+import { createCallReports } from '../../lib/guards/call-reports.ts'
 import { type AuthRouterOptions, type ResourceServerOptions, resourceServer } from '../../lib/index.ts'
 import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
@@ -615,6 +616,38 @@ describe('an API in another process that verifies JWTs by itself', () => {
     expect(asked).toBe(0)
     expect(await call(app)).toBe(200)
     expect(await call(app)).toBe(200)
+  })
+
+  test('reports ten tokens at one time at most, each once an hour, and 10,000 in an hour', async () => {
+    const waiting: (() => void)[] = []
+    const reported: string[] = []
+    const report = createCallReports(
+      (token) => {
+        reported.push(token)
+        return new Promise((resolve) => waiting.push(() => resolve({})))
+      },
+      { logger: console, now: clock.now },
+    )
+    /** Answers all, so that the next ones can be reported. */
+    const answer = async (): Promise<void> => {
+      for (const done of waiting.splice(0)) done()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    for (let number = 0; number < 12; number += 1) report(`token-${number}`)
+    expect(reported).toHaveLength(10)
+    await answer()
+    for (let number = 0; number < 12; number += 1) report(`token-${number}`)
+    expect(reported).toHaveLength(12)
+    await answer()
+    for (let number = 12; number < 10_010; number += 1) {
+      report(`token-${number}`)
+      if (waiting.length === 10) await answer()
+    }
+    expect(new Set(reported).size).toBe(10_000)
+    await answer()
+    clock.travel(3600)
+    report('token-0')
+    expect(reported).toHaveLength(10_001)
   })
 
   test('does not ask for introspection as well', () => {
