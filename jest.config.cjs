@@ -18,6 +18,7 @@ module.exports = {
     '<rootDir>/dist/',
     '<rootDir>/test/versions/',
     '<rootDir>/test/mcp-hosts/node_modules/',
+    '<rootDir>/test/next/',
   ],
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',

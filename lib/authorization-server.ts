@@ -101,6 +101,8 @@ export interface ServerSetup {
   isSurplusCheckDue(): boolean
   /** Runs background work; logs failures; {@link close} waits for it. */
   runInBackground(work: Promise<unknown>): void
+  /** Waits until no background work is left. */
+  settled(): Promise<void>
   /** Aborted by {@link close}, so that background work ends. */
   readonly closing: AbortSignal
   /** Waits for the start and for background work, and closes the database pool if Latchkey opened it. */
@@ -217,6 +219,11 @@ export const createAuthorizationServer = (
     background.add(settled)
   }
 
+  const settled = async (): Promise<void> => {
+    // Background work may begin more of it, as by its events.
+    while (background.size > 0) await Promise.all(background)
+  }
+
   const companions: EventCompanion[] = []
   const eventLog = options.features.storedEvents
     ? createEventLog({
@@ -314,13 +321,13 @@ export const createAuthorizationServer = (
       return issued === 0
     },
     runInBackground,
+    settled,
     closing: closing.signal,
     close: async () => {
       closing.abort()
       // Its statements would wait for a pool that the host closes next, and never get an answer.
       await starting?.catch(() => {})
-      // Background work may begin more of it, as by its events.
-      while (background.size > 0) await Promise.all(background)
+      await settled()
       await ready?.keys.settled()
       await close()
     },

@@ -35,7 +35,7 @@ import { trustsOf } from './http/trust-proxy.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
-import type { UserRow } from './options/users.ts'
+import type { HostUser } from './options/users.ts'
 import { keepPruning, type PruningContext } from './repositories/pruning/schedule.ts'
 import { expired, migrations } from './schema.ts'
 
@@ -255,6 +255,7 @@ const pruningContext = (server: ServerSetup): PruningContext => {
 /**
  * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
  *
+ * @typeParam User the host's type of a user, which follows from `users`: a row of its table, or what its functions return
  * @param options see {@link AuthRouterOptions}; in development every option has a default
  * @throws OptionsError at once when an option is wrong, or missing in production
  * @example
@@ -262,8 +263,8 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * app.use('/oauth', oauth)
  * app.use(oauth.wellKnown)
  */
-export const authRouter = <Row extends object = UserRow>(
-  options: AuthRouterOptions<Row> = {},
+export const authRouter = <User extends object = HostUser>(
+  options: AuthRouterOptions<User> = {},
 ): AuthRouter => {
   const resolved = resolveOptions(options as AuthRouterOptions, featureOptions)
   const { server, endpoints } = compose(resolved)

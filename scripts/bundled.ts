@@ -7,6 +7,8 @@ export const bundled = {
   packages: 'external',
   format: 'esm',
   platform: 'node',
+  // The texts of the pages as they are, instead of as escapes.
+  charset: 'utf8',
   // The oldest Node that the package supports.
   target: 'node20.19',
 } as const satisfies BuildOptions

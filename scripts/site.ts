@@ -3,7 +3,7 @@
  * the Markdown files of the repository, in the groups of docs/README.md, beside the API reference. It opens from a folder.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { chromium } from 'playwright-core'
@@ -44,23 +44,31 @@ const listed = (index: string): Page[] =>
 
 const diagrams = /^```mermaid\n([\s\S]*?)^```$/gm
 
+interface Diagram {
+  readonly file: string
+  readonly text: string
+}
+
 /**
- * Draws the diagrams of a page.
+ * Draws diagrams, in their order.
  *
- * @throws Error if one is not valid
+ * @throws Error that names the page if one is not valid
  */
-const drawAll = async (texts: readonly string[]): Promise<string[]> => {
+const drawAll = async (all: readonly Diagram[]): Promise<string[]> => {
   const { CHROMIUM_PATH = '/usr/bin/chromium-headless-shell' } = process.env
   const browser = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ['--no-sandbox'] })
   try {
     const tab = await browser.newPage()
     await tab.addScriptTag({ path: join(tools, 'mermaid/dist/mermaid.min.js') })
     const drawn: string[] = []
-    for (const [index, text] of texts.entries()) {
+    for (const [index, { file, text }] of all.entries()) {
+      const drawing = tab.evaluate<string>(
+        `(mermaid.initialize({ startOnLoad: false, theme: 'neutral' }), mermaid.render('d${index}', ${JSON.stringify(text)}).then(({ svg }) => svg))`,
+      )
       drawn.push(
-        await tab.evaluate(
-          `(mermaid.initialize({ startOnLoad: false, theme: 'neutral' }), mermaid.render('d${index}', ${JSON.stringify(text)}).then(({ svg }) => svg))`,
-        ),
+        await drawing.catch((error) => {
+          throw new Error(`a diagram of ${file} is not valid: ${error.message}\n${text}`)
+        }),
       )
     }
     return drawn
@@ -94,9 +102,9 @@ const prepared = ({ file, title, group, text }: Page, pictures: ReadonlyMap<stri
 
 const pages = [
   ...listed('docs/README.md'),
-  ...['passport', 'jwt-cookie', 'orms', 'nestjs', 'api-keys', 'spa', 'native', 'machine'].map((name) =>
-    page(`docs/recipes/${name}.md`, 'Recipes', 'a complete program'),
-  ),
+  ...readdirSync(join(root, 'docs/recipes'))
+    .filter((name) => name !== 'README.md')
+    .map((name) => page(`docs/recipes/${name}`, 'Recipes', 'a complete program')),
   page('example-app/README.md', 'Reference', 'the app that `npm start` starts'),
   page(
     'test/CONFORMANCE.md',
@@ -106,12 +114,18 @@ const pages = [
   page('test/FAPI2.md', 'Reference', 'the requirements of FAPI 2.0 and their tests'),
 ]
 const files = new Set(['README.md', ...pages.map(({ file }) => file)])
+const absent = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  .map((name) => `docs/${name}`)
+  .filter((name) => name.endsWith('.md') && name !== 'docs/README.md' && !files.has(name))
+if (absent.length > 0) throw new Error(`docs/README.md does not lead to ${absent.join(', ')}`)
 
 const source = mkdtempSync(join(tmpdir(), 'latchkey-site-'))
 try {
-  const texts = pages.flatMap(({ text }) => [...text.matchAll(diagrams)].map(([, diagram = '']) => diagram))
-  const svgs = await drawAll(texts)
-  const pictures = new Map(texts.map((text, index) => [text, `docs/pictures/diagram-${index + 1}.svg`]))
+  const found = pages.flatMap(({ file, text }) =>
+    [...text.matchAll(diagrams)].map(([, diagram = '']): Diagram => ({ file, text: diagram })),
+  )
+  const svgs = await drawAll(found)
+  const pictures = new Map(found.map(({ text }, index) => [text, `docs/pictures/diagram-${index + 1}.svg`]))
   cpSync(join(root, 'docs/pictures'), join(source, 'docs/pictures'), { recursive: true })
   for (const [index, svg] of svgs.entries())
     writeFileSync(join(source, `docs/pictures/diagram-${index + 1}.svg`), svg)

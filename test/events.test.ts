@@ -119,7 +119,7 @@ test('Cancel is announced', async () => {
   expect(host.events.at(-1)).toMatchObject({ type: 'consent.denied', clientId: 'web', subject: '1' })
 })
 
-test('the id on an error page is that of the event and of the log', async () => {
+test('the id on an error page is that of the event and of one line of the log, which says why and where to read on', async () => {
   const logged: unknown[][] = []
   const log = (...words: unknown[]): void => void logged.push(words)
   const host = await start({
@@ -136,7 +136,10 @@ test('the id on an error page is that of the event and of the log', async () => 
   expect(page.status).toBe(500)
   const [, id = ''] = /id="error-id">([^<]+)</.exec(page.html) ?? []
   expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', requestId: id, status: 500 })
-  expect(logged.map(([first]) => first)).toEqual([expect.stringContaining(`latchkey: server_error ${id}: `)])
+  const why = 'users.authenticate failed: the directory is unavailable'
+  expect(logged.map(([first]) => first)).toEqual([
+    `latchkey: server_error ${id}: ${why}; see docs/errors.md#server_error`,
+  ])
   expect(page.html).not.toContain('directory')
 })
 

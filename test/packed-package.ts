@@ -52,6 +52,8 @@ export interface HostSettings {
 export interface PackedPackage {
   /** The tarball's files. */
   readonly files: readonly string[]
+  /** As npm publishes it. */
+  readonly tarball: string
   /** The unpacked tarball. */
   readonly path: string
   /** A new folder with the package installed; `links` names further packages, or other ones under these names. */
@@ -65,7 +67,7 @@ export interface PackedPackage {
 export const packPackage = async (): Promise<PackedPackage> => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-package-'))
   await run(root, 'npm', 'pack', '--foreground-scripts', '--pack-destination', folder)
-  const tarball = `latchkey-${manifestIn(root).version}.tgz`
+  const tarball = join(folder, `latchkey-${manifestIn(root).version}.tgz`)
   await run(folder, 'tar', '-xzf', tarball)
   const listing = await run(folder, 'tar', '-tzf', tarball)
   const path = join(folder, 'package')
@@ -123,5 +125,5 @@ export const packPackage = async (): Promise<PackedPackage> => {
     for (const child of running) child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
   }
-  return { files: listing.trim().split('\n'), path, hostFolder, startHost, remove }
+  return { files: listing.trim().split('\n'), tarball, path, hostFolder, startHost, remove }
 }

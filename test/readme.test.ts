@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { hash } from '@node-rs/bcrypt'
-import createKnex from 'knex'
 import supertest from 'supertest'
 import { freePort } from './support/free-ports.ts'
 import { type HostFolder, openHostFolder } from './support/host-folder.ts'
-import { locationOf, RawBrowser } from './support/raw-browser.ts'
+import { ordersShownBy } from './support/orders-shown.ts'
+import { RawBrowser } from './support/raw-browser.ts'
+import { createUserTable } from './support/recipe.ts'
 import { fileOfReadme, filesOf } from './support/snippets.ts'
+import { ada } from './support/stock-client.ts'
 
 const root = join(__dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -24,24 +25,9 @@ const section = (file: string, heading: string): string => {
 // `npm init -y` writes "commonjs".
 const types = process.env.TEST_ALL === '1' ? ['commonjs', 'module'] : ['commonjs']
 describe.each(types)('the four files of README in a package of the type %s', (type) => {
-  const person = { email: 'ada@example.com', full_name: 'Ada Lovelace', password: 'correct horse battery' }
   let folder: HostFolder
   let host: string
   let client: string
-
-  const createUsers = async () => {
-    const connection = { filename: join(folder.path, 'app.sqlite') }
-    const knex = createKnex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
-    await knex.schema.createTable('users', (table) => {
-      table.increments('id')
-      table.string('email')
-      table.string('password_hash')
-      table.string('full_name')
-    })
-    const { password, ...row } = person
-    await knex('users').insert({ ...row, password_hash: await hash(password, { cost: 4 }) })
-    await knex.destroy()
-  }
 
   const run = (...args: string[]) => {
     const env = { ...process.env, NODE_ENV: 'development' }
@@ -68,10 +54,10 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
       'seed.mjs': fileOfReadme('seed.mjs').replace(':4000', `:${clientPort}`),
       'client.mjs': fileOfReadme('client.mjs'),
     })
-    await createUsers()
+    await createUserTable(join(folder.path, 'app.sqlite'))
     const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
     await folder.start('app.mjs', { PORT: String(hostPort) })
-    const env = { ISSUER: `${host}/oauth`, SHOP_SECRET: secret }
+    const env = { ISSUER: `${host}/oauth`, CLIENT_SECRET: secret }
     await folder.start('client.mjs', { PORT: String(clientPort), ...env })
   }, 60_000)
 
@@ -123,16 +109,8 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
   })
 
   test('a person signs in with the client, allows, and the client reads the orders', async () => {
-    const shop = supertest.agent(client)
-    const begun = await shop.get('/')
-    const browser = new RawBrowser(host, host)
-    const login = await browser.open(begun.headers.location ?? '')
-    const consent = await browser.signIn(login, person.email, person.password)
-    const callback = locationOf(await browser.decide(consent, 'allow'))
-    expect(callback.origin).toBe(client)
-    const { body } = await shop.get(`${callback.pathname}${callback.search}`)
-    expect(body).toMatchObject({
-      person: { iss: `${host}/oauth`, aud: 'shop', sub: '1', name: 'Ada Lovelace', email: person.email },
+    expect(await ordersShownBy(client, new RawBrowser(host, host))).toMatchObject({
+      person: { iss: `${host}/oauth`, aud: 'shop', sub: '1', name: ada.full_name, email: ada.email },
       api: { ordersOf: '1' },
     })
   })

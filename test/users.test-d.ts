@@ -42,3 +42,55 @@ export const mounted = [
     users: { table: 'users', columns, isActive: (user: MyUser) => user.email },
   }),
 ]
+
+declare const directory: {
+  find(id: string): Promise<MyUser | undefined>
+  bind(username: string, password: string): Promise<MyUser | undefined>
+}
+const functions = {
+  find: (id: string) => directory.find(id),
+  authenticate: ({ username, password }: { username: string; password: string }) =>
+    directory.bind(username, password),
+}
+
+export const mountedWithFunctions = [
+  // Each hook gets the type of user that `find` returns.
+  authRouter({
+    users: {
+      find: (id) => directory.find(id),
+      authenticate: ({ username, password }) => directory.bind(username, password),
+      claims: (user) => ({ name: user.full_name.trim(), email: user.email }),
+    },
+    organizations: (user) => [{ id: user.email.slice(1), name: user.full_name }],
+    access: { allow: (user) => !user.banned },
+    login: {
+      remember: (user) => void user.full_name.trim(),
+      secondFactor: (user) => user.banned && { kind: 'code', verify: (code) => code === user.email },
+    },
+  }),
+  authRouter({ users: functions, access: { allow: (user) => !user.banned } }),
+  // A table with a type of row does the same.
+  authRouter({ users, access: { allow: (user) => user.full_name !== '' } }),
+  // Without one, fields are unknown, and the id is known.
+  authRouter({ access: { allow: (user) => user.role === 'hr' || String(user.id).startsWith('1') } }),
+  authRouter({
+    users: functions,
+    access: {
+      // @ts-expect-error the user has no such field
+      allow: (user) => user.role === 'hr',
+    },
+  }),
+  authRouter({
+    // @ts-expect-error a user has an id
+    users: { find: async () => ({ email: 'ada@example.com' }), authenticate: async () => undefined },
+  }),
+]
+
+// Of what `authenticate` returns, only the id counts.
+export const byId = authRouter({
+  users: {
+    find: (id) => directory.find(id),
+    authenticate: async () => ({ id: 1, from: 'ldap' }),
+    claims: (user) => ({ email: user.email }),
+  },
+})

@@ -164,10 +164,11 @@ const grantOf = (record: AuthorizationRecord): Grant => {
   }
 }
 
-const listSessions = async (
-  server: AuthorizationServer,
-  options: ListOptions,
-): Promise<ListPage<Session>> => {
+/** What a list needs of the server. */
+type Readable = Pick<AuthorizationServer, 'database' | 'now'>
+
+/** A page of active sessions. See {@link SessionAdministration.list}. */
+export const listSessions = async (server: Readable, options: ListOptions): Promise<ListPage<Session>> => {
   const { database } = server
   const page = pageOf(options, server.now())
   if (page === undefined) return { items: [] }
@@ -185,7 +186,8 @@ const listSessions = async (
   return listPage(items, rows.length > page.limit ? sids.at(-1) : last)
 }
 
-const listGrants = async (server: AuthorizationServer, options: ListOptions): Promise<ListPage<Grant>> => {
+/** A page of grants that can still be used. See {@link GrantAdministration.list}. */
+export const listGrants = async (server: Readable, options: ListOptions): Promise<ListPage<Grant>> => {
   const now = server.now()
   const page = pageOf(options, now)
   if (page === undefined) return { items: [] }

@@ -100,7 +100,7 @@ export const readCommandLine = (args: string[], commands: readonly Command[]): C
     if (token.kind !== 'option' || Object.hasOwn(own, token.name)) continue
     const nearest = suggest(token.name, Object.keys(own))
     const place = command ? `latchkey ${command.name}` : 'latchkey'
-    if (command?.arguments && token.rawName !== `--${token.name}`) {
+    if ((command?.arguments || command?.rest) && token.rawName !== `--${token.name}`) {
       throw new UsageError(
         `${token.rawName} is not an option of ${place}; if a value begins with a hyphen, write -- before it`,
       )

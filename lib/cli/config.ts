@@ -67,9 +67,9 @@ const defaultIn = (exported: unknown): unknown =>
 
 const noFile = `No configuration file found (${names.join(', ')} in this directory, or --config FILE).`
 
-const withoutConfig = (secretOf: SecretOf): Options => {
+const withoutConfig = (environment: NodeJS.ProcessEnv, secretOf: SecretOf): Options => {
   try {
-    return resolveOptions({}, featureOptions, process.env, secretOf)
+    return resolveOptions({}, featureOptions, environment, secretOf)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(`${error.message}\n${noFile}`)
@@ -124,11 +124,13 @@ export interface LoadedOptions {
 /**
  * Loads and checks the options. Without a file, the development defaults apply, if their database exists.
  *
+ * @param environment as the server sees it
  * @throws OptionsError for invalid options, Error when the file is missing or cannot be loaded
  */
 export const loadOptions = async (
   named: string | undefined,
   { createsDatabase = false, changesNothing = false }: Pick<Command, 'createsDatabase' | 'changesNothing'>,
+  environment: NodeJS.ProcessEnv = process.env,
 ): Promise<LoadedOptions> => {
   const given = await loadHostOptions(named)
   const file = configFile(named)
@@ -136,9 +138,9 @@ export const loadOptions = async (
   // resolveOptions checks every field.
   if (given !== undefined)
     return {
-      options: resolveOptions(given as AuthRouterOptions, featureOptions, process.env, secretOf),
+      options: resolveOptions(given as AuthRouterOptions, featureOptions, environment, secretOf),
       file,
     }
   if (!createsDatabase) assertDefaultDatabase()
-  return { options: withoutConfig(secretOf), file }
+  return { options: withoutConfig(environment, secretOf), file }
 }

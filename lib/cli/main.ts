@@ -26,6 +26,12 @@ import { previewCommand } from './commands/preview.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { reportCommand } from './commands/report.ts'
 import { rotateSecretCommand } from './commands/rotate-secret.ts'
+import {
+  endGrantsCommand,
+  endSessionsCommand,
+  listGrantsCommand,
+  listSessionsCommand,
+} from './commands/sessions-and-grants.ts'
 import { inspectTokenCommand, revokeTokenCommand } from './commands/token.ts'
 import { createUserCommand } from './commands/user.ts'
 import { disableUserCommand, enableUserCommand } from './commands/user-state.ts'
@@ -54,6 +60,10 @@ const own: readonly Command[] = [
   importCommand,
   listConsentsCommand,
   revokeConsentCommand,
+  listSessionsCommand,
+  endSessionsCommand,
+  listGrantsCommand,
+  endGrantsCommand,
   inspectTokenCommand,
   revokeTokenCommand,
   createUserCommand,

@@ -37,7 +37,7 @@ export const databaseLocation = (knex: Knex): string => {
     const url = new URL(connectionString)
     return `${url.host}${url.pathname}`
   }
-  const place = [host, port].filter((part) => part !== undefined && part !== null).join(':')
+  const place = [host, port].filter((part) => part !== undefined && part !== null && part !== '').join(':')
   const name = typeof database === 'string' ? `${place}/${database}` : place
   return databaseFile(knex) ?? (name === '' ? driverName(knex) : name)
 }

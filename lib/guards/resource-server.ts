@@ -21,6 +21,7 @@ import { issuer, logger, proxy } from '../options/server.ts'
 import { trustProxy } from '../options/trust-proxy.ts'
 import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
+import { failureLine } from '../protocol/errors.ts'
 import { canonicalResource } from '../protocol/requests/resource.ts'
 import { accessTokenType, isJwtAccessToken } from '../protocol/tokens/jwt-access-token.ts'
 import { createCountCall } from '../throttle/call-limit.ts'
@@ -136,7 +137,7 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
     report(_req, error) {
       if (error.status < 500) return undefined
       const errorId = createRequestId()
-      logger.error(`latchkey: ${error.code} ${errorId}`, error.cause ?? error)
+      logger.error(failureLine(error.code, errorId), error.cause ?? error)
       return errorId
     },
   }

@@ -3,7 +3,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { clientName, homePage, signInUrl } from '../protocol/clients/client.ts'
-import { type ErrorCode, errorUrl, OAuthError } from '../protocol/errors.ts'
+import { type ErrorCode, errorUrl, failureLine, OAuthError } from '../protocol/errors.ts'
 import { splitAtDifference } from '../protocol/explanation.ts'
 import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
@@ -36,7 +36,7 @@ export const reportServerError = (
   if (error.status < 500) return
   // A request that is turned away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
-  server.options.logger.error(`latchkey: ${error.code} ${info.requestId}`, reason)
+  server.options.logger.error(failureLine(error.code, info.requestId), reason)
   server.events.announce('request.failed', info, { code: error.code, status: error.status })
 }
 

@@ -45,18 +45,18 @@ export type AccessAnswer =
   /** The login must have one of these levels, which are in the option `acrValues`. Others sign in again. */
   | { readonly acr: readonly string[] }
 
-const members = {
+const membersOf = <User extends object>() => ({
   /**
    * Decides whether a user may use a client. It runs before a browser gets a code and before a device is connected, with `req`,
    * and again before every token of the user is issued, without `req`. A refusal ends nothing: it holds until the next time that
    * you are asked. If it throws, the answer is 503 and everything stays as it was.
    */
-  allow: required(callback<(user: HostUser, asked: AccessRequest) => Answer<AccessAnswer>>()),
-}
+  allow: required(callback<(user: User, asked: AccessRequest) => Answer<AccessAnswer>>()),
+})
 
-type AccessSchemasMembers = typeof members
+type AccessSchemasMembers<User extends object> = ReturnType<typeof membersOf<User>>
 
 /** The members of `access`. */
-export interface AccessSchemas extends AccessSchemasMembers {}
+export interface AccessSchemas<User extends object = HostUser> extends AccessSchemasMembers<User> {}
 
-export const access = optional(object<AccessSchemas>(members, 'an object with allow'))
+export const access = optional(object<AccessSchemas>(membersOf<HostUser>(), 'an object with allow'))

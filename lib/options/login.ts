@@ -103,7 +103,7 @@ const provider = object(
   'an object with name, url and icon',
 )
 
-const members = {
+const membersOf = <User extends object>() => ({
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
   /**
@@ -121,7 +121,7 @@ const members = {
    * Logs the user in to your app after a login on the built-in page: in its session, or with a cookie of its own. It must not
    * answer the request. `amr` and `acr` say how the user has authenticated. @default none
    */
-  remember: callback<(user: HostUser, login: NewLogin) => Answer<void>>(),
+  remember: callback<(user: User, login: NewLogin) => Answer<void>>(),
   /**
    * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. Only needed if
    * the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.
@@ -133,17 +133,17 @@ const members = {
    * gets the row of the user, or what `users.find` returned: docs/second-factor.md. There is no login before its code is right. It runs again for each code.
    * @default none: the password is enough
    */
-  secondFactor: callback<(user: HostUser, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
+  secondFactor: callback<(user: User, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
   /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
   acr: text(),
-}
+})
 
-type LoginSchemasMembers = typeof members
+type LoginSchemasMembers<User extends object> = ReturnType<typeof membersOf<User>>
 
 /** The members of `login`. */
-export interface LoginSchemas extends LoginSchemasMembers {}
+export interface LoginSchemas<User extends object = HostUser> extends LoginSchemasMembers<User> {}
 
-export const login: ObjectSchema<LoginSchemas> = object(members)
+export const login: ObjectSchema<LoginSchemas> = object(membersOf<HostUser>())
 
 /** Another way to sign in, which the host offers: a social network, or a company's own login. */
 export type LoginProvider = Checked<typeof provider>

@@ -1,15 +1,16 @@
 import type { RequestHandler } from 'express'
 import type { Knex } from 'knex'
-import { access } from './access.ts'
+import { type AccessSchemas, access } from './access.ts'
 import { coreFeatures } from './features.ts'
 import { lifetimes } from './lifetimes.ts'
 import { failures, limitsOf, quotas } from './limits.ts'
-import { login } from './login.ts'
+import { type LoginSchemas, login } from './login.ts'
 import { pages } from './pages.ts'
 import { type Resource, resources } from './resources.ts'
 import {
   type CheckedMembers,
   custom,
+  type Given,
   type GivenMembers,
   list,
   object,
@@ -21,7 +22,14 @@ import {
 import { scopes } from './scopes.ts'
 import { database, issuer, logger, outbound, secrets } from './server.ts'
 import { trustProxy } from './trust-proxy.ts'
-import { organizations, type UserFunctions, type UserMapping, type UserRow, users } from './users.ts'
+import {
+  type HostUser,
+  type OrganizationsSchema,
+  organizations,
+  type UserFunctions,
+  type UserMapping,
+  users,
+} from './users.ts'
 
 // The tree of all options. A folder in lib/features adds its own: at runtime with `FeatureOptions`, and in types by declaration
 // merging.
@@ -151,16 +159,26 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
 
 type Tree = ReturnType<typeof optionTree>
 
+/** The options whose functions get a user of the host. */
+interface OptionsAboutUsers<User extends object> {
+  /** Your users: a table, or functions. @default Latchkey's own table */
+  users?: UserMapping<User> | UserFunctions<User>
+  /** The organizations that a user belongs to. @default none */
+  organizations?: Given<OrganizationsSchema<User>>
+  /** Who may use which client. @default every user may use every client */
+  access?: GivenMembers<AccessSchemas<User>>
+  /** Your own login page, or hooks around the built-in one. */
+  login?: GivenMembers<LoginSchemas<User>>
+}
+
 /**
  * The options of `authRouter()`. Every option has a default in development.
  *
- * @typeParam Row the type of a row of the user table, if the host has one
+ * @typeParam User the host's type of a user, if it has one: a row of its table, or what its functions return
  */
-export interface AuthRouterOptions<Row extends object = UserRow>
-  extends Omit<GivenMembers<Tree['members']>, 'users'> {
-  /** Your users: a table, or functions. @default Latchkey's own table */
-  users?: UserMapping<Row> | UserFunctions
-}
+export interface AuthRouterOptions<User extends object = HostUser>
+  extends Omit<GivenMembers<Tree['members']>, keyof OptionsAboutUsers<User>>,
+    OptionsAboutUsers<User> {}
 
 /** Checked options with every default filled in. Features that are off are undefined. */
 export interface Options extends CheckedMembers<Tree['members']> {

@@ -57,6 +57,9 @@ export interface HostUser {
   [field: string]: unknown
 }
 
+/** What the functions of the host return: its own type of user, with an id. */
+type Found<User extends object> = User & Pick<HostUser, 'id'>
+
 /** A value, or a promise of it. */
 export type Answer<Value> = Value | Promise<Value>
 
@@ -128,16 +131,16 @@ export interface MappingSchemas<Row extends object = UserRow> extends MappingSch
 
 const mapping: ObjectSchema<MappingSchemas> = object(mappingMembersOf<UserRow>())
 
-const functionsOf = <User extends HostUser>() =>
+const functionsOf = <User extends object>() =>
   object({
     /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
-    find: required(callback<(id: string) => Answer<User | undefined>>()),
+    find: required(callback<(id: string) => Answer<Found<User> | undefined>>()),
     /**
      * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user.
      * Make unknown users take as long as wrong passwords; otherwise response times reveal who has an account. Compare the name
      * that you found with the one that was typed, because some databases ignore accents: docs/users.md#functions.
      */
-    authenticate: required(callback<(attempt: PasswordAttempt) => Answer<User | undefined>>()),
+    authenticate: required(callback<(attempt: PasswordAttempt) => Answer<Found<object> | undefined>>()),
     /**
      * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'` or
      * `'access_token'`. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
@@ -152,8 +155,12 @@ const functionsOf = <User extends HostUser>() =>
  * @typeParam Row the type of a row, if the host has one
  */
 export interface UserMapping<Row extends object = UserRow> extends GivenMembers<MappingSchemas<Row>> {}
-/** The host's users behind functions, for users that do not live in one table. */
-export interface UserFunctions<User extends HostUser = HostUser>
+/**
+ * The host's users behind functions, for users that do not live in one table.
+ *
+ * @typeParam User the type of a user, if the host has one; it has an id
+ */
+export interface UserFunctions<User extends object = HostUser>
   extends GivenMembers<ReturnType<typeof functionsOf<User>>['members']> {}
 
 /** The scopes that the claims of the table name themselves: `[scope, claim]`. */
@@ -176,9 +183,14 @@ export const isUserMapping = (users: UserMapping | UserFunctions): users is User
 export const users: Schema<UserMapping | UserFunctions, UserMapping | UserFunctions | undefined> = either(
   kept(mapping),
   (value) => isRecord(value) && ('table' in value || 'columns' in value),
-  kept(functionsOf()),
+  kept(functionsOf<HostUser>()),
   'an object with a table and columns, or with the functions find and authenticate',
 )
 
-export const organizations =
-  callback<(user: HostUser, asked: Partial<WithRequest>) => Answer<readonly Organization[]>>()
+const organizationsOf = <User extends object>() =>
+  callback<(user: User, asked: Partial<WithRequest>) => Answer<readonly Organization[]>>()
+
+/** The schema of `organizations`. */
+export type OrganizationsSchema<User extends object> = ReturnType<typeof organizationsOf<User>>
+
+export const organizations = organizationsOf<HostUser>()

@@ -171,7 +171,7 @@ export const storeLogin = async (
   const isStored = isOfHost || (await beginLogin(database, begun))
   const login = isOfHost ? await beginHostLogin(database, { ...begun, hostLoginHash }) : created
   if (!isStored || login === undefined) return undefined
-  // The session comes last: whoever is told that it did not work is not signed in either.
+  // The session comes last: a user who is told that it did not work is not signed in either.
   if (known || !browser.isNew) await settleOthers(context, login, known, browser)
   if (known) await releaseSession(database, { sid: known.sid })
   await session.begin(login.sid === sid ? secret : sessionSecret(server, login.sid, isOfHost))

@@ -27,6 +27,8 @@ describe('help', () => {
       client: 'create list show update disable enable delete rotate-secret requests approve refuse',
       clients: 'plan apply drift',
       consents: 'list revoke',
+      sessions: 'list end',
+      grants: 'list end',
       token: 'inspect revoke',
       'personal-tokens': 'list revoke',
       user: 'create disable enable unlock',

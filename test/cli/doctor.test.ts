@@ -76,6 +76,23 @@ test('a server without TLS at an https issuer is an error, not a server that doe
   })
 })
 
+test('a server whose port comes from a file .env has no other issuer than the configuration', async () => {
+  const server = createServer((_req, res) => {
+    const { port } = server.address() as AddressInfo
+    res.setHeader('Content-Type', 'application/json')
+    res.end(JSON.stringify({ issuer: `http://localhost:${port}/oauth` }))
+  }).listen(0)
+  const folder = cli.folder({ 'latchkey.config.mjs': ownDatabase() })
+  await cli.succeed(folder, ['migrate'])
+  const { port } = server.address() as AddressInfo
+  const found = await cli.run(folder, ['doctor', `http://localhost:${port}/oauth`, '--json'])
+  server.close()
+  const checks = (JSON.parse(found.stdout) as { check: string }[]).map(({ check }) => check)
+  // What this server lacks shows that its answers were looked at.
+  expect(checks).toContain('forms')
+  expect(checks).not.toContain('mount')
+})
+
 test('doctor writes no secret of development (F17)', async () => {
   const folder = cli.folder({ 'latchkey.config.mjs': ownDatabase() })
   await cli.run(folder, ['doctor'])

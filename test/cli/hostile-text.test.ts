@@ -54,6 +54,21 @@ const hostileFolder = async (): Promise<string> => {
       details: JSON.stringify({ reason: hostile, received: [hostile] }),
       expires_at: 1_900_000_000,
     })
+    const login = { sid: 'sid', subject: hostile, auth_time: 1, amr: '["pwd"]', expires_at: 9_000_000_000 }
+    await database('latchkey_logins').insert({ ...login, address: hostile })
+    await database('latchkey_authorizations').insert({
+      id: hostile,
+      client_id: hostile,
+      subject: hostile,
+      sid: 'sid',
+      scopes: JSON.stringify([hostile]),
+      offline: 0,
+      code_hash: 'hash',
+      code_expires_at: 9_000_000_000,
+      created_at: 1,
+      expires_at: 9_000_000_000,
+      request: JSON.stringify({ organization: hostile }),
+    })
     await database('latchkey_client_owners').insert({
       client_id: 'shop',
       subject: hostile,
@@ -99,6 +114,9 @@ test.each<[string, (folder: string) => Promise<string[]> | string[], string | un
   ['client show', () => ['client', 'show', 'shop'], shown],
   ['client show as JSON', () => ['client', 'show', 'shop', '--json'], shown.slice(4, 20)],
   ['client list', () => ['client', 'list'], shown],
+  ['sessions list', () => ['sessions', 'list'], shown.slice(0, -6)],
+  ['grants list', () => ['grants', 'list'], shown.slice(0, -6)],
+  ['grants list as JSON', () => ['grants', 'list', '--json'], shown.slice(4, 20)],
   ['client requests', () => ['client', 'requests'], shown],
   ['explain', () => ['explain', '7F3C-91A2-B4'], shown],
   ['doctor', () => ['doctor'], shown],

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import knex from 'knex'
 import { openCommandLine } from '../support/command-line.ts'
@@ -79,6 +79,22 @@ test('files that exist stay as they are; a second run adds nothing', async () =>
   expect(contents()).toEqual(before)
 })
 
+test('in TypeScript the configuration stands among the sources, with its type', async () => {
+  const folder = await folderWith('users', ['id', 'email', 'password', 'banned'])
+  mkdirSync(join(folder, 'src'))
+  const file = 'src/latchkey.config.ts'
+  const { code, stdout, stderr } = await init(folder, '--config', file)
+  expect({ code, stdout, stderr }).toEqual({
+    code: 0,
+    stdout: expect.stringContaining("import config from './latchkey.config.js'"),
+    stderr: expect.stringContaining(`npx latchkey clients apply --config ${file}`),
+  })
+  const source = readFileSync(join(folder, file), 'utf8')
+  expect(source).toContain("import type { AuthRouterOptions } from 'latchkey'\n")
+  expect(source).toMatch(/\(row\) => !row\["banned"\],[\s\S]+\} satisfies AuthRouterOptions\n$/)
+  expect(readdirSync(folder)).not.toContain('latchkey.config.mjs')
+})
+
 test('a URL is not written to a file, because it may contain a password', async () => {
   const folder = cli.folder()
   const url = 'postgres://shop:hunter-2@127.0.0.1:1/shop'
@@ -92,6 +108,12 @@ test('a URL is not written to a file, because it may contain a password', async 
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).not.toContain('hunter-2')
   expect(readdirSync(folder)).toEqual([])
+})
+
+test('a database is named without a port, if its URL has none', async () => {
+  const url = 'postgres://shop@127.0.0.1/latchkey-has-no-such-database'
+  const { stderr } = await cli.run(cli.folder(), ['init', '--database', url, '--redirect-uri', callback])
+  expect(stderr).toContain('database: 127.0.0.1/latchkey-has-no-such-database\n')
 })
 
 test.each([

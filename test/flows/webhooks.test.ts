@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import type { ServerSetup } from '../../lib/authorization-server.ts'
-import { type AuthEvent, type AuthRouterOptions, authRouter, OptionsError } from '../../lib/index.ts'
+import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { expired } from '../../lib/schema.ts'
@@ -19,17 +19,26 @@ import {
 
 let receiver: WebhookReceiver
 let clock: Clock
+/** It has the database; hosts with other options use it one after another. */
+let first: Host
 let host: Host
 let server: ServerSetup
 let logged: string[]
 let events: ReturnType<typeof createInbox<AuthEvent>>
+beforeAll(async () => {
+  first = await startHost()
+})
+afterAll(() => first.close())
 beforeEach(async () => {
   receiver = await openWebhookReceiver()
   clock = stopClock()
   logged = []
 })
 afterEach(async () => {
-  await host?.close()
+  await host.oauth.close()
+  const { knex, tablePrefix } = first.database
+  for (const table of ['webhook_deliveries', 'webhook_endpoints', 'events'])
+    await knex(`${tablePrefix}${table}`).delete()
   await receiver.close()
   jest.restoreAllMocks()
 })
@@ -44,7 +53,12 @@ const webhooksTo = (
 const start = async (more: object = {}): Promise<void> => {
   const note = (message: string): void => void logged.push(message)
   host = await startHost({
+    database: first.database,
     options: {
+      users: {
+        table: first.usersTable,
+        columns: { id: 'id', username: 'email', password: 'password_hash' },
+      },
       logger: { info: () => {}, warn: note, error: note },
       features: {
         storedEvents: true,
@@ -145,20 +159,23 @@ describe('a receiver that fails', () => {
     await start()
     receiver.answer((res) => res.writeHead(503).end())
     for (let user = 0; user < 40; user += 1) happens(`user-${user}`)
-    await receiver.requests.until(8)
-    await until(async () => (await failures()) === 8)
     await until(async () => Number((await rows('webhook_endpoints'))[0]?.held_until) > clock.now() + 60)
     const [{ held_until }] = (await rows('webhook_endpoints')) as [{ held_until: string | number }]
-    // 256 seconds after eight failures, and up to a fifth more.
-    expect(Number(held_until) - clock.now()).toBeGreaterThanOrEqual(256)
-    expect(Number(held_until) - clock.now()).toBeLessThanOrEqual(308)
+    // Eight at once; a line of work whose event has failed may begin another before all of the eight have.
+    const tried = receiver.requests.items.length
+    expect(tried).toBeGreaterThanOrEqual(8)
+    expect(tried).toBeLessThan(16)
+    // 256 seconds after eight failures, at most 300, and up to a fifth more.
+    const pause = tried === 8 ? 256 : 300
+    expect(Number(held_until) - clock.now()).toBeGreaterThanOrEqual(pause)
+    expect(Number(held_until) - clock.now()).toBeLessThanOrEqual(pause * 1.2 + 1)
     happens('user-40')
     await until(async () => (await rows()).length === 41)
-    expect(receiver.requests.items).toHaveLength(8)
+    expect(receiver.requests.items).toHaveLength(tried)
     receiver.answer((res) => res.writeHead(204).end())
     clock.travel(400)
     happens('user-41')
-    await receiver.requests.until(8 + 42)
+    await receiver.requests.until(tried + 42)
     await waitingFor(0)
   })
 
@@ -330,46 +347,4 @@ test('user.erased is sent without the id of the user', async () => {
   const erased = receiver.requests.items.find(({ body }) => body.type === 'user.erased')
   expect(erased?.body.data).not.toHaveProperty('subject')
   await waitingFor(0)
-})
-
-describe('the option', () => {
-  const checked = (webhooks: unknown, more: object = {}) => {
-    const features = { storedEvents: true, webhooks, ...more } as AuthRouterOptions['features']
-    const quiet = { info: () => {}, warn: () => {}, error: () => {} }
-    const database = {
-      client: 'better-sqlite3',
-      connection: { filename: ':memory:' },
-      useNullAsDefault: true,
-    }
-    return () => authRouter({ features, logger: quiet, database })
-  }
-  const endpoint = { url: 'https://hooks.example.com', secrets: [webhookSecret], events: ['login.*'] }
-  const short = `whsec_${Buffer.alloc(16).toString('base64')}`
-
-  test.each([
-    ['no receiver', { endpoints: {} }, 'features.webhooks.endpoints must name an endpoint'],
-    ['true', true, 'features.webhooks must be false or an object with endpoints'],
-    ['http', { endpoints: { a: { ...endpoint, url: 'http://hooks.example.com' } } }, 'must use https'],
-    [
-      'a misspelt type',
-      { endpoints: { a: { ...endpoint, events: ['logins.*'] } } },
-      'logins.*, which is no event',
-    ],
-    [
-      'a short secret',
-      { endpoints: { a: { ...endpoint, secrets: [short] } } },
-      'must be whsec_ and 24 to 64 bytes',
-    ],
-    ['no secret', { endpoints: { a: { ...endpoint, secrets: [undefined] } } }, 'secrets[0] is required'],
-    ['a bad name', { endpoints: { 'A b': endpoint } }, "has the name 'A b'"],
-  ])('refuses %s', (_what, webhooks, message) => {
-    expect(checked(webhooks)).toThrow(OptionsError)
-    expect(checked(webhooks)).toThrow(message)
-  })
-
-  test('refuses webhooks without stored events', () => {
-    expect(checked({ endpoints: { a: endpoint } }, { storedEvents: false })).toThrow(
-      'features.webhooks needs features.storedEvents: true',
-    )
-  })
 })

@@ -1,11 +1,16 @@
 // The recipes for frameworks other than Express, as they stand in the documentation, with the real frameworks.
 
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import * as openid from 'openid-client'
 import type { Browser } from 'playwright-core'
 import { attack } from '../../lib/testing/index.ts'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { press, signIn } from '../support/browser-person.ts'
 import { callback, secret } from '../support/host.ts'
+import { openHostFolder } from '../support/host-folder.ts'
 import {
   authorizeAt,
   compileFolder,
@@ -15,7 +20,7 @@ import {
   startRecipe,
 } from '../support/recipe.ts'
 import { describeWith } from '../support/services.ts'
-import { fileOfReadme } from '../support/snippets.ts'
+import { fileOfReadme, filesOf } from '../support/snippets.ts'
 import { ada } from '../support/stock-client.ts'
 
 jest.setTimeout(240_000)
@@ -39,12 +44,22 @@ const withBrowser = async (visit: (browser: Browser) => Promise<void>): Promise<
   await visit(browser).finally(() => browser.close())
 }
 
+/** `npm run test:next` installs Next.js, which is too large for every run. */
+const nextFolder = join(__dirname, '../next/node_modules/next')
+const withNext = ({ path }: Recipe['folder']): string => {
+  symlinkSync(nextFolder, join(path, 'node_modules/next'))
+  return 'server.mjs'
+}
+const hasNext = existsSync(nextFolder)
+if (!hasNext) console.warn('skipped: the recipe for Next.js; run npm run test:next')
+
 const recipes = [
   { name: 'Fastify', page: 'docs/recipes/fastify.md' },
   { name: 'Koa', page: 'docs/recipes/koa.md' },
   { name: 'Hono', page: 'docs/recipes/hono.md' },
   { name: 'Hono, with the web-standard request', page: 'docs/recipes/hono.md', changed: withWebRequest },
   { name: 'NestJS on Fastify', page: 'docs/recipes/nestjs-fastify.md', main: compiled },
+  ...(hasNext ? [{ name: 'Next.js', page: 'docs/recipes/nextjs.md', main: withNext }] : []),
 ]
 
 describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
@@ -146,3 +161,25 @@ describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
       ))
   })
 })
+
+;(hasNext ? test : test.skip)(
+  'Next.js: a build needs no server and no database, and its routes contain neither',
+  async () => {
+    const folder = openHostFolder(withConfig(filesOf('docs/recipes/nextjs.md')))
+    withNext(folder)
+    const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }
+    const build = [join(folder.path, 'node_modules/next/dist/bin/next'), 'build']
+    const { stdout } = await promisify(execFile)(process.execPath, build, { cwd: folder.path, env })
+    expect(stdout).toContain('/api/orders')
+    const built = join(folder.path, '.next/server')
+    const files = readdirSync(built, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.js'),
+    )
+    expect(files).toContain('app/api/orders/route.js')
+    const texts = files.map((name) => readFileSync(join(built, name), 'utf8')).join('\n')
+    expect(texts).toContain('ordersOf')
+    expect(texts).not.toMatch(/authRouter|better-sqlite3|knex/)
+    expect(existsSync(join(folder.path, 'app.sqlite'))).toBe(false)
+    folder.remove()
+  },
+)

@@ -2,9 +2,9 @@ import type { Knex } from 'knex'
 
 /** A key like that of a row, from its number. */
 const key = (name: string): string => `'${name}-' || lpad(n::text, 12, '0')`
-const subject = `'u' || n % 100000`
+const subject = `'u' || (n % 100000)`
 /** Most rows are of a few clients, as everywhere. */
-const client = `'big-' || n % 3`
+const client = `'big-' || (n % 3)`
 const now = 1_700_000_000
 
 /** What each table gets for the number `n`, and how many rows there are to one authorization. */
@@ -125,6 +125,17 @@ const rows: Readonly<Record<string, readonly [share: number, values: Readonly<Re
       expires_at: `${now} + n`,
     },
   ],
+  webhook_deliveries: [
+    1,
+    {
+      endpoint: `'crm'`,
+      event_id: key('e'),
+      lane: `'subject:u' || (n % 10000)`,
+      attempt_at: `case when n % 10 > 0 then ${now} + n end`,
+      dead_at: `case when n % 10 = 0 then ${now} + n end`,
+      expires_at: `${now} + n`,
+    },
+  ],
   replays: [1, { hash: key('s'), expires_at: `${now} + n` }],
   throttles: [1, { key: key('x'), points: '1', expires_at: `${now} + n` }],
 }
@@ -132,13 +143,31 @@ const rows: Readonly<Record<string, readonly [share: number, values: Readonly<Re
 /** The tables that {@link fillTables} fills. */
 export const largeTables = Object.keys(rows)
 
-/** Fills the tables of a PostgreSQL database with so many authorizations, and gathers statistics. */
-export const fillTables = async (knex: Knex, prefix: string, count: number): Promise<void> => {
-  for (const [name, [share, values]] of Object.entries(rows)) {
-    const columns = Object.keys(values).join(', ')
+/** MariaDB's words for those of PostgreSQL. */
+const forMariadb = (sql: string): string => sql.replaceAll('::text', '').replaceAll("E'", "'")
+
+/**
+ * Fills tables of a database on PostgreSQL or MariaDB with so many authorizations, and gathers statistics.
+ *
+ * @param names all of {@link largeTables} unless it says which
+ */
+export const fillTables = async (
+  knex: Knex,
+  prefix: string,
+  count: number,
+  names: readonly string[] = largeTables,
+): Promise<void> => {
+  const isMariadb = knex.client.config.client === 'mysql2'
+  if (isMariadb) await knex.raw("set session sql_mode = concat(@@sql_mode, ',PIPES_AS_CONCAT')")
+  for (const [name, [share, values]] of Object.entries(rows).filter(([each]) => names.includes(each))) {
+    const columns = Object.keys(values)
     const expressions = Object.values(values).join(', ')
-    const numbers = `generate_series(1, ${Math.ceil(count * share)}) as n`
-    await knex.raw(`insert into ${prefix}${name} (${columns}) select ${expressions} from ${numbers}`)
-    await knex.raw(`analyze ${prefix}${name}`)
+    const last = Math.ceil(count * share)
+    const sql = isMariadb
+      ? forMariadb(`select ${expressions} from (select seq as n from seq_1_to_${last}) as numbers`)
+      : `select ${expressions} from generate_series(1, ${last}) as n`
+    const places = columns.map(() => '??').join(', ')
+    await knex.raw(`insert into ${prefix}${name} (${places}) ${sql}`, columns)
+    await knex.raw(`analyze ${isMariadb ? 'table ' : ''}${prefix}${name}`)
   }
 }

@@ -32,24 +32,32 @@ export interface Recipe {
   run(file: string | readonly string[], env?: Readonly<Record<string, string>>): Promise<string>
 }
 
-const connection = (path: string) => ({
+const connectionTo = (filename: string) => ({
   client: 'better-sqlite3',
   useNullAsDefault: true,
-  connection: { filename: join(path, 'app.sqlite') },
+  connection: { filename },
 })
 
 const databaseFile = `import knex from 'knex'
 export const database = knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true })
 `
 
-const fill = async (path: string): Promise<void> => {
-  const knex = createKnex(connection(path))
+/** The table of users that README describes, with Ada in it, in a new SQLite file. */
+export const createUserTable = async (filename: string): Promise<void> => {
+  const knex = createKnex(connectionTo(filename))
   await knex.schema.createTable('users', (table) => {
     table.increments('id')
     for (const name of ['email', 'password_hash', 'full_name']) table.string(name)
   })
   const password_hash = await hash(ada.password, { cost: 4 })
   await knex('users').insert({ email: ada.email, full_name: ada.full_name, password_hash })
+  await knex.destroy()
+}
+
+const fill = async (path: string): Promise<void> => {
+  const filename = join(path, 'app.sqlite')
+  await createUserTable(filename)
+  const knex = createKnex(connectionTo(filename))
   await migrate(knex)
   await seedClients(knex, [web], { scopes: { 'orders:read': 'See your orders' } })
   await knex.destroy()

@@ -14,11 +14,11 @@ export interface SharedDatabase extends TestDatabase {
 
 const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
 
-export const openSharedDatabase = (): SharedDatabase => {
-  const url = process.env.DATABASE_URL
+/** @param url where, instead of there */
+export const openSharedDatabase = (url = process.env.DATABASE_URL): SharedDatabase => {
   if (url !== undefined) {
     const config = { client: clientOf(url), connection: url, pool: { min: 0, max: 5 } }
-    return { ...openTestDatabase(), config }
+    return { ...openTestDatabase(url), config }
   }
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-test-'))
   const config = {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(__dirname, '../..')
-const fences = /^```(\w*)\n([\s\S]*?)^```$/gm
+/** In a list they are indented. */
+const fences = /^( *)```(\w*)\n([\s\S]*?)^\1```$/gm
 const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]sx?)\n/
 
 export interface Snippet {
@@ -12,10 +13,12 @@ export interface Snippet {
 
 /** The snippets of a page such as `README.md`. */
 export const snippetsOf = (page: string): Snippet[] =>
-  [...readFileSync(join(root, page), 'utf8').matchAll(fences)].map(([, language = '', code = '']) => ({
-    language,
-    code,
-  }))
+  [...readFileSync(join(root, page), 'utf8').matchAll(fences)].map(
+    ([, indent = '', language = '', code = '']) => ({
+      language,
+      code: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    }),
+  )
 
 /** The files of a page: its snippets whose first line is the name of one, such as `// app.mjs`. */
 export const filesOf = (page: string): Record<string, string> => {

@@ -31,6 +31,15 @@ export const withRows: AuthRouterOptions<MyUser> = {
   },
 }
 
+export const withFunctions = authRouter({
+  users: {
+    find: async (id): Promise<MyUser | undefined> => (id === '1' ? { id: 1, banned: false } : undefined),
+    authenticate: async () => undefined,
+    claims: (user) => ({ banned: user.banned }),
+  },
+  access: { allow: (user) => !user.banned },
+})
+
 const clients: ClientSeed[] = [
   { client_id: 'shop', client_name: 'Shop', redirect_uris: ['https://shop.example.com/callback'] },
 ]

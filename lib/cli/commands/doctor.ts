@@ -126,10 +126,18 @@ const checkInvocation = (invocation: Invocation): void => {
   if (unknown !== undefined) throw new UsageError(`--host ${unknown} is unknown; the hosts are ${hostIds}`)
 }
 
+/** The environment of a server at the URL: its port may come from a file such as `.env`, which this command does not read. */
+const environmentOf = (url: string | undefined): NodeJS.ProcessEnv =>
+  url === undefined ? process.env : { ...process.env, PORT: new URL(url).port }
+
 /** @throws UsageError for exit code 2: a mistake that was found has exit code 1 */
 const load = async (invocation: Invocation): Promise<Options> => {
   try {
-    const { options, file } = await loadOptions(invocation.text('config'), { changesNothing: true })
+    const { options, file } = await loadOptions(
+      invocation.text('config'),
+      { changesNothing: true },
+      environmentOf(urlOf(invocation)),
+    )
     note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
     note(`rules: ${describeRules(process.env, options)}`)
     return options

@@ -1,4 +1,5 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { databaseLocation } from '../../database/location.ts'
@@ -8,24 +9,20 @@ import { type NamedDatabase, namedDatabase } from '../named-database.ts'
 import { heading, note, print } from '../terminal.ts'
 import { type ActiveValue, findUserTable, type UserTable } from './user-table.ts'
 
-const configFile = 'latchkey.config.mjs'
+const defaultConfigFile = 'latchkey.config.mjs'
 const clientFile = 'latchkey.clients.mjs'
 const secretFile = '.latchkey-secret'
 
-const objectSource = (values: Readonly<Record<string, string>>): string =>
-  `{ ${Object.entries(values)
-    .map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
-    .join(', ')} }`
+const isTypeScript = (file: string): boolean => /\.[cm]?ts$/.test(file)
 
-const claimsSource = (
-  claims: Readonly<Record<string, string>>,
-  emailVerified: string | undefined,
-): string => {
-  const named = objectSource(claims)
-  return emailVerified === undefined
-    ? named
-    : `${named.slice(0, -2)}, email_verified: (row) => ${emailVerified} }`
+/** The source of an object whose values are sources. */
+const objectSource = (values: Readonly<Record<string, string>>): string => {
+  const fields = Object.entries(values).map(([name, value]) => `${name}: ${value}`)
+  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
 }
+
+const textsSource = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]))
 
 const packageFile = (): { readonly name?: string; readonly type?: string } =>
   existsSync('package.json') ? JSON.parse(readFileSync('package.json', 'utf8')) : {}
@@ -49,8 +46,11 @@ const tableSource = ({
   hasOtherHashes,
 }: UserTable): string => `{
     table: ${JSON.stringify(table)},
-    columns: ${objectSource({ ...columns })},
-    claims: ${claimsSource(claims, emailVerified)},${
+    columns: ${objectSource(textsSource({ ...columns }))},
+    claims: ${objectSource({
+      ...textsSource(claims),
+      ...(emailVerified !== undefined && { email_verified: `(row) => ${emailVerified}` }),
+    })},${
       isActive === undefined
         ? ''
         : `
@@ -80,8 +80,12 @@ const functionsSource = `{
     claims: (user) => ({ name: user.name, email: user.email }),
   }`
 
-const configSource = ({ source }: NamedDatabase, users: string): string => `import knex from 'knex'
-
+const configSource = (
+  { source }: NamedDatabase,
+  users: string,
+  hasTypes: boolean,
+): string => `import knex from 'knex'
+${hasTypes ? "import type { AuthRouterOptions } from 'latchkey'\n" : ''}
 export default {
   database: knex(${source}),
   users: ${users},
@@ -90,7 +94,7 @@ export default {
   // Production also needs these:
   // issuer: 'https://example.com/oauth',
   // secrets: [process.env.LATCHKEY_SECRET], // from: openssl rand -base64 32
-}
+}${hasTypes ? ' satisfies AuthRouterOptions' : ''}
 `
 
 const clientSource = (redirectUri: string): string => `export default [
@@ -118,10 +122,14 @@ const ignoreSecret = (): void => {
   note(`added ${secretFile} to .gitignore`)
 }
 
-const importLines = (): string[] =>
-  packageFile().type === 'module'
-    ? [`import { authRouter } from 'latchkey'`, `import config from './${configFile}'`]
-    : [`const { authRouter } = require('latchkey')`, `const config = require('./${configFile}').default`]
+/** The lines that import the configuration; in TypeScript from beside the file that has it, under its compiled name. */
+const importLines = (configFile: string): string[] => {
+  const hasTypes = isTypeScript(configFile)
+  const path = hasTypes ? `./${basename(configFile).replace(/ts$/, 'js')}` : `./${configFile}`
+  return hasTypes || packageFile().type === 'module'
+    ? [`import { authRouter } from 'latchkey'`, `import config from '${path}'`]
+    : [`const { authRouter } = require('latchkey')`, `const config = require('${path}').default`]
+}
 
 const redirectUriOf = (invocation: Invocation): string => {
   const uri = invocation.text('redirect-uri') ?? ''
@@ -164,15 +172,13 @@ const activeOf = (invocation: Invocation): ActiveValue | undefined => {
 const databaseOf = (invocation: Invocation): NamedDatabase => {
   const given = invocation.text('database') ?? process.env.DATABASE_URL
   if (given !== undefined && given !== '') return namedDatabase(given, '--database')
-  throw new UsageError('init needs --database: the SQLite file or the URL of the database with your users')
+  throw new UsageError('init needs --database: the SQLite file or the URL of the database of your app')
 }
 
 const tableUsers = async (connection: Knex, invocation: Invocation): Promise<string> => {
   const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
   if (table.hasOtherHashes) {
-    note(
-      `Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify in ${configFile}`,
-    )
+    note(`Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`)
   }
   return tableSource(table)
 }
@@ -183,7 +189,8 @@ export const initCommand: Command = {
   summary: 'writes a configuration for your user table, and prints the lines to add to your app',
   usage: '--database FILE|URL --redirect-uri URI',
   details:
-    `Reads the columns of your user table and writes ${configFile}, ${clientFile} and a line of .gitignore.\n` +
+    `Reads the columns of your user table and writes ${defaultConfigFile}, ${clientFile} and a line of .gitignore.\n` +
+    'In TypeScript name a file among your sources instead: --config src/latchkey.config.ts\n' +
     'Files that exist stay as they are. Nothing is written to the database. A URL may also come from DATABASE_URL.',
   options: {
     database: { value: 'FILE|URL', help: 'the SQLite file or the URL of your database' },
@@ -202,27 +209,30 @@ export const initCommand: Command = {
   },
   async runAlone(invocation) {
     const database = databaseOf(invocation)
+    const named = invocation.text('config')
+    const configFile = named ?? defaultConfigFile
     const { filename } = Object(database.settings.connection)
     if (filename !== undefined && !existsSync(filename)) throw new Error(`${filename} does not exist`)
     const connection = knex(database.settings)
     note(`database: ${databaseLocation(connection)}`)
     try {
       const users = invocation.flag('functions') ? functionsSource : await tableUsers(connection, invocation)
-      writeNew(configFile, configSource(database, users))
+      writeNew(configFile, configSource(database, users, isTypeScript(configFile)))
     } finally {
       await connection.destroy()
     }
     writeNew(clientFile, clientSource(redirectUriOf(invocation)))
     ignoreSecret()
     print(heading('Add to your app:'))
-    for (const line of importLines()) print(line)
+    for (const line of importLines(configFile)) print(line)
     print(
       '// below cookies and sessions, above CSRF protection, rate limiters and routes such as app.get("*")',
       'const oauth = authRouter(config)',
       "app.use('/oauth', oauth)",
       'app.use(oauth.wellKnown)',
     )
-    note('', 'Then run:', '  npx latchkey migrate', '  npx latchkey clients apply')
+    const option = named === undefined ? '' : ` --config ${named}`
+    note('', 'Then run:', `  npx latchkey migrate${option}`, `  npx latchkey clients apply${option}`)
     await assertHasUri(redirectUriOf(invocation))
   },
 }

@@ -174,16 +174,23 @@ const deliveryOf = (row: Row): Delivery => ({
   event: eventOf(row),
 })
 
-const inLanes = query<BatchParams>((table, v, name) =>
-  table('webhook_deliveries as deliveries')
-    .leftJoin(name('events as events'), 'events.id', 'deliveries.event_id')
-    .select(columns)
-    .whereIn('deliveries.lane', keysIn(v))
-    .where('deliveries.endpoint', v.endpoint ?? null)
-    .whereNotNull('deliveries.attempt_at')
-    .orderBy('deliveries.seq')
-    .limit(window, { skipBinding: true }),
-)
+/** The events are joined last, so that no more of them are read than are returned. */
+const inLanes = query<BatchParams>((table, v, name, raw) => {
+  const first = table('webhook_deliveries')
+    .whereIn('lane', keysIn(v))
+    .where('endpoint', v.endpoint ?? null)
+    .whereNotNull('attempt_at')
+    .orderBy('seq')
+    .limit(window, { skipBinding: true })
+  return (
+    table('webhook_deliveries')
+      // Knex takes a subquery here; its types do not know it.
+      .from(raw('(?) as ??', [first, 'deliveries']) as unknown as string)
+      .leftJoin(name('events as events'), 'events.id', 'deliveries.event_id')
+      .select(columns)
+      .orderBy('deliveries.seq')
+  )
+})
 
 /**
  * The first events of these lanes, oldest first: what is read of a lane is its beginning. Of some lanes it may be nothing.
@@ -279,7 +286,7 @@ export const countDeadLetters = async (db: Database): Promise<number> => (await 
 
 const waiting = query<{ endpoint: string }>((table, v, _name, raw) =>
   table('webhook_deliveries')
-    .select([raw('count(*) as ??', ['count']), raw('min(??) as ??', ['seq', 'first'])])
+    .select(raw('count(*) as ??', ['count']))
     .where({ endpoint: v.endpoint })
     .whereNotNull('attempt_at'),
 )

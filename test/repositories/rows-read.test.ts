@@ -1,0 +1,113 @@
+import type { Knex } from 'knex'
+import { openDatabase } from '../../lib/database/open.ts'
+import type { Database } from '../../lib/database/types.ts'
+import {
+  countDeadLetters,
+  countWaiting,
+  findDueLanes,
+  listDeadLetters,
+  listDeliveries,
+  postponeLane,
+  removeLane,
+} from '../../lib/features/webhooks/table.ts'
+import { migrate } from '../../lib/index.ts'
+import { eventWindow, listNewestEvents } from '../../lib/repositories/events.ts'
+import {
+  listAuthorizationsPage,
+  listLoginsPage,
+  loginClients,
+  maxPage,
+} from '../../lib/repositories/lists/sessions-and-grants.ts'
+import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
+import { fillTables } from '../support/large-tables.ts'
+import { describeWith } from '../support/services.ts'
+
+// MariaDB plans each statement for its values, so this counts the rows that it reads: a list reads little more than its page.
+// test/repositories/generic-plans.test.ts looks at the plans of PostgreSQL, and plans.test.ts at those of SQLite.
+
+jest.setTimeout(120_000)
+
+const total = 30_000
+
+/** How many rows MariaDB has read on this connection. */
+const rowsRead = async (knex: Knex): Promise<number> => {
+  const [rows] = await knex.raw<{ Value: string }[][]>("SHOW SESSION STATUS LIKE 'Handler_read%'")
+  return (rows ?? []).reduce((sum, { Value: value }) => sum + Number(value), 0)
+}
+
+const now = 1_700_000_000
+const page = { after: '', now }
+const whose = [{}, { subject: 'u7' }, { clientId: 'big-1' }, { subject: 'u7', clientId: 'big-1' }]
+const places = ['', 'l-000000015000', 'a-000000015000']
+
+type Call = readonly [name: string, most: number, run: (db: Database) => Promise<unknown>]
+
+/** Nothing but an index that every sign-in would have to write holds the sessions of a client in their order. */
+const ofOneClient = ({ subject, clientId }: { subject?: string; clientId?: string }): boolean =>
+  clientId !== undefined && subject === undefined
+
+/** One of three rows belongs to the client; each is read once, and again where MariaDB groups them. */
+const allOfClient = 5 * (total / 3)
+
+const lists: Call[] = [
+  ...whose.flatMap((each) =>
+    places.flatMap((after): Call[] => [
+      [
+        `sessions ${JSON.stringify({ ...each, after })}`,
+        ofOneClient(each) ? allOfClient : 5 * maxPage,
+        (db) => listLoginsPage(db, { ...page, ...each, after }),
+      ],
+      [
+        `grants ${JSON.stringify({ ...each, after })}`,
+        10 * maxPage,
+        (db) => listAuthorizationsPage(db, { ...page, ...each, after }),
+      ],
+    ]),
+  ),
+  ['clients of sessions', 5 * maxPage, (db) => loginClients(db, ['l-000000000007', 'l-000000015000'])],
+  ...[{}, { clientId: 'big-1' }, { type: 'login.succeeded' }, { subject: 'u7' }].map(
+    (about): Call => [
+      `connections ${JSON.stringify(about)}`,
+      2 * eventWindow,
+      (db) => listNewestEvents(db, about),
+    ],
+  ),
+  ['webhooks that are due', 500, (db) => findDueLanes(db, { endpoint: 'crm', now: now + total })],
+  [
+    'webhooks of lanes',
+    5000,
+    (db) => listDeliveries(db, { endpoint: 'crm', lanes: ['subject:u7', 'subject:u8'] }),
+  ],
+  ['dead letters', 500, (db) => listDeadLetters(db, {})],
+  ['how many dead letters', 500, (db) => countDeadLetters(db)],
+  [
+    'a lane that waits',
+    1000,
+    (db) => postponeLane(db, { endpoint: 'crm', lane: 'subject:u9', until: now + total }),
+  ],
+  ['a lane that is removed', 500, (db) => removeLane(db, { lane: 'subject:u10' })],
+  ['the backlog', total, (db) => countWaiting(db, { endpoint: 'crm' })],
+]
+
+describeWith('mariadb', `on MariaDB with ${total} rows of each table`, () => {
+  let server: FaultDatabase
+  let database: Database
+  beforeAll(async () => {
+    // Its status is that of one connection.
+    server = openFaultDatabase('MariaDB', { own: (config) => ({ ...config, pool: { min: 1, max: 1 } }) })
+    const { knex, tablePrefix } = server
+    await migrate(knex, { database: { tablePrefix } })
+    await fillTables(knex, tablePrefix, total, ['logins', 'authorizations', 'events', 'webhook_deliveries'])
+    database = openDatabase(knex, tablePrefix).database
+  })
+  afterAll(() => server.close())
+
+  test.each(lists)('%s reads at most %i rows', async (_, most, run) => {
+    await run(database)
+    const before = await rowsRead(server.knex)
+    await run(database)
+    const read = (await rowsRead(server.knex)) - before
+    expect(read).toBeGreaterThan(0)
+    expect(read).toBeLessThanOrEqual(most)
+  })
+})
