@@ -178,9 +178,7 @@ const databaseOf = (invocation: Invocation): NamedDatabase => {
 const tableUsers = async (connection: Knex, invocation: Invocation): Promise<string> => {
   const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
   if (table.hasOtherHashes) {
-    note(
-      `Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`,
-    )
+    note(`Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`)
   }
   return tableSource(table)
 }
