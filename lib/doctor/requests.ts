@@ -87,14 +87,16 @@ const issuerFindings = (subject: MountedSubject): Found => {
   )
 }
 
-/** A path of no one, which is answered by what answers everything else. */
-const unusedPath = '/latchkey-doctor-looks-for-a-404'
+/** A path of no one that looks like a path of `/.well-known`, so that what answers everything else answers it alike. */
+const unusedPathLike = (path: string): string =>
+  path.replace('/.well-known/', '/latchkey-doctor-looks-for-a-404/')
 
-/** Whether the same program gave both answers: they are the same but for the path that they may repeat. */
-const isSameAnswer = (one: Answer, other: Answer, paths: readonly [string, string]): boolean =>
-  one.status === other.status &&
-  one.text.replaceAll(paths[0], '') === other.text.replaceAll(paths[1], '') &&
-  one.headers.get('x-powered-by') === other.headers.get('x-powered-by')
+/** The names of the headers, which tell programs apart; a page may be another at each request. */
+const headerNames = ({ headers }: Answer): string => [...headers.keys()].join(' ')
+
+/** Whether the same program gave both answers. */
+const isSameProgram = (one: Answer, other: Answer): boolean =>
+  one.status === other.status && headerNames(one) === headerNames(other)
 
 const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount, options } = subject
@@ -110,8 +112,8 @@ const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   const answer = answers[paths.indexOf(first ?? '')]
   if (first === undefined || answer === undefined) return undefined
   const what = `${missing.join(' and ')} cannot be found at ${origin}`
-  const isOfApp = isSameAnswer(answer, await mount.get(`${origin}${unusedPath}`), [first, unusedPath])
-  if (isOfApp) return error(what, "app.use(oauth.wellKnown), above routes such as app.get('*')")
+  if (isSameProgram(answer, await mount.get(`${origin}${unusedPathLike(first)}`)))
+    return error(what, "app.use(oauth.wellKnown), above routes such as app.get('*')")
   return error(
     `${what}: the proxy answers ${answer.status} itself, or another route for /.well-known`,
     'let the proxy forward /.well-known/ to the app, with app.use(oauth.wellKnown) above other routes for it',
@@ -166,6 +168,12 @@ const formRefusal = (answer: Answer, before: string): Found => {
     return error(
       `a form of a client is answered ${answer.status} by other middleware, which asks for a login`,
       `${before} it`,
+    )
+  }
+  if (answer.status >= 500) {
+    return error(
+      `a form of a client is answered ${answer.status} by other middleware, such as a parser of a body that was read before`,
+      `${before} all middleware that reads bodies; the log of the app has the error`,
     )
   }
   return error(

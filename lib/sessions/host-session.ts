@@ -46,8 +46,8 @@ const timeoutMs = 5000
 const noAnswer = (): Error => new Error(`the session store did not answer within ${timeoutMs} ms`)
 
 /** @returns the error of a page without its session */
-export const unavailable = (cause?: unknown): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'the session store is unavailable', {
+export const unavailable = (cause?: unknown, description = 'the session store is unavailable'): OAuthError =>
+  new OAuthError('temporarily_unavailable', description, {
     cause,
     headers: { 'Retry-After': '1' },
   })
@@ -116,11 +116,11 @@ export const heldByHost = (server: ServerSetup, req: Request): string | undefine
 /**
  * The session of the host, which holds the secret of our login under a key of its own.
  *
- * @throws OAuthError `temporarily_unavailable` if the request has none: its store is unavailable
+ * @throws OAuthError `temporarily_unavailable` if the request has none: the middleware is missing, or its store is unavailable
  */
 export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
   const problem = hostSessionProblem(req)
-  if (problem !== undefined) throw unavailable(problem)
+  if (problem !== undefined) throw unavailable(problem, 'the request has no session of the app')
   const { logger } = server.options
   endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
   const renew = (): Promise<void> => finished(req, (session, done) => session.regenerate(done))

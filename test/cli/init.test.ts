@@ -91,7 +91,8 @@ test('in TypeScript the configuration stands among the sources, with its type', 
   })
   const source = readFileSync(join(folder, file), 'utf8')
   expect(source).toContain("import type { AuthRouterOptions } from 'latchkey'\n")
-  expect(source).toMatch(/\(row\) => !row\["banned"\],[\s\S]+\} satisfies AuthRouterOptions\n$/)
+  expect(source).toContain('isActive: (row) => !row["banned"],')
+  expect(source).toMatch(/\} satisfies AuthRouterOptions\n$/)
   expect(readdirSync(folder)).not.toContain('latchkey.config.mjs')
 })
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -178,6 +179,17 @@ const eatsBodies: RequestHandler = (req, _res, next) => {
   else next()
 }
 
+const express4: typeof express = jest.requireActual('express-4')
+
+/** The parser of Express 4 finds nothing left to read, and fails. */
+const eatsBeforeParser = express.Router().use(eatsBodies, express4.urlencoded({ extended: false }))
+
+/** As an app whose pages have a nonce, and whose short links have one segment. */
+const pagesOfTheApp: RequestHandler = (req, res) => {
+  const isShortLink = req.path.split('/').length === 2
+  res.status(isShortLink ? 404 : 200).send(`<script nonce="${randomUUID()}"></script>`)
+}
+
 const reflectsOrigin: RequestHandler = (req, res, next) => {
   if (req.headers.origin !== undefined)
     res.set({
@@ -267,12 +279,15 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ),
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false }],
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: catchAll }],
+  // One page for one segment and another for more, each with a nonce.
+  ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: pagesOfTheApp }],
   ['well-known', 'error', /let the proxy forward \/.well-known\//, { before: keepsWellKnown }],
   ['clock', 'error', /NTP/, { before: wrongClock }],
   ['forms', 'error', /before it/, { before: csrf }],
   ['forms', 'error', /express.json/, { before: express.json({ type: () => true }) }],
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['forms', 'error', /before that middleware/, { before: eatsBodies }],
+  ['forms', 'error', /before all middleware that reads bodies/, { before: eatsBeforeParser }],
   ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
