@@ -223,7 +223,9 @@ export const describedClient = async (
   if (options.production) assertHttpsPages(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)
-  const decision = (allow && (await callHost('allow, for a client,', () => allow(said, request)))) ?? true
+  const feature = request.kind === 'document' ? 'clientMetadataDocuments' : 'registration'
+  const decision =
+    (allow && (await callHost(`features.${feature}.allow`, () => allow(said, request)))) ?? true
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)
