@@ -138,7 +138,7 @@ test('the id on an error page is that of the event and of one line of the log, w
   expect(host.events.at(-1)).toMatchObject({ type: 'request.failed', requestId: id, status: 500 })
   const why = 'users.authenticate failed: the directory is unavailable'
   expect(logged.map(([first]) => first)).toEqual([
-    `latchkey: server_error ${id}: ${why}; see docs/errors.md#server_error`,
+    `latchkey: server_error ${id} (docs/errors.md#server_error): ${why}`,
   ])
   expect(page.html).not.toContain('directory')
 })

@@ -48,18 +48,12 @@ const reasonsOf = (detail: unknown, causes = maxCauses): string[] => {
   return [saidBy(detail), ...(causes > 0 ? reasonsOf(detail.cause, causes - 1) : [])]
 }
 
-/** Where a message says which page explains it. */
-const pageAtEnd = /; see docs\/\S+$/
-
-/** The message with each reason that it does not tell yet; the page that explains it stays at the end. */
-const withReasons = (message: string, details: readonly unknown[]): string => {
-  const [page = ''] = pageAtEnd.exec(message) ?? []
-  const said = visible(message.slice(0, message.length - page.length))
-  const reasons = details
+/** The message with each reason that it does not tell yet. */
+const withReasons = (message: string, details: readonly unknown[]): string =>
+  details
     .flatMap((detail) => reasonsOf(detail))
     .map((reason) => visible(masked(reason.replace(/^latchkey: /, ''))).slice(0, maxReason))
-  return reasons.reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), said) + page
-}
+    .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
 
 /**
  * The logger of the host, which gets each message as one line. What others wrote cannot look like another message, and

@@ -61,12 +61,12 @@ const errorPage = 'docs/errors.md'
 export const errorUrl = (code: ErrorCode): string => `${errorPage}#${code}`
 
 /**
- * The line of the log about a server error. The logger adds the reason before the page.
+ * The line of the log about a server error. The logger adds the reason.
  *
- * @example failureLine('server_error', '8176-A078-C5') // 'latchkey: server_error 8176-A078-C5; see docs/errors.md#server_error'
+ * @example failureLine('server_error', '8176-A078-C5') // 'latchkey: server_error 8176-A078-C5 (docs/errors.md#server_error)'
  */
 export const failureLine = (code: ErrorCode, errorId: string): string =>
-  `latchkey: ${code} ${errorId}; see ${errorUrl(code)}`
+  `latchkey: ${code} ${errorId} (${errorUrl(code)})`
 
 /** Whether a value is an error code. */
 export const isErrorCode = (value: unknown): value is ErrorCode =>

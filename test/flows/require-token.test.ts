@@ -244,7 +244,7 @@ describe.each(kinds)('a guard in another process, with %s tokens', (kind) => {
     const refused = await get('/any', await clientToken({ scope: 'notes:read', resource }), away)
     expect(lines).toEqual([
       expect.stringMatching(
-        `^latchkey: temporarily_unavailable ${refused.body.error_id}: .*; see docs/errors.md#temporarily_unavailable$`,
+        `^latchkey: temporarily_unavailable ${refused.body.error_id} \\(docs/errors.md#temporarily_unavailable\\): .`,
       ),
     ])
     expect(summary(refused)).toEqual({ status: 503, error: 'temporarily_unavailable', challenge: undefined })

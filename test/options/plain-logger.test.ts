@@ -81,12 +81,10 @@ test('the text has the reason and its causes, for loggers that write nothing els
   const cause = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
   const error = new Error('users.verify failed', { cause: new Error('no pool', { cause }) })
   plainLogger(logger).error('latchkey: server_error 8176-A078-C5', error)
-  plainLogger(logger).error('latchkey: server_error 8176-A078-C5; see docs/errors.md#server_error', error)
   plainLogger(logger).error('latchkey: not ready', new Error(hostile))
   plainLogger(logger).error('latchkey: users.verify failed', error)
   expect(logged.map(([text]) => text)).toEqual([
     'latchkey: server_error 8176-A078-C5: users.verify failed: no pool: ECONNREFUSED',
-    'latchkey: server_error 8176-A078-C5: users.verify failed: no pool: ECONNREFUSED; see docs/errors.md#server_error',
     `latchkey: not ready: ${shown}`,
     'latchkey: users.verify failed: no pool: ECONNREFUSED',
   ])
