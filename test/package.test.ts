@@ -24,6 +24,7 @@ import { describePaths } from './packed-paths.ts'
 import { freePort } from './support/free-ports.ts'
 import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
 import { RawBrowser } from './support/raw-browser.ts'
+import { ofToday, testsAll } from './support/sample.ts'
 import { describeWith, services } from './support/services.ts'
 import { ada, answer, type Start } from './support/stock-client.ts'
 
@@ -207,8 +208,6 @@ const expectSignIn = async (origin: string): Promise<void> => {
   expect(await notes.json()).toEqual({ subject: '1' })
 }
 
-const isExhaustive = process.env.TEST_ALL === '1'
-
 const frameworks = [
   ['Express 5', {}],
   ['Express 4', { express: 'express-4' }],
@@ -216,9 +215,7 @@ const frameworks = [
 
 describe.each(systems)('a host in %s', (system, file, source) => {
   // Each system with one version of Express, unless everything is asked for.
-  const tried = frameworks.filter(
-    ([name]) => isExhaustive || (name === 'Express 5') === (file === 'host.mjs'),
-  )
+  const tried = frameworks.filter(([name]) => testsAll || (name === 'Express 5') === (file === 'host.mjs'))
   describe.each(tried)('with %s', (express, links) => {
     let path: string
     let origin: string
@@ -252,7 +249,7 @@ describe.each(systems)('a host in %s', (system, file, source) => {
     })
 
     // The stock clients see only HTTP, and test/interop runs them against the sources.
-    if (file !== 'host.mjs' || !isExhaustive) return
+    if (file !== 'host.mjs' || !testsAll) return
     const start: Start = async ({ mount }) => {
       const at = await packed.startHost(path, { file, mount })
       return {
@@ -330,9 +327,9 @@ describeVersions('on every supported version of Node', () => {
   }
 
   // CommonJS needs more of Node: it requires an ECMAScript module.
-  const sampledSystems = isExhaustive ? systems : systems.slice(1)
+  const sampledSystems = testsAll ? systems : systems.slice(1)
 
-  describe.each(['node-22', 'node-26'])('%s with better-sqlite3', (version) => {
+  describe.each(ofToday(['node-22', 'node-26'], 1))('%s with better-sqlite3', (version) => {
     test.each(sampledSystems)('a host in %s', async (_system, file, source) => {
       await expectSignIn(await startOn(version, { file }, source))
     })
@@ -400,10 +397,8 @@ const modes = [
 ] as const
 
 describe('a host in TypeScript compiles, and so do the declarations', () => {
-  const modesOfNewest = isExhaustive
-    ? ([['commonjs', 'bundler'], ...modes.slice(1)] as const)
-    : modes.slice(2)
-  test.each(modesOfNewest)(
+  const modesOfNewest = [['commonjs', 'bundler'], ...modes.slice(1)] as const
+  test.each(ofToday(modesOfNewest, 1))(
     'TypeScript 7, module %s, resolution %s',
     (module, resolution) => compile(`7 ${module}`, join(modules, 'typescript'), module, resolution),
     60_000,
@@ -411,8 +406,8 @@ describe('a host in TypeScript compiles, and so do the declarations', () => {
 
   // The oldest in the mode that only older ones have; TEST_ALL tries all versions in all modes.
   describeVersions('with older compilers', () => {
-    describe.each(isExhaustive ? ['5.0', '5.4', '5.9', '6'] : ['5.0'])('TypeScript %s', (version) => {
-      test.each(isExhaustive ? modes : modes.slice(0, 1))(
+    describe.each(testsAll ? ['5.0', '5.4', '5.9', '6'] : ['5.0'])('TypeScript %s', (version) => {
+      test.each(testsAll ? modes : modes.slice(0, 1))(
         'module %s, resolution %s',
         (module, resolution) => {
           const flags = version === '6' && resolution === 'node10' ? ['--ignoreDeprecations', '6.0'] : []

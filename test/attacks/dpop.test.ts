@@ -1,5 +1,5 @@
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
-import { describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
+import { describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 import { redemption, refreshing, sharedOptions, signIn, startSharedHost } from '../support/fault-family.ts'
 import { type Answer, postForm, tally } from '../support/fault-load.ts'
 import { forkServers } from '../support/fault-servers.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => servers.close())
 
-describeOnEach('two processes', (kind) => {
+describeOnSampled('two processes', (kind) => {
   let host: Host
   let origins: string[]
   beforeAll(async () => {

@@ -1,12 +1,12 @@
 import type { Browser } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { barriersOf } from '../support/browser-barriers.ts'
+import { ofToday, testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { type Gallery, openGallery } from './gallery.ts'
 
-const isExhaustive = process.env.TEST_ALL === '1'
 // Hundreds of pages for each setting, on a machine that may be busy.
-jest.setTimeout(isExhaustive ? 1_800_000 : 180_000)
+jest.setTimeout(testsAll ? 1_800_000 : 180_000)
 
 /** English, the longest words, and from right to left. */
 const languages = ['en', 'de', 'ar']
@@ -37,12 +37,13 @@ describeWith('chromium', 'axe and the edge of the window', () => {
 
   /** Every state in its turn, so that all settings together show each kind of element; all of them with TEST_ALL=1. */
   const statesFor = (setting: number, language: string): readonly string[] =>
-    (isExhaustive
+    (testsAll
       ? gallery.names
       : gallery.sample.filter((_name, index) => index % settings.length === setting)
     ).filter((name) => isShownIn(language, name))
 
-  test.each(settings.map((setting, index) => ({ ...setting, index })))(
+  const numbered = settings.map((setting, index) => ({ ...setting, index }))
+  test.each(ofToday(numbered, 4))(
     'find nothing in $language at $width px in the $colorScheme scheme, with details closed and open',
     ({ index, language, width, colorScheme }) =>
       withPage(

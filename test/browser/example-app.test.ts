@@ -4,6 +4,7 @@ import { barriersOf } from '../support/browser-barriers.ts'
 import { press, waitForHeading } from '../support/browser-person.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { type RunningExample, startExampleApp } from '../support/client-server-example-app.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 const mira = { email: 'mira@notes.example', password: 'seven green lanterns', name: 'Mira Okafor' }
@@ -145,7 +146,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
       { locale: 'nl-NL' },
     ))
 
-  test.each(process.env.TEST_ALL === '1' ? [true, false] : [true])(
+  test.each(testsAll ? [true, false] : [true])(
     'Journal shows verified claims, refreshes and calls the API; a second visit asks for nothing; with JavaScript: %s',
     (javaScriptEnabled) =>
       example.visit(

@@ -3,6 +3,7 @@ import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { useShop } from '../support/browser-shop.ts'
 import { type Received, sendPage } from '../support/browser-web.ts'
 import { people } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 const bob = people[1]!
@@ -12,13 +13,12 @@ type Fields = Readonly<Record<string, string>>
 /** Where attackers are: browsers send cookies with a sibling’s requests, and mostly not with those of another site. */
 const another = ['another site', 'attacker.test'] as const
 const sibling = ['a sibling domain', 'blog.shop.test'] as const
-const isExhaustive = process.env.TEST_ALL === '1'
 
 /** The site whose requests carry cookies; both with TEST_ALL=1. */
-const attackers = isExhaustive ? [another, sibling] : [sibling]
+const attackers = testsAll ? [another, sibling] : [sibling]
 
 /** Attackers with forms, and the token in them: a sibling has cookies but no token, another site could even have that. */
-const formAttackers = isExhaustive
+const formAttackers = testsAll
   ? [another, sibling].flatMap(([is, site]) =>
       (['no', 'own', 'stolen'] as const).map((token) => [is, token, site] as const),
     )

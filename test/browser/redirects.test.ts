@@ -8,6 +8,7 @@ import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { hasIpv6, openWeb, sendPage, type Web } from '../support/browser-web.ts'
 import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 /** Where a client waits for its answer. */
@@ -71,10 +72,9 @@ for (const { is } of missing)
 
 /** Each reachable place by its name, for `test.each`. */
 const eachPlace = places.filter(hasPlace).map((place) => [place.is, place] as const)
-const isExhaustive = process.env.TEST_ALL === '1'
 /** Some of them: those with these names, or all with TEST_ALL=1. */
 const sample = (...names: readonly string[]): typeof eachPlace =>
-  eachPlace.filter(([name]) => isExhaustive || names.includes(name))
+  eachPlace.filter(([name]) => testsAll || names.includes(name))
 const onward = 'https that redirects on to a third site'
 const loopback = 'http://127.0.0.1 that redirects on to an https site'
 const scheme = 'a private-use scheme'
@@ -237,7 +237,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
     ['before Latchkey', 'id.test'],
     ['after Latchkey', 'late.test'],
   ] as const
-  describe.each(isExhaustive ? sides : sides.slice(0, 1))('%s', (side, at) => {
+  describe.each(testsAll ? sides : sides.slice(0, 1))('%s', (side, at) => {
     beforeAll(async () => void (await startIssuer(at, side)))
 
     // Each rule for form-action: a place that redirects on is at a place like the others, too.

@@ -1,13 +1,12 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { barriersOf } from '../support/browser-barriers.ts'
+import { ofToday, testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { type Gallery, openGallery } from './gallery.ts'
 
 // Many pages, each examined in many ways: a busy machine takes its time.
 jest.setTimeout(180_000)
-
-const isExhaustive = process.env.TEST_ALL === '1'
 
 /** 1280 × 1024 at 400 % (WCAG 2.2 §1.4.10), a phone, a desktop. */
 const zoomed = { width: 320, height: 256 }
@@ -153,7 +152,7 @@ const walk = async (page: Page, key: 'Tab' | 'Shift+Tab', all: readonly number[]
 
 /** Colours that are forced take the place of our own in either scheme, so one will do; both with TEST_ALL=1. */
 const schemesWith = (forcedColors: 'none' | 'active') =>
-  (['light', 'dark'] as const).slice(0, isExhaustive || forcedColors === 'none' ? 2 : 1)
+  (['light', 'dark'] as const).slice(0, testsAll || forcedColors === 'none' ? 2 : 1)
 
 const planted = `button[value="deny"] { position: relative; left: 90px }
   button[value="allow"] { position: relative; left: 40px }
@@ -173,10 +172,10 @@ describeWith('chromium', 'every state of every page', () => {
     await gallery?.close()
   })
 
-  /** One state of each page, the one with most in it; all of them with TEST_ALL=1. */
-  const fullest = (): readonly string[] => (isExhaustive ? gallery.names : gallery.fullest)
-  /** States with every kind of element; all of them with TEST_ALL=1. */
-  const sample = (): readonly string[] => (isExhaustive ? gallery.names : gallery.sample)
+  /** One state of some pages, the one with most in it; every state of every page with TEST_ALL=1. */
+  const fullest = (): readonly string[] => (testsAll ? gallery.names : ofToday(gallery.fullest, 15))
+  /** A third of those that together have every kind of element; every state with TEST_ALL=1. */
+  const sample = (): readonly string[] => (testsAll ? gallery.names : ofToday(gallery.sample, 25))
 
   test('on a desktop, and at 400 % in the dark, each meets WCAG 2.2 AA, without a fault in layout, order or focus', () =>
     withPage(browser, { reducedMotion: 'reduce' }, async (page) => {
@@ -192,7 +191,8 @@ describeWith('chromium', 'every state of every page', () => {
         const inTheDark = {
           layout: await page.evaluate(layout),
           ...(await page.evaluate<object>(layoutWithOwnStyles)),
-          barriers: fullest().includes(name) ? await barriersOf(page, ['color-contrast']) : [],
+          barriers:
+            testsAll || gallery.fullest.includes(name) ? await barriersOf(page, ['color-contrast']) : [],
         }
         expect({ name, ...found, onDesktop, inTheDark }).toEqual({
           name,
@@ -216,7 +216,7 @@ describeWith('chromium', 'every state of every page', () => {
         await page.evaluate(unstick)
         const { direction, order }: Facts = await page.evaluate(facts)
         const faults = await page.evaluate(layout)
-        const barriers = isExhaustive ? await barriersOf(page) : []
+        const barriers = testsAll ? await barriersOf(page) : []
         expect({ name, direction, order, faults, barriers }).toEqual({
           name,
           direction: language === 'ar' ? 'rtl' : 'ltr',
@@ -242,7 +242,7 @@ describeWith('chromium', 'every state of every page', () => {
         const all = order.map((_number, index) => index)
         // The buttons of the consent page cover what is below them, so there the way back differs.
         const keys =
-          isExhaustive || name.startsWith('consent') ? (['Tab', 'Shift+Tab'] as const) : ['Tab' as const]
+          testsAll || name.startsWith('consent') ? (['Tab', 'Shift+Tab'] as const) : ['Tab' as const]
         for (const key of keys)
           expect({ name, key, walk: await walk(page, key, all) }).toEqual({ name, key, walk: all })
         for (const forcedColors of ['none', 'active'] as const)

@@ -3,7 +3,7 @@ import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import {
   type DatabaseKind,
-  describeOnServers,
+  describeOnSampledServer,
   type FaultDatabase,
   openFaultDatabase,
 } from '../support/fault-databases.ts'
@@ -90,4 +90,4 @@ const adoptingOn = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnServers('an adoption', adoptingOn)
+describeOnSampledServer('an adoption', adoptingOn)

@@ -10,7 +10,7 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampled,
   type FaultDatabase,
   isExhaustive,
   openFaultDatabase,
@@ -46,8 +46,8 @@ const steps = [
 ] as const
 
 /** The statements that compare times are the same on every database, so servers are for TEST_ALL=1. */
-const describeOnTried: typeof describeOnEach = isExhaustive
-  ? describeOnEach
+const describeOnTried: typeof describeOnSampled = isExhaustive
+  ? describeOnSampled
   : (name, tests) => describe(`${name}, on SQLite`, () => tests('SQLite'))
 
 describeOnTried('a clock that is set', (kind: DatabaseKind) => {

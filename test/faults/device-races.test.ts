@@ -1,7 +1,7 @@
 import { codesFor, connect, deviceClients, openCode, poll } from '../support/device.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
   rounds,
@@ -15,7 +15,7 @@ jest.setTimeout(60_000)
 
 const crowd = rounds(8, 40)
 
-describeOnEach('the code of a device', (kind: DatabaseKind) => {
+describeOnSampled('the code of a device', (kind: DatabaseKind) => {
   let database: FaultDatabase
   let host: Host
   beforeAll(async () => {

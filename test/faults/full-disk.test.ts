@@ -27,6 +27,7 @@ import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectUnavailable } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { ofToday } from '../support/sample.ts'
 import { web } from '../support/tokens.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './disks.ts'
 
@@ -262,54 +263,59 @@ test.each([
   expect(temporarilyUnavailable(error)).toMatchObject({ status: 503, cause: error })
 })
 
-describeWhere(
-  notAsked() ?? missingMount() ?? missingServer.PostgreSQL(),
-  'a PostgreSQL that has no space',
-  () => {
-    let disk: Disk | undefined
-    onServer({
-      kind: 'PostgreSQL',
-      code: '53100',
-      prepare: async (database) => {
-        disk = openSmallDisk(16, 'postgres')
-        await database.raw(`CREATE TABLESPACE small LOCATION '${disk.path}'`)
-        await database.raw('ALTER DATABASE postgres SET default_tablespace = small')
+const withoutSpace = {
+  PostgreSQL: () =>
+    describeWhere(
+      notAsked() ?? missingMount() ?? missingServer.PostgreSQL(),
+      'a PostgreSQL that has no space',
+      () => {
+        let disk: Disk | undefined
+        onServer({
+          kind: 'PostgreSQL',
+          code: '53100',
+          prepare: async (database) => {
+            disk = openSmallDisk(16, 'postgres')
+            await database.raw(`CREATE TABLESPACE small LOCATION '${disk.path}'`)
+            await database.raw('ALTER DATABASE postgres SET default_tablespace = small')
+          },
+          fill: async () => disk?.fill(0),
+          free: async () => disk?.free(0),
+        })
+        // After its server has gone.
+        afterAll(() => disk?.close())
       },
-      fill: async () => disk?.fill(0),
-      free: async () => disk?.free(0),
-    })
-    // After its server has gone.
-    afterAll(() => disk?.close())
-  },
-)
-describeUnless(missingServer.MariaDB(), 'a MariaDB that has no space', () =>
-  onServer({
-    kind: 'MariaDB',
-    parameters: [
-      '--innodb-file-per-table=OFF',
-      '--innodb-autoextend-increment=1',
-      '--innodb-data-file-path=ibdata1:12M:autoextend:max:20M',
-    ],
-    code: 'ER_RECORD_FILE_FULL',
-    fill: async (database) => {
-      // Rows that fit on a page: MariaDB 10.11.19 itself crashes when a page for a longer column cannot be had.
-      await database.raw('CREATE TABLE ballast (content VARBINARY(7000)) ENGINE=InnoDB')
-      for (const rows of [100, 10, 1]) {
-        for (;;) {
-          const isFull = await database('ballast')
-            .insert(Array(rows).fill({ content: Buffer.alloc(7000) }))
-            .then(() => false)
-            .catch((error: NodeJS.ErrnoException) => {
-              if (error.code === 'ER_RECORD_FILE_FULL') return true
-              throw error
-            })
-          if (isFull) break
-        }
-      }
-    },
-    free: async (instance) => {
-      await instance.stop()
-      await instance.start(['--innodb-data-file-path=ibdata1:12M:autoextend:max:64M'])
-    },
-  }),
-)
+    ),
+  MariaDB: () =>
+    describeUnless(missingServer.MariaDB(), 'a MariaDB that has no space', () =>
+      onServer({
+        kind: 'MariaDB',
+        parameters: [
+          '--innodb-file-per-table=OFF',
+          '--innodb-autoextend-increment=1',
+          '--innodb-data-file-path=ibdata1:12M:autoextend:max:20M',
+        ],
+        code: 'ER_RECORD_FILE_FULL',
+        fill: async (database) => {
+          // Rows that fit on a page: MariaDB 10.11.19 itself crashes when a page for a longer column cannot be had.
+          await database.raw('CREATE TABLE ballast (content VARBINARY(7000)) ENGINE=InnoDB')
+          for (const rows of [100, 10, 1]) {
+            for (;;) {
+              const isFull = await database('ballast')
+                .insert(Array(rows).fill({ content: Buffer.alloc(7000) }))
+                .then(() => false)
+                .catch((error: NodeJS.ErrnoException) => {
+                  if (error.code === 'ER_RECORD_FILE_FULL') return true
+                  throw error
+                })
+              if (isFull) break
+            }
+          }
+        },
+        free: async (instance) => {
+          await instance.stop()
+          await instance.start(['--innodb-data-file-path=ibdata1:12M:autoextend:max:64M'])
+        },
+      }),
+    ),
+}
+for (const kind of ofToday(['PostgreSQL', 'MariaDB'] as const, 1)) withoutSpace[kind]()

@@ -1,12 +1,12 @@
 // Five processes of one host, such as five windows of an assistant, share a login. Each finds its access token expired at the
-// same moment, and refreshes with the official client at one of two server processes: 5 rounds on each database, 20 with
-// TEST_ALL=1.
+// same moment, and refreshes with the official client at one of two server processes: 5 rounds on SQLite and one
+// server, 20 with TEST_ALL=1.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describeOnEach, type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
+import { describeOnSampled, type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import {
   postToken,
   redemption,
@@ -17,11 +17,12 @@ import {
 } from '../support/fault-family.ts'
 import { forkServers } from '../support/fault-servers.ts'
 import { type Host, issuer, pkce } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 
 jest.setTimeout(120_000)
 
 const windows = 5
-const rounds = process.env.TEST_ALL === '1' ? 20 : 5
+const rounds = testsAll ? 20 : 5
 const client_id = 'native'
 
 let servers: Awaited<ReturnType<typeof forkServers>>
@@ -50,7 +51,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-describeOnEach('five processes of one host', (kind) => {
+describeOnSampled('five processes of one host', (kind) => {
   let database: FaultDatabase
   let host: Host
   let origins: string[]

@@ -10,7 +10,7 @@ import { askedBy, createAuthenticator } from '../support/authenticator.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
 } from '../support/fault-databases.ts'
@@ -404,4 +404,4 @@ const inFlightOn = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnEach('what has begun when everything of its user ends', inFlightOn)
+describeOnSampled('what has begun when everything of its user ends', inFlightOn)

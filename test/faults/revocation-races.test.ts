@@ -6,7 +6,7 @@ import { EventEmitter, once } from 'node:events'
 import { type Chance, createChance } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
   rounds,
@@ -225,4 +225,4 @@ const onProcesses = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnEach('refreshes, redemptions and new codes at the same time as what ends them', onProcesses)
+describeOnSampled('refreshes, redemptions and new codes at the same time as what ends them', onProcesses)

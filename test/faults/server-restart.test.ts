@@ -15,6 +15,7 @@ import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
 import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
+import { ofToday } from '../support/sample.ts'
 
 jest.setTimeout(180_000)
 
@@ -204,7 +205,5 @@ const told = (kind: Kind): void => {
   })
 }
 
-describeUnless(missingServer.PostgreSQL(), 'a PostgreSQL that is restarted again and again', () =>
-  told('PostgreSQL'),
-)
-describeUnless(missingServer.MariaDB(), 'a MariaDB that is restarted again and again', () => told('MariaDB'))
+for (const kind of ofToday(['PostgreSQL', 'MariaDB'] as const, 1))
+  describeUnless(missingServer[kind](), `a ${kind} that is restarted again and again`, () => told(kind))

@@ -1,7 +1,12 @@
 // Many requests at the same moment (24; 200 with TEST_ALL=1), each on a connection of its own, spread over two processes
 // (four with TEST_ALL=1).
 import { createChance } from '../support/fault-chance.ts'
-import { describeOnEach, type FaultDatabase, openFaultDatabase, rounds } from '../support/fault-databases.ts'
+import {
+  describeOnSampled,
+  type FaultDatabase,
+  openFaultDatabase,
+  rounds,
+} from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -53,7 +58,7 @@ const userinfos = async ({ origins }: Place, token: unknown): Promise<number[]> 
 
 const first = ({ origins: [origin = ''] }: Place): string => origin
 
-describeOnEach(`${crowd} requests at once`, (kind) => {
+describeOnSampled(`${crowd} requests at once`, (kind) => {
   const place = {} as Place
   let host: Host
   const begin = async (refreshGracePeriod: number): Promise<void> => {

@@ -5,7 +5,7 @@ import { expired } from '../../lib/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import {
   type DatabaseKind,
-  describeOnEach,
+  describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
 } from '../support/fault-databases.ts'
@@ -20,7 +20,7 @@ jest.setTimeout(60_000)
 const day = 86_400
 const worker = 'Worker'
 
-describeOnEach('clients that describe themselves end after their last use', (kind: DatabaseKind) => {
+describeOnSampled('clients that describe themselves end after their last use', (kind: DatabaseKind) => {
   let database: FaultDatabase
   let host: Host
   let clock: Clock

@@ -12,6 +12,7 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { callback, clients, type Host, issuer, secret, startHost } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 import { answerOf, refresh, tokensFor } from '../support/tokens.ts'
 
 const minute = 60
@@ -150,7 +151,7 @@ describe('a rotation by age', () => {
     const other = await startHost({ database: host.database, options })
     const none = createLocalJWKSet({ keys: [] })
     const caches = [host, host, other].map((from) => ({ from, keys: none, until: 0 }))
-    const algorithms = process.env.TEST_ALL === '1' ? signingAlgorithms : (['RS256', 'EdDSA'] as const)
+    const algorithms = testsAll ? signingAlgorithms : (['RS256', 'EdDSA'] as const)
     const parameters = { scope: 'openid offline_access', prompt: 'consent' }
     const families = await Promise.all(
       algorithms.map(async (client_id) => ({

@@ -5,11 +5,12 @@ import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } f
 import { codeOf } from '../support/outcomes.ts'
 import { fc } from '../support/property.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 import { type MalformedRequest, malformedRequest } from './malformed-requests.ts'
 
-const count = process.env.TEST_ALL === '1' ? 20_000 : 400
+const count = testsAll ? 20_000 : 400
 /** After so many requests there is a new login with new codes and tokens, since some requests use the old ones up. */
 const round = 200
 const atOnce = 24

@@ -5,7 +5,7 @@ import { type AuthRouter, authRouter, migrate, seedClients } from '../../lib/ind
 import { openTestDatabase } from '../support/database.ts'
 import {
   type DatabaseKind,
-  describeOnServers,
+  describeOnSampledServer,
   openFaultDatabase,
   silence,
 } from '../support/fault-databases.ts'
@@ -181,4 +181,4 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   })
 }
 
-describeOnServers('a database at the start', onServer)
+describeOnSampledServer('a database at the start', onServer)

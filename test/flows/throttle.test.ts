@@ -11,13 +11,13 @@ import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../support/tokens.ts'
 
 // Hundreds of statements take long on a busy server.
 jest.setTimeout(60_000)
 
-const isExhaustive = process.env.TEST_ALL === '1'
 /** All hosts use its database. */
 let first: Host
 beforeAll(async () => {
@@ -160,7 +160,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, limits) => {
       }),
     )
     const answers = await Promise.all(
-      Array.from({ length: isExhaustive ? 200 : 20 }, (__, index) => {
+      Array.from({ length: testsAll ? 200 : 20 }, (__, index) => {
         const { browser, page } = browsers[index % browsers.length]!
         return browser.signIn(page, ada.email, `guess ${index}`)
       }),

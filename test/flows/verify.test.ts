@@ -245,11 +245,15 @@ test('a database that is gone is 503, and the log has the reason', async () => {
     options: { logger: { info: () => {}, warn: () => {}, error: (line) => logged.push(line) } },
   })
   const { access_token } = await answerOf(post(gone, { ...web, grant_type: 'client_credentials' }))
-  await gone.database.knex.destroy()
+  const { client } = gone.database.knex
+  client.logger.warn = () => {}
+  const away = jest.spyOn(client.pool, 'acquire')
+  away.mockImplementation(() => ({ promise: Promise.reject(new Error('connect ECONNREFUSED')) }))
   const request = new Request('https://a.example/', { headers: bearer(access_token) })
   const found = await gone.oauth.verify(request)
   expect(found).toMatchObject({ status: 503, body: expect.stringContaining('temporarily_unavailable') })
   expect(logged).toEqual([expect.stringContaining('temporarily_unavailable')])
+  away.mockRestore()
 })
 
 test('a web-standard request without an address is no reason for a warning about the proxy', async () => {

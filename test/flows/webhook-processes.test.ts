@@ -5,6 +5,7 @@ import { migrate } from '../../lib/index.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { dropTables } from '../support/database.ts'
 import { until } from '../support/fault-programs.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import type { Announced, WebhookProcess } from '../support/webhook-process.ts'
 import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'
@@ -14,7 +15,7 @@ import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../sup
 jest.setTimeout(180_000)
 
 /** Events of each user: ten thousand in all with TEST_ALL=1. */
-const each = process.env.TEST_ALL === '1' ? 20 : 2
+const each = testsAll ? 20 : 2
 
 const tablePrefix = `w${process.pid}_`
 const children: ChildProcess[] = []

@@ -6,6 +6,7 @@ import { verifyPassword } from '../../lib/passwords/passwords.ts'
 import type { Host } from '../support/host.ts'
 import { type ImportHost, type Known, startImportHost } from '../support/import-host.ts'
 import { claimsOf } from '../support/outcomes.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import { answerOf, type Fields, post, type TokenAnswer } from '../support/tokens.ts'
 import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from './peer-database.ts'
@@ -35,8 +36,7 @@ type Answer<Name extends string> = Readonly<Record<Name, Known>>
 
 const idsOf = (clients: readonly { client_id: string }[]): string[] =>
   clients.map(({ client_id }) => client_id)
-const on = (sample: PeerService): PeerService[] =>
-  process.env.TEST_ALL === '1' ? ['postgresql', 'mariadb'] : [sample]
+const on = (sample: PeerService): PeerService[] => (testsAll ? ['postgresql', 'mariadb'] : [sample])
 
 describeWith(['postgresql', 'mariadb'], 'import from', () => {
   let host: ImportHost

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { clampChroma, wcagContrast as contrast, converter, differenceEuclidean, formatHex } from 'culori'
 import { accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
 import { fc, runs } from '../support/property.ts'
+import { testsAll } from '../support/sample.ts'
 import { createViews, look } from '../support/views.ts'
 
 const oklch = converter('oklch')
@@ -16,7 +17,7 @@ const schemes = ['light', 'dark'] as const
 const numRuns = runs(15)
 const hex = fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`)
 /** The whole circle in steps, with all that is pale, dark or grey, since chance seldom meets the edges. */
-const parts = process.env.TEST_ALL === '1' ? ['00', '33', '66', '99', 'cc', 'ff'] : ['00', '80', 'ff']
+const parts = testsAll ? ['00', '33', '66', '99', 'cc', 'ff'] : ['00', '80', 'ff']
 const swatches = parts.flatMap((red) =>
   parts.flatMap((green) => parts.map((blue) => `#${red}${green}${blue}`)),
 )

@@ -5,6 +5,7 @@ import { viewFolders } from '../../lib/pages/template-version.ts'
 import type { Sample } from '../../lib/samples/sample.ts'
 import { launchBrowser, newPage } from '../support/browser.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
+import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { createViews, look, allSamples as samples } from '../support/views.ts'
 
@@ -33,7 +34,6 @@ const hostile: Readonly<Record<string, string>> = {
   'names of what every object has': '__proto__',
 }
 
-const isExhaustive = process.env.TEST_ALL === '1'
 /** Texts that do not depend on where they begin are tried at once; each alone with TEST_ALL=1. */
 const atOnce = [
   'script',
@@ -45,7 +45,7 @@ const atOnce = [
   'another direction',
   'entities',
 ]
-const tried: Readonly<Record<string, string>> = isExhaustive
+const tried: Readonly<Record<string, string>> = testsAll
   ? hostile
   : {
       'markup, template syntax and entities': atOnce.map((name) => hostile[name]).join(' '),
@@ -188,7 +188,7 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
   }
   /** The longest document of each page; all of them with TEST_ALL=1. */
   const fullest = (all: Map<string, string>): Map<string, string> => {
-    if (isExhaustive) return all
+    if (testsAll) return all
     const byPage = new Map<PageName, [name: string, document: string]>()
     for (const { name, page } of samples) {
       const document = all.get(name) ?? ''
@@ -213,7 +213,7 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
 
   describe.each(Object.entries(tried))('%s', (name, text) => {
     // Only the address of a script means something at the end of an address; each text with TEST_ALL=1.
-    const isTriedThere = isExhaustive || name === 'the address of a script'
+    const isTriedThere = testsAll || name === 'the address of a script'
     test.each(Object.keys(spoilt('')).slice(0, isTriedThere ? 2 : 1))(
       '%s stays text, adds nothing to any page, and is carried as it is',
       async (where) => {
@@ -240,8 +240,8 @@ describeWith('chromium', 'hostile text, read by Chromium without a Content-Secur
   test('no hostile text runs as a script', async () => {
     const all = Object.values(tried).join('')
     const alone = [hostile['an attribute']!, hostile['the address of a script']!]
-    for (const text of isExhaustive ? [all, ...alone] : [all])
-      for (const [where, spoil] of Object.entries(spoilt(text)).slice(0, isExhaustive ? 2 : 1))
+    for (const text of testsAll ? [all, ...alone] : [all])
+      for (const [where, spoil] of Object.entries(spoilt(text)).slice(0, testsAll ? 2 : 1))
         expect({ where, text, ran: await ran(fullest(rendered(spoil))) }).toEqual({ where, text, ran: 0 })
   })
 

@@ -5,7 +5,7 @@ import { theme } from '../../example-app/theme/theme.ts'
 import { allSamples, createViews, look } from '../support/views.ts'
 
 const ours = createViews({ pages: look(), basePath: '/oauth' })
-const themed = createViews({ pages: look(theme.pages), basePath: '/oauth' })
+const themed = createViews({ pages: look(theme.pages), basePath: '/oauth', cache: true })
 
 /** The files that a document loads, and the elements that scripts and styles look for. */
 const partsOf = (html: string) => ({

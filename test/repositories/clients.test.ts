@@ -2,9 +2,9 @@ import { openDatabase } from '../../lib/database/open.ts'
 import type { Driver } from '../../lib/database/types.ts'
 import { migrate } from '../../lib/index.ts'
 import { createClient, findClient, longestIdTokenLifetime } from '../../lib/repositories/clients.ts'
-import { describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
+import { describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 
-describeOnEach('clients', (kind) => {
+describeOnSampled('clients', (kind) => {
   const { knex, tablePrefix, close } = openFaultDatabase(kind)
   const { database } = openDatabase(knex, tablePrefix)
   beforeAll(() => migrate(knex, { database: { tablePrefix } }))

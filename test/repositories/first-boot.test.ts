@@ -1,11 +1,12 @@
 import supertest from 'supertest'
 import { type ClientSeed, seedClients, seedUsers } from '../../lib/index.ts'
 import { migrations } from '../../lib/schema.ts'
-import { type DatabaseKind, describeOnEach, openFaultDatabase } from '../support/fault-databases.ts'
+import { type DatabaseKind, describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 import { forkServers } from '../support/fault-servers.ts'
 import { authorizeUrl, callback, secret } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 import { ada } from '../support/tokens.ts'
 
 // Processes take long to load on a busy machine.
@@ -13,7 +14,7 @@ jest.setTimeout(60_000)
 
 let processes: Awaited<ReturnType<typeof forkServers>>
 beforeAll(async () => {
-  processes = await forkServers(process.env.TEST_ALL === '1' ? 4 : 2)
+  processes = await forkServers(testsAll ? 4 : 2)
 })
 afterAll(() => processes.close())
 
@@ -81,8 +82,8 @@ const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   }
 }
 
-describeOnEach('processes that start at the same moment on an empty database', (kind) => {
-  test.each(process.env.TEST_ALL ? ['once', 'and once more'] : ['once'])(
+describeOnSampled('processes that start at the same moment on an empty database', (kind) => {
+  test.each(testsAll ? ['once', 'and once more'] : ['once'])(
     'get one schema, one set of keys and one salt, %s',
     () => bootTogether(kind),
   )

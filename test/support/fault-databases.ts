@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { dropTables, type TestDatabase } from './database.ts'
-import { faultSeed } from './fault-chance.ts'
+import { ofToday, testsAll } from './sample.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that Latchkey promises to work alike on. */
@@ -84,31 +84,28 @@ export const doneWith = async (
   }
 }
 
-/** The same tests on all three; a server that is missing is said aloud, as by `describeWith`. */
-export const describeOnEach = (name: string, tests: (kind: DatabaseKind) => void): void => {
-  describe(`${name}, on SQLite`, () => tests('SQLite'))
-  describeOnServers(name, tests)
-}
+/** Whether everything is tried, rather than a sample of it. */
+export const isExhaustive = process.env.FAULTS === '1' || testsAll
 
-/** The same tests on the two that are servers. */
-export const describeOnServers = (
+const servers = ['PostgreSQL', 'MariaDB'] as const
+
+/**
+ * The same tests on one of the servers, each day on the other one; on both with TEST_ALL=1. A server that is missing is
+ * said aloud, as by `describeWith`.
+ */
+export const describeOnSampledServer = (
   name: string,
   tests: (kind: Exclude<DatabaseKind, 'SQLite'>) => void,
 ): void => {
-  describeWith('postgresql', `${name}, on PostgreSQL`, () => tests('PostgreSQL'))
-  describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
+  for (const kind of isExhaustive ? servers : ofToday(servers, 1))
+    describeWith(kind === 'MariaDB' ? 'mariadb' : 'postgresql', `${name}, on ${kind}`, () => tests(kind))
 }
 
-/** The same tests on one of the servers, each day on the other one; on both with TEST_ALL=1. */
-export const describeOnSampledServer: typeof describeOnServers = (name, tests) => {
-  if (isExhaustive) describeOnServers(name, tests)
-  else if (faultSeed % 2 === 0)
-    describeWith('postgresql', `${name}, on PostgreSQL`, () => tests('PostgreSQL'))
-  else describeWith('mariadb', `${name}, on MariaDB`, () => tests('MariaDB'))
+/** The same tests on SQLite, and on a server. */
+export const describeOnSampled = (name: string, tests: (kind: DatabaseKind) => void): void => {
+  describe(`${name}, on SQLite`, () => tests('SQLite'))
+  describeOnSampledServer(name, tests)
 }
-
-/** Whether everything is tried, rather than a sample of it. */
-export const isExhaustive = process.env.FAULTS === '1' || process.env.TEST_ALL === '1'
 
 /** How often a heavy loop runs: in every run, and in an exhaustive one. */
 export const rounds = (always: number, full: number): number => (isExhaustive ? full : always)

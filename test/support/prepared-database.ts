@@ -18,7 +18,8 @@ const version = (): string => {
   return hash.digest('hex').slice(0, 16)
 }
 
-const contentOf = async ({ knex }: TestDatabase): Promise<Buffer> => {
+/** A database in memory, for `openTestDatabase`. */
+export const contentOf = async ({ knex }: TestDatabase): Promise<Buffer> => {
   const connection = await knex.client.acquireConnection()
   const content: Buffer = connection.serialize()
   await knex.client.releaseConnection(connection)

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { testsAll } from './sample.ts'
 
 // The same examples each time, so that only a change of the code makes a property fail; another seed finds others.
 fc.configureGlobal({ seed: Number(process.env.PROPERTY_SEED ?? 20_261_121) })
@@ -6,4 +7,4 @@ fc.configureGlobal({ seed: Number(process.env.PROPERTY_SEED ?? 20_261_121) })
 export { fc }
 
 /** How many examples a property gets: this many, and ten times as many with TEST_ALL=1. */
-export const runs = (count: number): number => (process.env.TEST_ALL === '1' ? 10 * count : count)
+export const runs = (count: number): number => (testsAll ? 10 * count : count)

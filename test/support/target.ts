@@ -7,6 +7,7 @@ import type { Knex } from 'knex'
 import { listen } from './client-server.ts'
 import { type Host, type HostSettings, startHost } from './host.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
+import { ofToday, testsAll } from './sample.ts'
 
 /** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
 export interface Target {
@@ -188,11 +189,11 @@ interface Attacks {
   everyMount(attacks: () => void): void
 }
 
-const testsAll = process.env.TEST_ALL === '1'
-
 /** A host's middleware never reaches the database, so one mount is enough on a database server. */
 const moreMounts: readonly Mount[] =
-  process.env.DATABASE_URL !== undefined ? [] : [parsedMount, proxiedMount, ...(testsAll ? singleMounts : [])]
+  process.env.DATABASE_URL !== undefined
+    ? []
+    : [...ofToday([parsedMount, proxiedMount], 1), ...(testsAll ? singleMounts : [])]
 
 const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
   let isOpen = mount === plainMount || testsAll
@@ -214,8 +215,8 @@ const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
 }
 
 /**
- * Runs attacks in one mount, and those inside `everyMount` in two more, which together differ in every respect.
- * TEST_ALL=1 runs all attacks there and in four more.
+ * Runs attacks in one mount, and those inside `everyMount` in one more: each day the other of two, which together differ
+ * in every respect. TEST_ALL=1 runs all attacks in both and in four more.
  *
  * @example
  * underAttack('the token endpoint', (target, { test, everyMount }) => {

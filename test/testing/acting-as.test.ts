@@ -164,6 +164,7 @@ describe('actingAs', () => {
       issuer: 'http://localhost:3000/oauth',
       secrets: ['a secret of the tests that is long enough'],
       users: { table: usersTable, columns },
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
     })
     expect((await actingAs(late, 1)).token).toMatch(/^lk_at_/)
     await late.close()

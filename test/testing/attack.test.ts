@@ -10,6 +10,7 @@ import { type AttackOptions, attack } from '../../lib/testing/index.ts'
 import { runAttacks } from '../../lib/testing/run.ts'
 import { type AttackedHost, attackHost, attackOptions, expectFindings } from '../support/attacked-host.ts'
 import { type Host, startHost } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 
 const sessions = (cookie: session.CookieOptions = {}): RequestHandler =>
   session({
@@ -136,7 +137,7 @@ const hosts: Record<string, Sound> = {
 
 /** The first host meets every attack, each other one every third and what concerns it; all with TEST_ALL=1. */
 const attacksOn = (place: number, { skips = {}, meets }: Sound): readonly Attack[] =>
-  place === 0 || process.env.TEST_ALL === '1'
+  place === 0 || testsAll
     ? attacks
     : attacks.filter(
         ({ name }, index) => index % 3 === place % 3 || name in skips || (meets?.test(name) ?? false),

@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import { attacks } from '../../lib/testing/attacks/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 import { callback } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 import * as fault from './faults.ts'
 
 /** The server and the attacks know the same https issuer. */
@@ -274,7 +275,7 @@ const hosts: Row[] = [
 
 test.each<Row>(hosts)('a host %s', async (_host, middleware, found, settings = {}) => {
   // A host without a fault withstands all attacks; here those that must succeed are enough.
-  const tried = process.env.TEST_ALL === '1' ? attacks : attacks.filter(({ name }) => name in found)
+  const tried = testsAll ? attacks : attacks.filter(({ name }) => name in found)
   expectFindings(await attackHost({ ...settings, before: [middleware].flat() }, tried), found)
 })
 

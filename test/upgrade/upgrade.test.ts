@@ -12,6 +12,7 @@ import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { poll } from '../support/device.ts'
 import { authorizeUrl, callback, type Host, secret } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { contentOf } from '../support/prepared-database.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
 import { answerOf, guarded, post, redeem, refresh, userinfo, web } from '../support/tokens.ts'
 import { type Holdings, names, password, type Recorded, startRecorded } from './recorded-server.ts'
@@ -38,13 +39,22 @@ describe.each(versions)('a database of version %s', (version) => {
   const { holdings } = recorded
   let database: TestDatabase
   let host: Host
+  /** In memory the tests share one that is restored; on a server each restores its own. */
+  let restored: Buffer | undefined
 
+  beforeAll(async () => {
+    if (process.env.DATABASE_URL !== undefined) return
+    const first = openTestDatabase()
+    await restore(first, recorded)
+    restored = await contentOf(first)
+    await first.close()
+  })
   beforeEach(async () => {
     const clock = stopClock()
     // So that nothing has expired, and an authenticator app shows its next code.
     clock.travel(recorded.recordedAt + 31 - clock.now())
-    database = openTestDatabase()
-    await restore(database, recorded)
+    database = openTestDatabase(undefined, restored)
+    if (restored === undefined) await restore(database, recorded)
   })
   afterEach(async () => {
     await host?.close()
