@@ -99,7 +99,7 @@ describe('an invalid answer of the host', () => {
     }
     expect(logged).toHaveLength(9)
     const line = expect.stringMatching(
-      /^latchkey: server_error [0-9A-F-]{12}: the option organizations failed: /,
+      /^latchkey: server_error [0-9A-F-]{12} \(docs\/errors\.md#server_error\): the option organizations failed: /,
     )
     const failed = { message: 'latchkey: the option organizations failed', cause: expect.anything() }
     for (const words of logged) expect(words).toEqual([line, expect.objectContaining(failed)])
