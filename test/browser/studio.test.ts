@@ -173,7 +173,8 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
         await page.fill('#find', state)
         const shown = page.locator('figure:visible')
         expect(await shown.count()).toBe(1)
-        await shown.locator('output span').first().waitFor()
+        // It measures in every language.
+        await shown.locator('output span').first().waitFor({ timeout: 60_000 })
         return shown.locator('output').textContent()
       }
       const name = 'second-factor-settings-codes'

@@ -41,6 +41,10 @@ const observe = async ({ client }: Knex): Promise<{ sent: Sent[]; errors: unknow
   return { sent, errors, end: () => Object.assign(prototype, { query }) }
 }
 
+/** What requests cost. One that comes when the signing keys are due makes the server read them again beside it. */
+const ofRequests = ({ sent }: { readonly sent: readonly Sent[] }): Sent[] =>
+  sent.filter(({ text }) => !text.includes('_signing_keys'))
+
 describeWith('postgresql', 'requests on PostgreSQL', () => {
   // A database of its own: the server counts deadlocks by database.
   const name = `latchkey_${randomBytes(4).toString('hex')}`
@@ -126,7 +130,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     observed.end()
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
     expect(observed.errors).toEqual([])
-    expect(observed.sent).not.toEqual([])
+    expect(ofRequests(observed)).not.toEqual([])
   })
 
   test('statements that start in the same turn are sent once, each by its own request', async () => {
@@ -145,7 +149,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     const wordsOf = (id: string) =>
       observed.sent.filter(({ request }) => request === id).map(({ text }) => text.split(' ')[0])
     expect(names.map(wordsOf)).toEqual(names.map(() => ['select', 'update']))
-    expect(observed.sent).toHaveLength(6)
+    expect(ofRequests(observed)).toHaveLength(6)
   })
 
   test('a token request that is refused with 429 runs no statement', async () => {
@@ -159,7 +163,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     await post(host, { ...web, grant_type: 'authorization_code', code: `lk_ac_${secret}` }).expect(429)
     await post(host, { ...web, grant_type: 'refresh_token', refresh_token: `lk_rt_${secret}` }).expect(429)
     observed.end()
-    expect(observed.sent).toEqual([])
+    expect(ofRequests(observed)).toEqual([])
   })
 
   test.each(['introspect', 'revoke'])(
@@ -176,7 +180,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
       const observed = await observe(host.database.knex)
       await send({}).expect(429)
       observed.end()
-      expect(observed.sent).toEqual([])
+      expect(ofRequests(observed)).toEqual([])
     },
   )
 })
