@@ -199,23 +199,10 @@ const cell = (text: string): string =>
     .replaceAll('|', '\\|')
     .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
 
-/** What the default or the description says as well. */
-const said = [
-  'an object',
-  'a function',
-  'true or false',
-  'true, false or an object',
-  'a string that is not empty',
-  'false or { max, seconds }',
-  'a whole number of seconds, at least 1',
-]
-const isSaid = (must: string): boolean =>
-  said.includes(must) || must.startsWith('a path on your own origin such as')
-
 const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
   const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
   const start = required ? 'required' : (given ?? '')
-  return `| \`${name}\` | ${cell(start)} | ${isSaid(must) ? '' : cell(must)} | ${cell(description)} |`
+  return `| \`${name}\` | ${cell(start)} | ${cell(must)} | ${cell(description)} |`
 }
 
 const table = (docs: readonly OptionDoc[], below: string): string =>

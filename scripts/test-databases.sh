@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Runs the tests that depend on the database on PostgreSQL and MariaDB at the same time; most of the time each waits
-# for its server. Each file runs on one of them, and the next day on the other. TEST_ALL=1 runs everything that uses a
-# database on both.
+# for its server. TEST_ALL=1 runs everything that uses a database.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,22 +20,11 @@ ls -d "${tests[@]}" >/dev/null
 postgres="${TEST_POSTGRES_URL:-postgres://postgres@127.0.0.1:5432/test}"
 mariadb="${TEST_MARIADB_URL:-mysql://root@127.0.0.1:3306/test}"
 
-on_postgres=("${tests[@]}")
-on_mariadb=("${tests[@]}")
-if [ -z "${TEST_ALL:-}" ]; then
-  day=${FAULT_SEED:-$(($(date +%s) / 86400))}
-  on_postgres=()
-  on_mariadb=()
-  for index in "${!tests[@]}"; do
-    if (((index + day) % 2 == 0)); then on_postgres+=("${tests[index]}"); else on_mariadb+=("${tests[index]}"); fi
-  done
-fi
-
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 status=0
-DATABASE_URL="$postgres" jest --maxWorkers=2 "${on_postgres[@]}" >"$log" 2>&1 &
-DATABASE_URL="$mariadb" jest --maxWorkers=2 "${on_mariadb[@]}" || status=$?
+DATABASE_URL="$postgres" jest --maxWorkers=2 "${tests[@]}" >"$log" 2>&1 &
+DATABASE_URL="$mariadb" jest --maxWorkers=2 "${tests[@]}" || status=$?
 wait $! || status=$?
 printf '\nThat was MariaDB. PostgreSQL:\n'
 cat "$log"
