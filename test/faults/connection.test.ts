@@ -143,7 +143,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     const before = proxy.connections
     const code = await chain(loops, (step) => {
       if (step % 3 === 0) proxy.cut()
-      // Two refreshes have at least six pieces, of which the answer to COMMIT is one.
+      // Before the next cut PostgreSQL sends six pieces or more, and the answer to COMMIT is one of them.
       else if (step % 3 === 1) proxy.cutAfter(chance.upTo(6))
     })
     await expectChain(code, loops)

@@ -216,9 +216,8 @@ class Client {
     return [codeOf(answer, { iss: serverBehind(host.oauth)!.issuer }), verifier]
   }
 
-  async connect(): Promise<void> {
-    const resource = await this.#discover()
-    this.id = await this.#introduce()
+  /** Sends the browser to sign in, and redeems the code. */
+  async obtainTokens(resource: string): Promise<void> {
     const [code, code_verifier] = await this.authorize(resource)
     const { status, body } = await this.post({
       grant_type: 'authorization_code',
@@ -229,6 +228,12 @@ class Client {
     if (status !== 200) throw new Stopped(`token ${status}`)
     this.token = body.access_token
     this.refreshToken = body.refresh_token
+  }
+
+  async connect(): Promise<void> {
+    const resource = await this.#discover()
+    this.id = await this.#introduce()
+    await this.obtainTokens(resource)
     const called = await this.call()
     if (called.status !== 200) throw new Stopped(`call ${called.status}`)
   }
@@ -513,19 +518,13 @@ test('an API in another process is seen by what it asks about tokens', async () 
         token_endpoint_auth_method: 'none',
       })
   ).body.client_id
-  const [code, code_verifier] = await client.authorize(mcp)
-  const { body } = await client.post({
-    grant_type: 'authorization_code',
-    code,
-    code_verifier,
-    redirect_uri: callback,
-  })
+  await client.obtainTokens(mcp)
   expect(await page(app, { client: client.id! })).toContain(
     `A token was issued for ${mcp}, and no guard has seen a call with it`,
   )
   const ask = (client_id: string) => {
     clock.travel(1)
-    const form = { client_id, client_secret: secret, token: body.access_token }
+    const form = { client_id, client_secret: secret, token: client.token }
     return supertest(app).post('/oauth/introspect').type('form').send(form).expect(200)
   }
   await ask('other-api')
@@ -564,14 +563,7 @@ describe('an API in another process that verifies JWTs by itself', () => {
     client = new Client(app, mcp, registering)
     const helper = { client_name: 'Helper', token_endpoint_auth_method: 'none' as const, scope: 'notes:read' }
     client.id = (await host.oauth.clients.create({ ...helper, redirect_uris: [callback] })).client_id
-    const [code, code_verifier] = await client.authorize(mcp)
-    const { body } = await client.post({
-      grant_type: 'authorization_code',
-      code,
-      code_verifier,
-      redirect_uri: callback,
-    })
-    client.token = body.access_token
+    await client.obtainTokens(mcp)
   })
   afterEach(() => server.close())
 

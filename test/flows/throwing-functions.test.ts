@@ -204,7 +204,7 @@ const tables = [
   'replays',
   'users',
 ]
-/** Everything that is stored, but for what waits for the user, and when somebody was last seen. */
+/** The rows of all tables but those that change with each visit. */
 const stored = async ({ database: { knex, tablePrefix } }: Host): Promise<unknown> =>
   Promise.all(tables.map((name) => knex(`${tablePrefix}${name}`).select()))
 const failures = async ({ database: { knex, tablePrefix } }: Host): Promise<number> =>
@@ -406,7 +406,7 @@ test('users.rehash that throws lets the user sign in', async () => {
   await knex(inTable.usersTable).where({ id: 1 }).update({ password_hash: 'of another kind' })
 })
 
-test('login.remember that throws signs nobody in, and the form can be sent again', async () => {
+test('if login.remember throws, nobody is signed in, and the form can be sent again', async () => {
   const { agent, page } = await atLogin(inTable)
   broken = 'login.remember'
   const refused = await agent.signIn(page)
@@ -420,7 +420,7 @@ test('login.remember that throws signs nobody in, and the form can be sent again
   expect((await agent.signIn(page)).url.pathname).toBe('/oauth/consent')
 })
 
-test('login.forget that throws signs nobody out, and the form can be sent again', async () => {
+test('if login.forget throws, the user stays signed in, and the form can be sent again', async () => {
   const { agent } = await atConsent(inTable)
   const page = await agent.open('/oauth/logout')
   const before = await stored(inTable)

@@ -87,7 +87,7 @@ const isCountOfDay = (sql: string, what: string): boolean =>
 /** A receiver of what does not happen here. */
 const crm = { url: 'https://crm.example.com/', secrets: [`whsec_${'A'.repeat(32)}`], events: ['key.revoked'] }
 
-/** What the sender and the pages do with webhooks. The operator's replay reads all dead letters, most of which it changes. */
+/** Runs the statements of the sender and of the admin page. Replaying all dead letters is left out: it has to read them all. */
 const webhooksAt = async (database: Database): Promise<void> => {
   const [endpoint, lane, now] = ['crm', 'subject:1', 1_700_000_000]
   await findDueLanes(database, { endpoint, now })
