@@ -1,10 +1,10 @@
 /**
  * The last step of the build. Makes the declarations that tsc emitted usable by every supported TypeScript:
- * relative imports end in `.js`, each declaration has a `.d.cts` twin for CommonJS hosts, the entry point imports what
+ * relative imports end in `.js`, each entry point has a `.d.cts` for CommonJS hosts, the entry point imports what
  * features add to interfaces of the core, and declarations that no entry point reaches are deleted.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 
 const dist = resolve(import.meta.dirname, '../dist')
 const relativeImport = /(?<=(?:\bfrom |\bimport |\bimport\(|\bmodule )['"])(\.{1,2}\/[^'"]+)\.ts(?=['"])/g
@@ -32,20 +32,35 @@ const additions = declarationsUnder(join(dist, 'lib/features'))
   .map((file) => `import './${relative(dirname(index), file).replace(/\.d\.ts$/, '.ts')}'\n`)
 writeFileSync(index, additions.join('') + readFileSync(index, 'utf8'))
 
-const migrations = readdirSync(join(dist, 'migrations')).filter((file) => file.endsWith('.d.ts'))
-const reachable = reachableFrom([
-  index,
-  join(dist, 'lib/testing/index.d.ts'),
-  ...migrations.map((file) => join(dist, 'migrations', file)),
-])
+const migrations = readdirSync(join(dist, 'migrations'))
+  .filter((file) => file.endsWith('.d.ts'))
+  .map((file) => join(dist, 'migrations', file))
+const entries = [index, join(dist, 'lib/testing/index.d.ts'), ...migrations]
+const reachable = reachableFrom(entries)
 
 for (const file of declarationsUnder(dist)) {
-  if (!reachable.has(file)) {
-    rmSync(file)
-    continue
-  }
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, text.replace(relativeImport, '$1.js'))
-  const commonJs = text.replace(relativeImport, '$1.cjs')
-  writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), commonJs)
+  if (reachable.has(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(relativeImport, '$1.js'))
+  else rmSync(file)
+}
+
+/**
+ * The declarations of an entry point for CommonJS. It has the types of the ECMAScript module, so that a host with both
+ * module systems has each type once.
+ *
+ * @param values what the module exports besides types, by name
+ */
+const forCommonJs = (module: string, values: Readonly<Record<string, unknown>>): string => {
+  const asModule = `with: { 'resolution-mode': 'import' }`
+  const imported = `import('${module}', { ${asModule} })`
+  const isClass = (value: unknown): boolean => /^class\b/.test(String(value))
+  const lines = Object.entries(values).flatMap(([name, value]) => [
+    `export declare const ${name}: typeof ${imported}.${name}`,
+    ...(isClass(value) ? [`export type ${name} = ${imported}.${name}`] : []),
+  ])
+  return [`export type * from '${module}' ${asModule.replace(':', '')}`, ...lines, ''].join('\n')
+}
+
+for (const file of entries) {
+  const module = file.replace(/\.d\.ts$/, '.js')
+  writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), forCommonJs(`./${basename(module)}`, await import(module)))
 }
