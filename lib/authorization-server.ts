@@ -254,8 +254,9 @@ export const createAuthorizationServer = (
       events.announce('key.published', undefined, key)
     for (const feature of features) await feature.start?.()
     try {
-      const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
+      // The keys first: with a wrong secret they do not open, and no salt is made that the right one could not open.
       const keys = await openKeyRing(database, { ...options, keyPublished }, now)
+      const pairwiseSalt = await openPairwiseSalt(database, options.secrets)
       ready = { ...setup, keys, pairwiseSalt }
       return ready
     } catch (error) {
