@@ -47,7 +47,7 @@ for (const file of declarationsUnder(dist)) {
  * The declarations of an entry point for CommonJS. It has the types of the ECMAScript module, so that a host with both
  * module systems has each type once.
  *
- * @param values what the module exports besides types, by name
+ * @param values what the module exports, by name, without its types
  */
 const forCommonJs = (module: string, values: Readonly<Record<string, unknown>>): string => {
   const asModule = `with: { 'resolution-mode': 'import' }`
@@ -62,5 +62,8 @@ const forCommonJs = (module: string, values: Readonly<Record<string, unknown>>):
 
 for (const file of entries) {
   const module = file.replace(/\.d\.ts$/, '.js')
-  writeFileSync(file.replace(/\.d\.ts$/, '.d.cts'), forCommonJs(`./${basename(module)}`, await import(module)))
+  writeFileSync(
+    file.replace(/\.d\.ts$/, '.d.cts'),
+    forCommonJs(`./${basename(module)}`, await import(module)),
+  )
 }

@@ -48,6 +48,7 @@ const causes: Readonly<Record<string, readonly string[]>> = {
   users: ['available', 'claims', 'usernames'],
   // A server with the same secrets does not start, and one with others does not report.
   secrets: ['available', 'report'],
+  authorization: ['report'],
 }
 
 /**

@@ -55,7 +55,6 @@ export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 't
   ...secretChecks,
   ...(await storedChecks()),
   { id: 'tls', title: 'TLS works' },
-  { id: 'rate-limiter', title: 'no rate limiter stands in front of the mount' },
   ...requestChecks,
   ...reportChecks,
 ]

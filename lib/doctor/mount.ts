@@ -64,12 +64,16 @@ const isLimitedByOthers = (answer: Answer): boolean =>
   !isOurError(answer) &&
   !answer.headers.get('content-security-policy')?.startsWith(ownPolicy)
 
+/** What mends a rate limiter in front of the mount. */
+export const rateLimiterFix = (basePath: string): string =>
+  `move app.use('${basePath || '/'}', oauth) before it, or let it skip that path: Latchkey has limits of its own`
+
 const rateLimited = (basePath: string): Diagnosis => ({
   check: 'rate-limiter',
   level: 'error',
   message:
     'a rate limiter in front of the mount answers 429, so the running server cannot be checked further',
-  fix: `move app.use('${basePath || '/'}', oauth) before it, or let it skip that path: Latchkey has limits of its own`,
+  fix: rateLimiterFix(basePath),
 })
 
 /**

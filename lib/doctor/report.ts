@@ -18,8 +18,8 @@ const unreportedFindings = ({ mount, options }: MountedSubject): Found =>
   mount.report === undefined &&
   mount.discovery.json?.issuer === options.issuer &&
   note(
-    'the server does not recognize the secret of this configuration, or a proxy drops the header Authorization; so its session and proxy are not checked',
-    'run the command with the same secrets as the server, and let the proxy forward Authorization',
+    'the server does not recognize the secret of this configuration, so its session and proxy are not checked',
+    'run the command with the same secrets as the server',
   )
 
 const environmentFindings = ({ production }: SelfReport, subject: MountedSubject): Found => {

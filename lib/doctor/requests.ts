@@ -1,8 +1,9 @@
 import { inspect } from 'node:util'
 import { type Answer, type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
 import { insecureArrivals } from '../http/arrival.ts'
+import { bearer, tokenType } from '../protocol/tokens/token-binding.ts'
 import { clockTolerance } from './database.ts'
-import { isOurError, ownPolicy, secondsAhead } from './mount.ts'
+import { isOurError, ownPolicy, rateLimiterFix, secondsAhead } from './mount.ts'
 
 /** What the fixes call the path of the mount. */
 const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
@@ -30,7 +31,10 @@ const arrivalFindings = (subject: MountedSubject): Found => {
 const availabilityFindings = (subject: MountedSubject): Found => {
   const said = outage(subject)
   if (said === undefined || arrivalOf(said)) return undefined
-  const [reason = said, fix = 'see the log of the server, which has the cause'] = said.split('; ')
+  const [
+    reason = said,
+    fix = 'see the log of the server, which has the cause. This command finds the secrets and the database in order, so compare its NODE_ENV, secrets and DATABASE_URL with those of the server',
+  ] = said.split('; ')
   return error(`the server is not available: ${reason}`, fix)
 }
 
@@ -120,6 +124,20 @@ const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   )
 }
 
+/** A header with which a rate limiter says how many requests it allows. Latchkey sends none here. */
+const limitHeader = /^(?:x-)?ratelimit-(?:limit|policy)\b/
+
+const rateLimiterFindings = ({ mount: { discovery }, options: { basePath } }: MountedSubject): Found => {
+  const [name, value] = [...discovery.headers].find(([header]) => limitHeader.test(header)) ?? []
+  return (
+    name !== undefined &&
+    warning(
+      `a rate limiter in front of the mount counts every request (${name}: ${value}), although the server of a client sends those of all its users from one address`,
+      rateLimiterFix(basePath),
+    )
+  )
+}
+
 const clockFindings = ({ mount, now }: MountedSubject): Found => {
   const ahead = secondsAhead(mount.discovery, now())
   return (
@@ -198,6 +216,29 @@ const formFindings = async (subject: MountedSubject): Promise<Found> => {
   )
 }
 
+/** A token that no server has issued: UserInfo refuses it with an error, if the header arrives. */
+const unknownToken = { Authorization: `${tokenType(bearer)} latchkey-doctor` }
+
+const authorizationFindings = async (subject: MountedSubject): Promise<Found> => {
+  if (issuerThere(subject) === undefined) return undefined
+  const answer = await subject.mount.get('/userinfo', unknownToken)
+  if (!isOurError(answer)) {
+    return error(
+      `a request with the header Authorization is answered ${answer.status} by other middleware, which expects tokens of its own`,
+      `move app.use('${pathOf(subject)}', oauth) before that middleware`,
+    )
+  }
+  return (
+    answer.status === 401 &&
+    // Without a token, the challenge names no error (RFC 6750 §3.1).
+    !answer.headers.get('www-authenticate')?.includes('error=') &&
+    error(
+      'the header Authorization does not arrive: clients with a secret and callers with a token are refused',
+      'let the proxy forward it; nginx: remove proxy_set_header Authorization; Apache with FastCGI: CGIPassAuth On',
+    )
+  )
+}
+
 /** A site that no app allows. */
 const foreignSite = 'https://latchkey-doctor.invalid'
 
@@ -244,8 +285,18 @@ export const requestChecks: readonly Check<MountedSubject>[] = [
   { id: 'available', title: 'the server is available', run: availabilityFindings },
   { id: 'mount', title: 'the server runs at its issuer', run: issuerFindings },
   { id: 'well-known', title: 'discovery is at the root as well', run: wellKnownFindings },
+  {
+    id: 'rate-limiter',
+    title: 'no rate limiter stands in front of the mount',
+    run: rateLimiterFindings,
+  },
   { id: 'clock', title: 'the clock of the server is right', run: clockFindings },
   { id: 'forms', title: 'forms of clients reach the server', run: formFindings },
+  {
+    id: 'authorization',
+    title: 'the header Authorization reaches the server',
+    run: authorizationFindings,
+  },
   { id: 'cors', title: 'other sites cannot read the pages', run: corsFindings },
   { id: 'headers', title: 'the pages keep their security headers', run: headerFindings },
 ]

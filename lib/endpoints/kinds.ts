@@ -50,7 +50,9 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
       return
     // It stands in quotes below, in a line to copy.
     const actual = `${req.protocol}://${host}${req.baseUrl}`.replaceAll("'", '%27')
-    server.options.logger.error(`latchkey: a request arrived at ${actual}; set issuer: '${actual}'`)
+    server.options.logger.error(
+      `latchkey: a request arrived at ${actual}, but the issuer is ${server.issuer}; if you open the app at that URL, set issuer: '${actual}'`,
+    )
     throw misplaced(`the issuer of this server is ${server.issuer}; set issuer: '${actual}'`)
   }
 }

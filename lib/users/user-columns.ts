@@ -48,6 +48,17 @@ export const activityColumns = (columns: readonly string[]): readonly ActivityCo
     return rule === undefined ? [] : [{ column, rule }]
   })
 
+/** Usual names of columns for a second factor, in snake_case. */
+const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|webauthn|passkey)(?:_|$|s$)/
+
+/**
+ * The columns of a user table that a second factor may use, by their names.
+ *
+ * @example secondFactorColumns(['id', 'email', 'totpSecret']) // ['totpSecret']
+ */
+export const secondFactorColumns = (columns: readonly string[]): readonly string[] =>
+  columns.filter((column) => secondFactor.test(snakeCase(column)))
+
 const verified =
   /^(?:is_)?(?:email_?(?:is_)?(?:verified|confirmed)|(?:email_)?(?:verified|confirmed))(_at|_on|_date)?$/
 

@@ -1,6 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import express from 'express'
+import knex from 'knex'
+import { authRouter } from '../../lib/index.ts'
 import { openCommandLine, program, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
@@ -59,6 +63,34 @@ test('secrets that do not open the database are an error, which names .latchkey-
     stdout: expect.stringContaining('none of the option secrets decrypts the signing key'),
   })
   expect(found.stdout).toContain('it was encrypted with the secret in .latchkey-secret')
+})
+
+test('a server with another secret than this command is told apart from a broken database (F4)', async () => {
+  const folder = cli.folder({ 'latchkey.config.mjs': ownDatabase() })
+  await cli.succeed(folder, ['migrate'], { program: [program()] })
+  await cli.succeed(folder, ['keys', 'rotate'], { program: [program()] })
+  const app = express()
+  const server = createServer(app).listen(0)
+  const { port } = server.address() as AddressInfo
+  const issuer = `http://localhost:${port}/oauth`
+  const connection = { filename: join(folder, 'app.sqlite') }
+  const database = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+  const oauth = authRouter({ issuer, database, logger, secrets: ['another secret that is long enough'] })
+  app.use('/oauth', oauth)
+
+  const found = await cli.run(folder, ['doctor', issuer, '--json'], { program: [program()] })
+  server.close()
+  await oauth.close()
+  await database.destroy()
+  expect(JSON.parse(found.stdout)).toEqual([
+    {
+      check: 'available',
+      level: 'error',
+      message: expect.any(String),
+      fix: expect.stringContaining('secrets and DATABASE_URL with those of the server'),
+    },
+  ])
 })
 
 test('a server without TLS at an https issuer is an error, not a server that does not run (F4)', async () => {

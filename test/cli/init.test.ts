@@ -153,6 +153,13 @@ test('hashes that Latchkey does not know are asked for (F16)', async () => {
   expect(readFileSync(join(folder, 'latchkey.config.mjs'), 'utf8')).toContain('verify: (row, { password })')
 })
 
+test('columns of a second factor are named, because the login page asks for a password only (F1)', async () => {
+  const { stderr } = await init(await folderWith('users', ['id', 'email', 'password', 'totp_secret']))
+  expect(stderr).toContain('users has totp_secret, but the login page asks for a password only')
+  const without = await init(await folderWith('users', ['id', 'email', 'password']))
+  expect(without.stderr).not.toContain('asks for a password only')
+})
+
 test('a second run with another redirect URI fails and says what differs (F16)', async () => {
   const folder = await folderWith('users', ['id', 'email', 'password'])
   await init(folder)

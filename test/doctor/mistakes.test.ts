@@ -205,6 +205,25 @@ const withUsers =
   ({ users }: Options): Partial<Options> =>
     users !== undefined && isUserMapping(users) ? { users: change(users) } : {}
 
+const dropsAuthorization: RequestHandler = (req, _res, next) => {
+  delete req.headers.authorization
+  next()
+}
+
+/** As middleware that verifies JWTs of the app wherever a request has one. */
+const ownTokens: RequestHandler = ({ headers }, res, next) =>
+  headers.authorization?.startsWith('Bearer ')
+    ? void res.status(401).json({ message: 'jwt malformed' })
+    : next()
+
+/** As express-rate-limit, long before its limit. */
+const namesLimit =
+  (header: string, value: string): RequestHandler =>
+  (_req, res, next) => {
+    res.set(header, value)
+    next()
+  }
+
 const csrf: RequestHandler = (req, res, next) =>
   req.method === 'POST' ? void res.status(403).json({ error: 'invalid csrf token' }) : next()
 
@@ -277,6 +296,13 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ...[0, 1, 2, 3, 5, 6].map(
     (requests) => ['rate-limiter', 'error', /oauth\) before it/, { before: limitedAfter(requests) }] as const,
   ),
+  ['rate-limiter', 'warning', /oauth\) before it/, { before: namesLimit('X-RateLimit-Limit', '10') }],
+  [
+    'rate-limiter',
+    'warning',
+    /oauth\) before it/,
+    { before: namesLimit('RateLimit-Policy', '"10-in-1min"; q=10; w=60') },
+  ],
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false }],
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: catchAll }],
   // One page for one segment and another for more, each with a nonce.
@@ -288,6 +314,8 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['forms', 'error', /before that middleware/, { before: eatsBodies }],
   ['forms', 'error', /before all middleware that reads bodies/, { before: eatsBeforeParser }],
+  ['authorization', 'error', /CGIPassAuth/, { before: dropsAuthorization }],
+  ['authorization', 'error', /before that middleware/, { before: ownTokens }],
   ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],

@@ -236,7 +236,7 @@ describe('an issuer that is guessed', () => {
     expect(status).toBe(503)
     expect(headers['content-type']).toBe('application/json')
     expect(JSON.parse(html).error_description).toContain(`set issuer: '${actual}'`)
-    expect(lines.join('\n')).toContain(`set issuer: '${actual}'`)
+    expect(lines.join('\n')).toContain(`if you open the app at that URL, set issuer: '${actual}'`)
   })
 
   test('a hostile Host header is text on the page', async () => {

@@ -180,6 +180,11 @@ const tableUsers = async (connection: Knex, invocation: Invocation): Promise<str
   if (table.hasOtherHashes) {
     note(`Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`)
   }
+  if (table.secondFactors.length > 0) {
+    note(
+      `${table.table} has ${table.secondFactors.join(', ')}, but the login page asks for a password only: set login.secondFactor or login.url`,
+    )
+  }
   return tableSource(table)
 }
 

@@ -5,6 +5,7 @@ import {
   type ActivityColumn,
   type ActivityRule,
   activityColumns,
+  secondFactorColumns,
   verifiedColumn,
 } from '../../users/user-columns.ts'
 
@@ -15,6 +16,8 @@ export interface UserTable {
   readonly claims: Readonly<Record<string, string>>
   /** Whether some password hashes are of a kind that only the host can verify. */
   readonly hasOtherHashes: boolean
+  /** Columns that a second factor may use. */
+  readonly secondFactors: readonly string[]
   /** What `isActive` returns for a row, as source; undefined if every user may sign in. */
   readonly isActive?: string
   /** What the claim `email_verified` is for a row, as source. */
@@ -160,6 +163,7 @@ export const findUserTable = async (knex: Knex, table: string, active?: ActiveVa
     columns,
     claims: Object.fromEntries(known),
     hasOtherHashes: hashes.some((hash) => String(hash) !== '' && !isPasswordHash(String(hash).trimEnd())),
+    secondFactors: secondFactorColumns(existing),
     ...(isActive !== undefined && { isActive }),
     ...(emailVerified !== undefined && { emailVerified }),
   }

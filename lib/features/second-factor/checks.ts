@@ -1,18 +1,13 @@
 import { type Check, type Found, type StoredSubject, warning } from '../../check.ts'
 import { isUserMapping } from '../../options/users.ts'
-
-/** Usual names of columns for a second factor, in snake_case. */
-const secondFactor = /(?:^|_)(?:totp|otp|mfa|2fa|tfa|two_?factor|second_factor|webauthn|passkey)(?:_|$|s$)/
-
-const snakeCase = (name: string): string => name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase()
+import { secondFactorColumns } from '../../users/user-columns.ts'
 
 /** Our own login page asks for a password only, unless the host says what else a user needs. */
 const secondFactorFindings = async ({ options, hostKnex }: StoredSubject): Promise<Found> => {
   const { login, users, features } = options
   if (users === undefined || !isUserMapping(users)) return undefined
   if (login.url !== undefined || login.secondFactor || features.authenticatorApps) return undefined
-  const columns = Object.keys(await hostKnex(users.table).columnInfo())
-  const found = columns.filter((column) => secondFactor.test(snakeCase(column)))
+  const found = secondFactorColumns(Object.keys(await hostKnex(users.table).columnInfo()))
   return (
     found.length > 0 &&
     warning(
