@@ -40,10 +40,8 @@ const withWebRequest = (files: Record<string, string>): Record<string, string> =
 }
 
 /** NestJS on Fastify takes the other files of the recipe for NestJS. */
-const withNest = (files: Record<string, string>): Record<string, string> => ({
-  ...filesOf('docs/recipes/nestjs.md'),
-  ...files,
-})
+const withNest = (files: Record<string, string>): Record<string, string> =>
+  withConfig({ ...filesOf('docs/recipes/nestjs.md'), ...files })
 
 const withBrowser = async (visit: (browser: Browser) => Promise<void>): Promise<void> => {
   const browser = await launchBrowser()
