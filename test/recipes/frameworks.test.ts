@@ -39,6 +39,10 @@ const withWebRequest = (files: Record<string, string>): Record<string, string> =
   return withConfig({ ...files, 'app.mjs': changed })
 }
 
+/** NestJS on Fastify takes the other files of the recipe for NestJS. */
+const withNest = (files: Record<string, string>): Record<string, string> =>
+  withConfig({ ...filesOf('docs/recipes/nestjs.md'), ...files })
+
 const withBrowser = async (visit: (browser: Browser) => Promise<void>): Promise<void> => {
   const browser = await launchBrowser()
   await visit(browser).finally(() => browser.close())
@@ -58,7 +62,7 @@ const recipes = [
   { name: 'Koa', page: 'docs/recipes/koa.md' },
   { name: 'Hono', page: 'docs/recipes/hono.md' },
   { name: 'Hono, with the web-standard request', page: 'docs/recipes/hono.md', changed: withWebRequest },
-  { name: 'NestJS on Fastify', page: 'docs/recipes/nestjs-fastify.md', main: compiled },
+  { name: 'NestJS on Fastify', page: 'docs/recipes/nestjs-fastify.md', changed: withNest, main: compiled },
   ...(hasNext ? [{ name: 'Next.js', page: 'docs/recipes/nextjs.md', main: withNext }] : []),
 ]
 
