@@ -5,10 +5,7 @@ import { assertLevel } from '../../options/resolve.ts'
 import { feature, text } from '../../options/schema.ts'
 
 const features = {
-  /**
-   * Users sign in with passkeys (WebAuthn) on the built-in page, and add them under Connected apps: docs/passkeys.md. It requires the
-   * package `@simplewebauthn/server`.
-   */
+  /** Users sign in with passkeys (WebAuthn): docs/passkeys.md. It requires the package `@simplewebauthn/server`. */
   passkeys: feature({
     /**
      * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. Passkeys of another
