@@ -37,9 +37,7 @@ const day = 86_400
 
 /** The limits of the core that count failures. Features add theirs. */
 export const failures = {
-  /**
-   * Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour.
-   */
+  /** Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour. */
   loginAccountAddress: limit(5, quarterHour),
   /** Wrong passwords from one IPv4 address or one IPv6 /64. */
   loginAddress: limit(20, quarterHour),
@@ -59,10 +57,7 @@ export const failures = {
 
 /** The limits of the core that count every use. Features add theirs. */
 export const quotas = {
-  /**
-   * Requests to one host that self-described clients name: for metadata documents, keys, request objects, logos and logout
-   * notices.
-   */
+  /** Requests to one host that self-described clients name: docs/registration.md#what-the-server-asks-for-them. */
   clientHost: limit(600, 3600),
   /**
    * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts by itself.

@@ -126,7 +126,7 @@ const membersOf = <User extends object>() => ({
    */
   remember: callback<(user: User, login: NewLogin) => Answer<void>>(),
   /**
-   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. Only needed if
+   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. It is needed if
    * the login that `current` returns is not in the session that Latchkey uses. @default none: the page says that the user is
    * still signed in to the app
    */
@@ -137,7 +137,7 @@ const membersOf = <User extends object>() => ({
    * none: the password is enough
    */
   secondFactor: callback<(user: User, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
-  /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
+  /** The authentication level of a login with the password alone, one of `acrValues`. @default none */
   acr: text(),
 })
 

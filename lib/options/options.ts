@@ -118,7 +118,7 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      * again whenever a token is used, so keep it fast. `req` is set on the pages only. @default none
      */
     organizations,
-    /** Who may use which client: docs/access.md. @default every user may use every client */
+    /** Who may use which client. @default every user may use every client */
     access,
     /** Your own login page, or hooks around the built-in one: docs/users.md#your-own-login-page. */
     login,

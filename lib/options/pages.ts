@@ -162,7 +162,7 @@ const members = {
   views: text('an existing folder of templates', (value) =>
     Boolean(statSync(value, { throwIfNoEntry: false })?.isDirectory()),
   ),
-  /** The language tag of the language that a page has if the browser and the client ask for none that is enabled. */
+  /** The language, as a tag, if the browser and the client ask for none that is enabled. */
   defaultLocale: withDefault(
     'en',
     custom<string>("a language tag, such as 'de'", (value, path) =>
@@ -170,7 +170,7 @@ const members = {
     ),
   ),
   /**
-   * Languages by language tag (BCP 47): new ones, changed texts, or true and false to turn a built-in one on and off:
+   * New languages and changed texts by language tag, or true and false to turn a built-in language on and off:
    * docs/pages.md#languages. @default those of ar, de, en, es, fr and ja in which all `scopes` have texts, and `defaultLocale`
    */
   locales: record(

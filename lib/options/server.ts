@@ -99,8 +99,8 @@ export const proxy = text(
 const outboundMembers = {
   /**
    * Origins that may use http or a private address, for tests and internal networks, in what you configure and in the metadata
-   * of the clients that you register. Their names are resolved as this machine does, with `/etc/hosts`. Any other origin needs
-   * https and a public address, and its name is resolved by DNS alone.
+   * of the clients that you register. Their names are resolved with `/etc/hosts`. Any other origin needs https and a public
+   * address, and its name is resolved by DNS alone.
    */
   allow: withDefault([], origins),
   /**

@@ -96,7 +96,7 @@ const claim = custom<ClaimMapping>(
 const mappingMembersOf = <Row extends object>() => ({
   /** The table's name, as your own code writes it. */
   table: required(text('the name of the table')),
-  /** The names of three columns. */
+  /** The columns that hold the id, the login name and the password hash. */
   columns: required(
     object({
       /** Becomes `sub`. It never changes and is never reused. */
@@ -118,8 +118,8 @@ const mappingMembersOf = <Row extends object>() => ({
   verify: callback<(row: Row, given: { readonly password: string }) => Answer<boolean>>(),
   /**
    * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. Store it only where the row still has the hash of
-   * `row`, because a new password may be stored at the same moment. If it fails, the sign-in succeeds and the error is logged.
-   * @default hashes stay as they are
+   * `row`, because a new password may be stored at the same moment. An error is logged, and the sign-in succeeds. @default
+   * hashes stay as they are
    */
   rehash: callback<(row: Row, made: { readonly hash: string }) => unknown>(),
 })

@@ -16,8 +16,7 @@ const features = {
     /** The most tokens of a user. */
     maxPerUser: withDefault(20, number({ min: 1, max: 1000 })),
     /**
-     * What tokens begin with, by which scanners for secrets recognise them: lower-case letters and digits, with `_` at the end.
-     * Tokens with an earlier prefix are refused.
+     * What tokens begin with: lower-case letters and digits, with `_` at the end. Tokens with an earlier prefix are refused.
      */
     prefix: withDefault(
       'lk_pat_',

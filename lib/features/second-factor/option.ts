@@ -10,7 +10,7 @@ const features = {
    * docs/second-factor.md#authenticator-apps. Not together with `login.url` or `login.secondFactor`.
    */
   authenticatorApps: feature({
-    /** Authentication level of a login with a code: one of the option `acrValues`. @default none */
+    /** The authentication level of a login with a code, one of `acrValues`. @default none */
     acr: text(),
   }),
 }
