@@ -199,21 +199,23 @@ const cell = (text: string): string =>
     .replaceAll('|', '\\|')
     .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
 
-const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
+const row = ({ path, required, default: given, range, description }: OptionDoc, below: string): string => {
   const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
   const start = required ? 'required' : (given ?? '')
-  return `| \`${name}\` | ${cell(start)} | ${cell(must)} | ${cell(description)} |`
+  const limits = range?.max === undefined ? '' : `, from ${range.min} to ${range.max}`
+  return `| \`${name}\` | ${cell(start)}${limits} | ${cell(description)} |`
 }
 
 const table = (docs: readonly OptionDoc[], below: string): string =>
-  [
-    '| option | default | must be | what it does |',
-    '|---|---|---|---|',
-    ...docs.map((doc) => row(doc, below)),
-  ].join('\n')
+  ['| option | default | what it does |', '|---|---|---|', ...docs.map((doc) => row(doc, below))].join('\n')
+
+/** An option in another language, which has a row of its own without the language. */
+const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>
+  path.includes('.locales.*') && docs.some((doc) => doc.path === path.replace('.locales.*', ''))
 
 /** The tables of docs/options.md. */
-const tables = (docs: readonly OptionDoc[]): string => {
+const tables = (all: readonly OptionDoc[]): string => {
+  const docs = all.filter((doc) => !isTranslation(doc, all))
   const top = docs.filter(({ path }) => !/[.[]/.test(path))
   const parts = top.flatMap(({ path }) => {
     const below = docs.filter((doc) => doc.path !== path && new RegExp(`^${path}[.[]`).test(doc.path))

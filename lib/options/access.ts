@@ -46,11 +46,7 @@ export type AccessAnswer =
   | { readonly acr: readonly string[] }
 
 const membersOf = <User extends object>() => ({
-  /**
-   * Decides whether a user may use a client. It runs before a browser gets a code and before a device is connected, with `req`,
-   * and again before every token of the user is issued, without `req`. A refusal ends nothing: it holds until the next time that
-   * you are asked. If it throws, the answer is 503 and everything stays as it was.
-   */
+  /** Decides whether a user may use a client, before each code, each connected device and each token: docs/access.md. */
   allow: required(callback<(user: User, asked: AccessRequest) => Answer<AccessAnswer>>()),
 })
 

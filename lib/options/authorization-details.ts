@@ -29,7 +29,7 @@ export interface DetailDescription {
 const description = required(text('the heading on the consent page'))
 
 const members = {
-  /** The heading of each object on the consent page, and the line on Connected apps: "Make a payment". */
+  /** The heading of each object on the consent page, and the line on Connected apps: “Make a payment”. */
   description,
   /** The same text in other languages, by language tag: `{ de: { description } }`. */
   locales: record(

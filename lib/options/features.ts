@@ -29,13 +29,13 @@ export const baseUrls = list(
 
 const dpop = feature({
   /**
-   * Whether each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with one more
-   * request, and their clocks need not be right.
+   * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with
+   * one more request, and their clocks need not be right.
    */
   nonces: withDefault('none', oneOf('none', 'required')),
   /**
-   * Where UserInfo and guards in this process record used proofs: in the database, once for all processes, or in the memory of each
-   * process, which takes no statement. `/token` and `/par` always use the database.
+   * Where UserInfo and guards in this process record used proofs: in the database for all processes, or with `'memory'` in each
+   * process. `/token` and `/par` always use the database.
    */
   usedProofs: withDefault('database', oneOf('database', 'memory')),
   /**
@@ -58,8 +58,8 @@ const trustedIssuer = object({
    */
   user: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
   /**
-   * For assertions about users, with the option `organizations`: returns the id of the organization that the token is for. The user
-   * must belong to it. @default the user's only one
+   * For assertions about users, with the option `organizations`: returns the id of the user's organization that the token is
+   * for. @default the user's only one
    */
   organization: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
   /**
@@ -86,29 +86,23 @@ export const assertTrustedIssuers = (issuers: Readonly<Record<string, TrustedIss
 /** The features of the core. The others are folders in lib/features. */
 export const coreFeatures = {
   /**
-   * The implicit and hybrid response types (`token`, `id_token`, `code id_token`, …) for clients that register them. They are
-   * deprecated (RFC 9700 §2.1.2), because a token in a URL leaks. Use them only for an old client that you cannot change.
+   * The implicit and hybrid response types (`id_token`, `code id_token`, …) for clients that register them. They are deprecated
+   * (RFC 9700 §2.1.2), because a token in a URL leaks. Use them only for an old client that you cannot change.
    */
   implicit: flag(false),
-  /**
-   * Authorization requests as JWTs that clients sign (RFC 9101, OIDC Core §6): in `request`, or at a `request_uri` that the client
-   * registered and Latchkey fetches. See docs/clients.md#request-objects.
-   */
+  /** Authorization requests as JWTs that clients sign (RFC 9101): docs/clients.md#request-objects. */
   requestObjects: flag(false),
   /**
-   * Logout pages of clients in hidden frames (OIDC Front-Channel Logout), for clients that cannot receive back-channel logout.
-   * Browsers that block third-party cookies make most of them useless.
+   * Logout pages of clients in hidden frames, for clients that cannot receive back-channel logout:
+   * docs/clients.md#front-channel-logout.
    */
   frontChannelLogout: flag(false),
   /**
-   * Stores every event for `lifetimes.event`, in the background: docs/events.md#stored-events. Errors of API endpoints and guards then
-   * have an `error_id`, and `latchkey explain` says what such an id, or the one on an error page, is about.
+   * Stores every event for `lifetimes.event`: docs/events.md#stored-events. `latchkey explain` then says what the id of an
+   * error is about.
    */
   storedEvents: flag(false),
-  /**
-   * Holds every client to the FAPI 2.0 Security Profile, as `security_profile` holds one: docs/fapi2.md. Clients that do not comply
-   * are not served.
-   */
+  /** Holds every client to the FAPI 2.0 Security Profile: docs/fapi2.md. Clients that do not comply are not served. */
   fapi2: flag(false),
   /**
    * Clients exchange access tokens of users that they received for tokens at other resources, as far as you allow it (RFC 8693):
@@ -119,21 +113,15 @@ export const coreFeatures = {
    * Certificates of clients (RFC 8705): docs/mutual-tls.md. `true` reads the certificates of the TLS connections of the app.
    */
   mutualTls,
-  /**
-   * Access tokens that only the holder of a key can use (RFC 9449): docs/dpop.md. A client that sends DPoP proofs gets them, and
-   * UserInfo and guards in this process require a proof with each.
-   */
+  /** Access tokens that only the holder of a key can use (RFC 9449), for clients that send DPoP proofs: docs/dpop.md. */
   dpop,
-  /**
-   * Issuers whose assertions clients exchange for access tokens (RFC 7523 §2.1), by their `iss`: identity providers of organizations
-   * (ID-JAG), or token services of workloads. See docs/trusted-issuers.md.
-   */
+  /** Issuers whose assertions clients exchange for access tokens (RFC 7523 §2.1), by their `iss`: docs/trusted-issuers.md. */
   trustedIssuers: record(trustedIssuer),
   /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5): docs/grants.md. */
   grants,
   /**
-   * Types of `authorization_details` that clients may request (RFC 9396), such as a payment: how they are checked, and what the
-   * consent page says about them. Without it the parameter is ignored. See docs/authorization-details.md.
+   * Types of `authorization_details` that clients may request (RFC 9396): docs/authorization-details.md. Without it the
+   * parameter is ignored.
    */
   authorizationDetails,
 }

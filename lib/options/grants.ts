@@ -50,7 +50,7 @@ export interface GrantDecision {
 }
 
 const members = {
-  /** Its name: an absolute URI (RFC 6749 §4.5), such as `urn:example:grant-type:pin`. */
+  /** Its name: an absolute URI of your own, such as `urn:example:grant-type:pin`. */
   grantType: required(
     custom<DefinedGrantType>(
       'an absolute URI of your own, such as urn:example:grant-type:pin (RFC 6749 §4.5)',

@@ -10,7 +10,7 @@ const members = {
   pushedRequest: seconds(60, { max: 600 }),
   /** An opaque access token: 1 hour. */
   accessToken: seconds(3600),
-  /** A JWT access token, which nothing can end earlier at an API that only checks the signature: 10 minutes. */
+  /** A JWT access token: 10 minutes. */
   jwtAccessToken: seconds(600),
   /** An ID token: 1 hour. */
   idToken: seconds(3600),
@@ -19,9 +19,8 @@ const members = {
   /** All refresh tokens of one authorization, counted from the user's consent: 1 year. */
   refreshTokenAbsolute: seconds(365 * day),
   /**
-   * The time in which a client may repeat a refresh and gets the same new refresh token, as long as that was not used. It helps
-   * clients that lost a response; five minutes (300) also help an assistant whose processes refresh at different times. With 0 a
-   * lost response signs the user out.
+   * The time in which a client that lost a response may repeat a refresh: docs/clients.md#tokens. With 0 a lost response signs
+   * the user out.
    */
   refreshGracePeriod: seconds(10, { min: 0 }),
   /** A login in Latchkey's own session without activity: 30 minutes. */

@@ -37,13 +37,11 @@ const day = 86_400
 
 /** The limits of the core that count failures. Features add theirs. */
 export const failures = {
-  /**
-   * Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour.
-   */
+  /** Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour. */
   loginAccountAddress: limit(5, quarterHour),
   /** Wrong passwords from one IPv4 address or one IPv6 /64. */
   loginAddress: limit(20, quarterHour),
-  /** Wrong passwords from one IPv6 /48, which one subscriber may have whole. */
+  /** Wrong passwords from one IPv6 /48. */
   loginNetwork: limit(200, quarterHour),
   /** Wrong passwords for one account from all addresses. */
   loginAccount: limit(50, day),
@@ -59,20 +57,14 @@ export const failures = {
 
 /** The limits of the core that count every use. Features add theirs. */
 export const quotas = {
-  /**
-   * Requests to one host that self-described clients name: for metadata documents, keys, request objects, logos and logout
-   * notices.
-   */
+  /** Requests to one host that self-described clients name: docs/registration.md#what-the-server-asks-for-them. */
   clientHost: limit(600, 3600),
   /**
-   * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts in its
-   * memory. Raise it if more people behind one address sign in within an hour.
+   * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts by itself.
+   * Raise it if more people behind one address sign in within an hour.
    */
   newBrowser: limit(2000, 3600),
-  /**
-   * Successful refreshes of one authorization, so that a client in a loop cannot keep the server busy. Each process counts in
-   * its memory.
-   */
+  /** Successful refreshes of one authorization. Each process counts by itself. */
   refresh: limit(30, 60),
 }
 
@@ -98,17 +90,16 @@ const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Sha
   failures: Failures,
   quotas: Quotas,
 ) => ({
-  /** Limits on failed attempts. */
+  /** Limits on failed attempts, each `{ max, seconds }` or `false`. */
   failures: object(failures),
   /**
-   * Limits on uses that cost the server something: each counts, also a successful one. Those of an address count an IPv6 /64
-   * as one, and allow an IPv6 /48 ten times as much.
+   * Limits on uses that cost the server something, each `{ max, seconds }` or `false`. Successful uses count too. Those of an
+   * address count an IPv6 /64 as one, and allow an IPv6 /48 ten times as much.
    */
   quotas: object(quotas),
   /**
    * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
-   * end; those with `offline_access` are counted apart. Latchkey checks this now and then, so there can be a third more for a
-   * while.
+   * end; those with `offline_access` are counted apart. There can be a third more for a while.
    */
   authorizationsPerClient: withDefault(
     100,
@@ -119,8 +110,8 @@ const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Sha
     ),
   ),
   /**
-   * Where failed logins and quotas are counted: in the database or in Redis for all processes together, or in the memory of
-   * each process. Failed client authentication is always counted in memory; 256-bit secrets do not justify a query.
+   * Where failed logins and quotas are counted: in the database or, with a client of `redis` or `ioredis`, in Redis for all
+   * processes together, or with `'memory'` in each process. Failed client authentication is always counted in memory.
    */
   store: withDefault(
     'database',

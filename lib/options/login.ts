@@ -88,9 +88,12 @@ export interface NewLogin extends WithResponse {
 
 const provider = object(
   {
-    /** The name on the button: "Continue with …". */
+    /** Its name on the button: “Continue with …”. */
     name: required(text("a name, such as 'Google'", (value) => value.trim() !== '')),
-    /** Your URL that starts it. It sends the browser back to the URL in `return_to`, signed in to your app. */
+    /**
+     * Your page that starts it, a path such as `'/auth/google'` or an https URL. It sends the browser back to the URL in
+     * `return_to`, signed in to your app.
+     */
     url: required(
       text(
         "your page that starts this way to sign in: a path such as '/auth/google' or an https URL",
@@ -107,8 +110,8 @@ const membersOf = <User extends object>() => ({
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
   /**
-   * What users type as their name on the built-in page: it decides the label, the error and the keyboard of phones.
-   * @default `'email'` if `users.columns.username` is called so, else `'either'`
+   * What users type as their name on the built-in page: `'email'`, `'username'` or `'either'`. It decides the label, the error
+   * and the keyboard of phones. @default `'email'` if `users.columns.username` is called so, else `'either'`
    */
   identifier: oneOf('email', 'username', 'either'),
   /** Other ways to sign in, as buttons below the form of the built-in page. They require `current`. @default none */
@@ -119,22 +122,22 @@ const membersOf = <User extends object>() => ({
   current: callback<(asked: WithRequest) => Answer<HostLogin | Falsy>>(),
   /**
    * Logs the user in to your app after a login on the built-in page: in its session, or with a cookie of its own. It must not
-   * answer the request. `amr` and `acr` say how the user has authenticated. @default none
+   * answer the request. @default none
    */
   remember: callback<(user: User, login: NewLogin) => Answer<void>>(),
   /**
-   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. Only needed if
-   * the login that `current` returns is not in the session that Latchkey uses, which is emptied anyway.
-   * @default none: the page says that the user is still signed in to the app
+   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. It is needed if
+   * the login that `current` returns is not in the session that Latchkey uses. @default none: the page says that the user is
+   * still signed in to the app
    */
   forget: callback<(asked: WithResponse) => Answer<void>>(),
   /**
-   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need none. It
-   * gets the row of the user, or what `users.find` returned: docs/second-factor.md. There is no login before its code is right. It runs again for each code.
-   * @default none: the password is enough
+   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need none:
+   * docs/second-factor.md. It gets the row of the user, or what `users.find` returned. It runs again for each code. @default
+   * none: the password is enough
    */
   secondFactor: callback<(user: User, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
-  /** Authentication level of a login with the password alone: one of the option `acrValues`. @default none */
+  /** The authentication level of a login with the password alone, one of `acrValues`. @default none */
   acr: text(),
 })
 

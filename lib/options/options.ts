@@ -96,37 +96,41 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     /** Your database: a Knex instance, a Knex configuration, or an object that also says how it is used. Required in production. */
     database,
     /**
-     * Secrets, newest first. They encrypt the signing keys in the database and sign cookies and forms: docs/production.md#secrets.
-     * Required in production.
-     * @default read from `.latchkey-secret`, written once beside the SQLite file, in development; add it to `.gitignore`
+     * Secrets of at least 32 bytes, newest first. They encrypt the signing keys in the database and sign cookies and forms:
+     * docs/production.md#secrets. Required in production. @default read from `.latchkey-secret`, written once beside the SQLite
+     * file, in development; add it to `.gitignore`
      */
     secrets,
-    /** Receives log messages. @default `console` */
+    /** Receives log messages, with its functions `info`, `warn` and `error`. @default `console` */
     logger,
     /**
-     * The proxies whose headers `oauth.handler` and `oauth.verify` trust: their number, or a list of their addresses. With an
-     * Express app of your own, its setting `trust proxy` says this: docs/production.md#proxy.
+     * The proxies whose headers `oauth.handler` and `oauth.verify` trust: their number, or a list of their addresses such as
+     * `['10.0.0.0/8', 'loopback']`. With an Express app of your own, its setting `trust proxy` says this:
+     * docs/production.md#proxy.
      */
     trustProxy,
     /** Rules for outbound HTTP requests. */
     outbound,
-    /** Where users live: your table, or functions: docs/users.md. @default a table of Latchkey's own */
+    /** Your users, in a table or behind functions: docs/users.md. @default a table of Latchkey's own */
     users,
     /**
-     * Returns the organizations that a user belongs to: docs/users.md#organizations. The user chooses one per client, and tokens
-     * carry its id. It runs again whenever a token is used, so keep it fast. `req` is set on the pages only. @default none
+     * Returns the organizations that a user belongs to: docs/users.md#organizations. The user chooses one per client. It runs
+     * again whenever a token is used, so keep it fast. `req` is set on the pages only. @default none
      */
     organizations,
-    /** Who may use which client: docs/access.md. @default every user may use every client */
+    /** Who may use which client. @default every user may use every client */
     access,
     /** Your own login page, or hooks around the built-in one: docs/users.md#your-own-login-page. */
     login,
     /**
-     * Where the pages keep their login: in a cookie of Latchkey's own, in your `req.session` as express-session makes it, or in the
-     * session of a middleware to run. See docs/users.md#sessions. @default `'own'`
+     * Where the pages keep their login: in a cookie of Latchkey's own, with `'host'` in your `req.session`, or in the session
+     * of a middleware, which you pass: docs/users.md#sessions. @default `'own'`
      */
     session,
-    /** Scopes beyond the standard ones, by name, each with the sentence that the consent page shows, or with an object. */
+    /**
+     * Scopes beyond `openid`, `profile`, `email`, `address`, `phone` and `offline_access`, by name, each with its description
+     * for the consent page, or with an object.
+     */
     scopes,
     /**
      * APIs that have access tokens of their own, by URL (RFC 8707): docs/resources.md. Without it the parameter `resource` is
@@ -134,8 +138,8 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      */
     resources,
     /**
-     * The authentication levels (`acr`) that logins of your app can have, such as `['password', 'mfa']`: docs/users.md#authentication-levels.
-     * Clients request one of them with `acr_values`, and guards require one with `{ acr }` (RFC 9470).
+     * The authentication levels (`acr`) that logins of your app can have, such as `['password', 'mfa']`:
+     * docs/users.md#authentication-levels.
      */
     acrValues: withDefault([], list(acrValue, { what: 'a list of strings without spaces' })),
     /**
@@ -146,13 +150,13 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
       what: "a list with 'S256', 'plain' or both",
       min: 1,
     }),
-    /** Lifetimes in seconds. Without `offline_access`, all tokens end with the login. With it, the refresh token outlives the login. */
+    /** Lifetimes in seconds. Without the scope `offline_access`, all tokens end with the login. */
     lifetimes,
-    /** Limits on guesses of passwords and secrets, and on what costs the server something. `false` turns all of them off. */
+    /** Limits on guesses of passwords and secrets, and on what costs the server something: docs/options.md#how-limits-count. */
     limits: limitsOf(merged<FailureSchemas>(failures, 'failures'), merged<QuotaSchemas>(quotas, 'quotas')),
     /** Name, look, templates and languages of the pages: docs/pages.md. */
     pages,
-    /** Optional features, each `true` or an object. */
+    /** Optional features. */
     features: object(merged<FeatureSchemas>(coreFeatures, 'features')),
   })
 }

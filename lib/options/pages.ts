@@ -100,7 +100,7 @@ export const languageTag = (tag: string, path: string): string => {
 }
 
 const locale = object({
-  /** Text direction. @default the direction of the language's script */
+  /** Text direction: `'ltr'` or `'rtl'`. @default the direction of the language's script */
   direction: oneOf('ltr', 'rtl'),
   /** Texts by key. A missing text comes from the built-in language, then from `defaultLocale`. */
   texts: required(record(text('a string', () => true))),
@@ -111,8 +111,8 @@ export const nameless = 'Latchkey'
 
 const members = {
   /**
-   * Your own front end for sign-in and consent: a path on your own origin, such as `'/sign-in'`. The browser is sent there
-   * instead of to the built-in pages, and `oauth.interaction()` says what to show: docs/front-end.md. @default the built-in pages
+   * A path on your own origin, such as `'/sign-in'`, where your own front end for sign-in and consent is: docs/front-end.md.
+   * @default the built-in pages
    */
   url: text("a path on your own origin, such as '/sign-in'", (value) => ownPathOf(value) !== undefined),
   /** The name of your product. */
@@ -122,33 +122,33 @@ const members = {
    * has one for light and one for dark pages. It is shown 32 px high and at most 160 px wide. @default the initial of the name
    */
   logo: either(picture, (value) => !isRecord(value) || value instanceof URL, logoPair, whatPicture),
-  /** The logo contains the name, so that the pages do not print it beside the logo. */
+  /** Whether the logo contains the name; the pages then do not print it beside the logo. */
   logoHasName: flag(false),
   /**
-   * The product's colour, for buttons and links. If it lacks contrast on light or dark pages, the nearest readable lightness is
-   * used there: docs/pages.md#colours. @default `'#2b54c4'`, and a lighter blue on dark pages
+   * The product's colour for buttons and links, as `#rgb` or `#rrggbb`. If it lacks contrast, the nearest readable lightness is
+   * used: docs/pages.md#colours. @default `'#2b54c4'`, and a lighter blue on dark pages
    */
   accent: text("a colour as #rgb or #rrggbb, such as '#2f6b4f'", (value) =>
     /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.test(value),
   ),
   /**
    * The font: a variable WOFF2 file, `new URL('./inter.woff2', import.meta.url)`, or a path on your own origin. A font with one
-   * weight in each file is `{ regular, bold }`: docs/pages.md#font. @default the font of the operating system
+   * weight in each file is `{ regular, bold }`. @default the font of the operating system
    */
   font: either(fontFile, (value) => !isRecord(value) || value instanceof URL, fontPair, whatFont),
-  /** How round corners of buttons, fields and boxes are, in CSS pixels. The card is rounder by half. @default `8` */
+  /** How round corners of buttons, fields and boxes are, in CSS pixels. @default `8` */
   radius: number({ min: 0, max: 22 }),
-  /** The colour scheme of the pages; `'auto'` follows the operating system of the user. */
+  /** The colour scheme of the pages: `'light'`, `'dark'`, or `'auto'`, which follows the operating system of the user. */
   scheme: withDefault('auto', oneOf('auto', 'light', 'dark')),
-  /** Your home page, where a page leads that has no other way on. @default none */
+  /** Your home page, a path or an https URL, where a page leads that has no other way on. @default none */
   home: link('/'),
-  /** Links that the pages show. */
+  /** Links that the pages show, each a path such as `'/terms'` or an https URL. */
   links: object({
-    /** Where users set a new password. It gets `return_to` and `login_hint`: docs/pages.md#the-way-back. @default none */
+    /** Where users set a new password: docs/pages.md#the-way-back. @default none */
     forgotPassword: link('/forgot'),
-    /** Where users create an account. It gets `return_to`: docs/pages.md#the-way-back. @default none */
+    /** Where users create an account: docs/pages.md#the-way-back. @default none */
     signUp: link('/join'),
-    /** Your help page. @default none */
+    /** Your help page, or a `mailto:` address. @default none */
     help: text(
       "a path such as '/help', a mailto: address or an https URL",
       (value) => helpLink(value) !== undefined,
@@ -162,7 +162,7 @@ const members = {
   views: text('an existing folder of templates', (value) =>
     Boolean(statSync(value, { throwIfNoEntry: false })?.isDirectory()),
   ),
-  /** The language of a page if the browser and the client ask for none that is enabled. */
+  /** The language, as a tag, if the browser and the client ask for none that is enabled. */
   defaultLocale: withDefault(
     'en',
     custom<string>("a language tag, such as 'de'", (value, path) =>
@@ -170,7 +170,7 @@ const members = {
     ),
   ),
   /**
-   * Languages by language tag (BCP 47): new ones, changed texts, or true and false to turn a built-in one on and off:
+   * New languages and changed texts by language tag, or true and false to turn a built-in language on and off:
    * docs/pages.md#languages. @default those of ar, de, en, es, fr and ja in which all `scopes` have texts, and `defaultLocale`
    */
   locales: record(

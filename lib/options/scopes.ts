@@ -50,21 +50,21 @@ const members = {
   /** Claims that this scope reveals. @default none */
   claims: names('claim names'),
   /**
-   * Scopes that this one includes. A guard for one of them also accepts a token with this scope, and tokens, consent and
-   * introspection keep the scopes that were granted: docs/guards.md#scopes-that-include-others. @default none
+   * Scopes that this one includes: docs/guards.md#scopes-that-include-others. A guard for one of them also accepts a token with
+   * this scope. @default none
    */
   implies: names('scopes'),
   /**
-   * Returns examples of what the scope is about: titles of the user's own notes. The consent page shows the first three to the
-   * user, and how many more there are; the client never gets them. Without an answer within two seconds the page has none.
-   * @default none
+   * Returns examples of what the scope is about, such as titles of the user's own notes. The consent page shows the first
+   * three, and how many more there are, if they come within two seconds; the client never gets them. @default none
    */
   preview: callback<(user: HostUser) => ScopePreview | Promise<ScopePreview>>(),
   /** The user may untick the scope. */
   optional: flag(false),
   /**
-   * What the scope is about: who the user is, what the client can see, or what it can change. The consent page orders the scopes
-   * by it and shows an icon. It is never derived from the name. @default `'change'` for a scope of high risk, else `'other'`
+   * What the scope is about: who the user is (`'identity'`), what the client can see (`'read'`), what it can change
+   * (`'change'`), or something else (`'other'`). The consent page orders the scopes by it and shows an icon. @default
+   * `'change'` for a scope of high risk, else `'other'`
    */
   group: oneOf('identity', 'read', 'change', 'other'),
   /** `'high'` marks the scope as sensitive. An optional scope with a high risk is unticked until the user has allowed it once. */

@@ -99,8 +99,8 @@ export const proxy = text(
 const outboundMembers = {
   /**
    * Origins that may use http or a private address, for tests and internal networks, in what you configure and in the metadata
-   * of the clients that you register. Their names are resolved as this machine does, with `/etc/hosts`. Any other origin needs
-   * https and a public address, and its name is resolved by DNS alone.
+   * of the clients that you register. Their names are resolved with `/etc/hosts`. Any other origin needs https and a public
+   * address, and its name is resolved by DNS alone.
    */
   allow: withDefault([], origins),
   /**
@@ -109,9 +109,9 @@ const outboundMembers = {
    */
   allowSelfDescribed: withDefault([], origins),
   /**
-   * The proxy for requests to all other origins, in a network that reaches the internet through one only:
-   * docs/production.md#outbound-proxy. Its name and password stand in the URL. Latchkey does not read `HTTPS_PROXY` and
-   * `NO_PROXY`; write `process.env.HTTPS_PROXY` if you mean that one. @default requests go straight to the servers
+   * The URL of the proxy for requests to all other origins, such as `'http://proxy.example.com:3128'`:
+   * docs/production.md#outbound-proxy. Latchkey does not read `HTTPS_PROXY` and `NO_PROXY`. @default requests go straight to
+   * the servers
    */
   proxy,
 }
@@ -135,21 +135,20 @@ export const tablePrefix = withDefault(
 
 const databaseMembers = {
   /**
-   * Your Knex instance, which you close yourself, or a Knex configuration, which Latchkey opens and closes. Required in
-   * production.
-   * @default SQLite in `./latchkey.sqlite`, in development
+   * Your Knex instance, which you close yourself, or a Knex configuration, which Latchkey opens and closes. @default SQLite in
+   * `./latchkey.sqlite`, in development
    */
   knex,
-  /** The prefix of every table name. */
+  /** The prefix of every table name: at most 20 characters of a–z, 0–9 and _. */
   tablePrefix,
   /**
-   * Prepares statements on the database server. Set it to false behind a pooler that changes connections between
-   * transactions, such as PgBouncer in transaction mode: docs/production.md#poolers.
+   * Prepares statements on the database server. Set it to false behind PgBouncer in transaction mode, or a similar pooler:
+   * docs/production.md#poolers.
    */
   preparedStatements: flag(true),
   /**
-   * Removes expired rows in small batches, about every ten minutes: docs/production.md#expired-rows. Set it to false if you
-   * run `latchkey prune` on a schedule.
+   * Removes expired rows about every ten minutes: docs/production.md#expired-rows. Set it to false if you run `latchkey prune`
+   * on a schedule.
    */
   prune: flag(true),
 }

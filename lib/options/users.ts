@@ -117,9 +117,9 @@ const mappingMembersOf = <Row extends object>() => ({
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
   verify: callback<(row: Row, given: { readonly password: string }) => Answer<boolean>>(),
   /**
-   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one, where the row still has the hash of `row`: a new
-   * password may be stored at the same moment. If it fails, the sign-in succeeds and the error is logged.
-   * @default hashes stay as they are
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. Store it only where the row still has the hash of
+   * `row`, because a new password may be stored at the same moment. An error is logged, and the sign-in succeeds. @default
+   * hashes stay as they are
    */
   rehash: callback<(row: Row, made: { readonly hash: string }) => unknown>(),
 })
@@ -137,14 +137,14 @@ const functionsOf = <User extends object>() =>
     find: required(callback<(id: string) => Answer<Found<User> | undefined>>()),
     /**
      * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user.
-     * Make unknown users take as long as wrong passwords; otherwise response times reveal who has an account. Compare the name
-     * that you found with the one that was typed, because some databases ignore accents: docs/users.md#functions.
+     * Make unknown users take as long as wrong passwords, and compare the name that you found with the one that was typed:
+     * docs/users.md#functions.
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<Found<object> | undefined>>()),
     /**
      * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'` or
-     * `'access_token'`. Those that the granted scopes do not cover are removed. With a table, an object that maps each claim to a
-     * column or a function of the row. @default none
+     * `'access_token'`. Those that the granted scopes do not cover are removed. With a table, `claims` maps each claim to a
+     * column or a function of the row: docs/users.md#claims. @default none
      */
     claims: callback<(user: User, asked: ClaimsAsked) => Answer<Record<string, unknown>>>(),
   })

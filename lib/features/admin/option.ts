@@ -3,11 +3,11 @@ import { type Checked, callback, feature, required } from '../../options/schema.
 import type { WithRequest } from '../../options/users.ts'
 
 const features = {
-  /** Pages on which administrators look after clients, users, keys and events, at `/admin`: docs/admin.md. */
+  /** Pages for administrators, at `/admin`: docs/admin.md. */
   admin: feature({
     /**
-     * Says who may use the pages. It runs at every request of these pages, and is their only guard. `true` or the id of the
-     * administrator, which events have as `actor`, allows the request. Nothing else does.
+     * Says at each request who may use these pages, and is their only guard. Only `true` or the id of the administrator, which
+     * events have as `actor`, allows the request.
      */
     allow: required(callback<(asked: WithRequest) => boolean | string | Promise<boolean | string>>()),
   }),

@@ -2,10 +2,7 @@ import type { FeatureOptions, Options } from '../../options/options.ts'
 import { flag } from '../../options/schema.ts'
 
 const features = {
-  /**
-   * Records the steps by which clients connect, and where they stop: docs/connections.md. It is on with `storedEvents`; `false` turns
-   * it off alone.
-   */
+  /** Records, with `storedEvents`, the steps by which clients connect: docs/connections.md. */
   connections: flag(true),
 }
 

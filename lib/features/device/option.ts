@@ -6,14 +6,11 @@ const isShortUrl = (value: string): boolean =>
   URL.canParse(value) && !/[?#@]/.test(value) && ['https:', 'http:'].includes(new URL(value).protocol)
 
 const features = {
-  /**
-   * Tokens for devices without a browser or a keyboard, such as TVs and command lines, which show a code that their user types at
-   * `/device` (RFC 8628): docs/device.md.
-   */
+  /** Tokens for devices without a browser or a keyboard, such as TVs and command lines (RFC 8628): docs/device.md. */
   deviceAuthorization: feature({
-    /** The time that a user has to type the code, sign in and allow the device. */
+    /** The seconds that a user has to type the code, sign in and allow the device. */
     lifetime: seconds(600, { min: 60, max: 3600 }),
-    /** The time that a device must wait between two polls. */
+    /** The seconds that a device must wait between two polls. */
     interval: seconds(5, { min: 1, max: 60 }),
     /**
      * A short URL that devices show instead of that of `/device`, such as `'https://example.com/tv'`. You redirect it there with its
@@ -26,10 +23,7 @@ const features = {
 const quarterHour = 900
 
 const failures = {
-  /**
-   * Codes typed at `/device` that no device waits with, from one IPv4 address or one IPv6 /64: docs/device.md#guessing. Within this
-   * limit and the next two anyone may try; a signed-in user also has `userCodeUser`.
-   */
+  /** Codes typed at `/device` that no device waits with, from one IPv4 address or one IPv6 /64: docs/device.md#guessing. */
   userCodeAddress: limit(20, quarterHour),
   /** The same from one IPv6 /48. */
   userCodeNetwork: limit(200, quarterHour),

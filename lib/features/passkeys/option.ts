@@ -5,19 +5,16 @@ import { assertLevel } from '../../options/resolve.ts'
 import { feature, text } from '../../options/schema.ts'
 
 const features = {
-  /**
-   * Users sign in with passkeys (WebAuthn) on the built-in page, and add them under Connected apps: docs/passkeys.md. It requires the
-   * package `@simplewebauthn/server`.
-   */
+  /** Users sign in with passkeys (WebAuthn): docs/passkeys.md. It requires the package `@simplewebauthn/server`. */
   passkeys: feature({
     /**
-     * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. Passkeys of another
-     * domain do not work here, so never change it. @default the host of the issuer
+     * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. If you change
+     * it, the passkeys no longer work. @default the host of the issuer
      */
     rpId: text(),
     /** The name that authenticators show. @default `pages.name` */
     rpName: text(),
-    /** Authentication level of a login with a passkey: one of the option `acrValues`. @default none */
+    /** The authentication level of a login with a passkey, one of `acrValues`. @default none */
     acr: text(),
   }),
 }

@@ -7,20 +7,16 @@ import { standardScopes } from '../../protocol/scope.ts'
 const day = 86_400
 
 const features = {
-  /**
-   * Access tokens that users make for themselves at `/account/tokens`, for scripts and tools: docs/personal-access-tokens.md.
-   * `requireToken()` accepts them for APIs without a resource.
-   */
+  /** Access tokens that users make for themselves, for scripts and tools: docs/personal-access-tokens.md. */
   personalAccessTokens: feature({
     /** The scopes that a token can have. @default all scopes of the option `scopes` */
     scopes: list(text(), { what: 'a list of scopes of the option scopes', min: 1 }),
-    /** The longest lifetime of a token that users can choose, from 1 day to 10 years: 1 year. */
+    /** The longest lifetime of a token that users can choose, in seconds: 1 year. */
     maxLifetime: seconds(365 * day, { min: day, max: 3650 * day }),
     /** The most tokens of a user. */
     maxPerUser: withDefault(20, number({ min: 1, max: 1000 })),
     /**
-     * What tokens begin with, by which scanners for secrets recognise them: lower-case letters and digits, with `_` at the end.
-     * Tokens with an earlier prefix are refused.
+     * What tokens begin with: lower-case letters and digits, with `_` at the end. Tokens with an earlier prefix are refused.
      */
     prefix: withDefault(
       'lk_pat_',

@@ -4,10 +4,7 @@ import type { FeatureOptions, Options } from '../../options/options.ts'
 import { feature, flag } from '../../options/schema.ts'
 
 const features = {
-  /**
-   * Pushed authorization requests at `/par` (RFC 9126): clients send their requests directly, and the browser carries a reference.
-   * See docs/clients.md#pushed-requests.
-   */
+  /** Pushed authorization requests at `/par` (RFC 9126): docs/clients.md#pushed-requests. */
   pushedRequests: feature({
     /** Refuses every other authorization request. */
     required: flag(false),
@@ -20,10 +17,7 @@ const failures = {
 }
 
 const quotas = {
-  /**
-   * Requests of public clients at `/par` from one address. Anyone can push in their name, and only the newest thousand of a
-   * client wait.
-   */
+  /** Requests of public clients at `/par` from one address. */
   pushedRequest: limit(60, 60),
 }
 

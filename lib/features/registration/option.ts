@@ -45,36 +45,30 @@ const initialAccessToken = explicit(
 const identityScopes = flag(true)
 
 const features = {
-  /**
-   * Dynamic client registration at `/register` (RFC 7591) and its management (RFC 7592), as MCP clients need it:
-   * docs/registration.md.
-   */
+  /** Dynamic client registration at `/register` (RFC 7591, RFC 7592): docs/registration.md. */
   registration: feature({
     /**
-     * Required of a client that registers: a random string, or a function that checks the token of the request.
-     * @default none: anyone can register a client
+     * Required of a client that registers: a random string of at least 32 characters, or a function that checks the token of
+     * the request. @default none: anyone can register a client
      */
     initialAccessToken,
     /**
-     * Whether such clients may request `openid`, `profile`, `email`, `address` and `phone`. `false` leaves them the scopes of your
-     * resources and `offline_access`: they call your API and do not learn who the user is.
+     * Whether such clients may request `openid`, `profile`, `email`, `address` and `phone`. `false` leaves them the scopes of
+     * your resources and `offline_access`.
      */
     identityScopes,
     /** Changes or refuses registrations. @default accepts all that are valid */
     allow: callback<AllowClient>(),
   }),
-  /**
-   * Clients whose `client_id` is the https URL of a document with their metadata, which Latchkey reads
-   * (draft-ietf-oauth-client-id-metadata-document): docs/registration.md.
-   */
+  /** Clients whose `client_id` is the https URL of a document with their metadata: docs/registration.md#metadata-documents. */
   clientMetadataDocuments: feature({
     /** The only origins of documents, such as `'https://app.example.com'`. @default all */
     allowedOrigins: origins,
     /** Origins whose documents are refused. @default none */
     deniedOrigins: origins,
     /**
-     * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered, and
-     * the documents stay fresh. @default none
+     * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered.
+     * @default none
      */
     verifiedOrigins: origins,
     /** The same as `registration.identityScopes`, for these clients. */
@@ -91,7 +85,7 @@ const failures = {
 
 const quotas = {
   /**
-   * Registrations and their changes from one address, without the clients that users have allowed something:
+   * Registrations and their changes from one address, without those of clients that users have allowed something:
    * docs/registration.md#limits.
    */
   registration: limit(60, 3600),

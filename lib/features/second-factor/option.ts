@@ -6,19 +6,18 @@ import { type Checked, feature, text } from '../../options/schema.ts'
 
 const features = {
   /**
-   * Users set up an authenticator app (TOTP) under Connected apps, and the built-in page asks those who have for its code:
-   * docs/second-factor.md#authenticator-apps. Latchkey keeps the secrets, encrypted. Not together with `login.secondFactor`.
+   * Users set up an authenticator app (TOTP), and the built-in page asks those who have for its code:
+   * docs/second-factor.md#authenticator-apps. Not together with `login.url` or `login.secondFactor`.
    */
   authenticatorApps: feature({
-    /** Authentication level of a login with a code: one of the option `acrValues`. @default none */
+    /** The authentication level of a login with a code, one of `acrValues`. @default none */
     acr: text(),
   }),
 }
 
 const quotas = {
   /**
-   * Codes that are sent to one user as a second factor: docs/second-factor.md. Each browser in which the user has signed in
-   * before counts by itself.
+   * Codes that are sent to one user as a second factor. Each browser in which the user has signed in before counts by itself.
    */
   secondFactorSend: limit(10, 3600),
 }

@@ -23,15 +23,11 @@ const webhookUrl = custom<string>('an absolute URL without credentials and fragm
 
 const endpoint = object({
   /**
-   * Where events are sent by POST. It may have a private address. It needs https, unless it is a loopback address or its origin is in
-   * `outbound.allow`. With `outbound.proxy`, loopback addresses and origins in `outbound.allow` are reached without the proxy,
-   * and all others must be public.
+   * Where events are sent. It may have a private address, except behind `outbound.proxy`. It needs https, unless it is a
+   * loopback address or its origin is in `outbound.allow`; these are reached without the proxy.
    */
   url: required(webhookUrl),
-  /**
-   * The secrets that sign each message, newest first. With two of them a receiver can change from one to the other:
-   * docs/webhooks.md#secrets.
-   */
+  /** The secrets that sign each message, newest first: docs/webhooks.md#secrets. */
   secrets: required(
     list(
       text(
@@ -41,7 +37,7 @@ const endpoint = object({
       { what: 'a list of secrets, newest first', min: 1 },
     ),
   ),
-  /** The types of events that it gets: `login.failed`, all that begin with a word (`login.*`), or all (`*`). */
+  /** The types of events that it gets: one (`login.failed`), all that begin with a word (`login.*`), or all (`*`). */
   events: required(
     list(text("a type of event, such as 'login.failed', 'login.*' or '*'", isPattern), {
       what: 'a list of types of events',
@@ -59,10 +55,7 @@ const endpointName = (name: string, path: string): string =>
     : refuse(`${path} has the name '${name}': a name has at most 32 characters of a–z, 0–9, _ and -`)
 
 const features = {
-  /**
-   * Sends stored events to other servers, signed, in order for each user, until each has arrived: docs/webhooks.md. It requires
-   * `storedEvents` and the package `standardwebhooks`.
-   */
+  /** Sends stored events to other servers: docs/webhooks.md. It requires `storedEvents` and the package `standardwebhooks`. */
   webhooks: feature({
     /** The receivers, by names that you choose. A name stays when the URL changes. */
     endpoints: required(record(endpoint, endpointName)),
