@@ -1,6 +1,9 @@
-import type { Attributes, Context, Span, SpanKind, Tracer } from '@opentelemetry/api'
+import type { Context, SpanKind, Tracer } from '@opentelemetry/api'
 
-export type { Span }
+/** What we use of a span. Hosts without `@opentelemetry/api` compile our declarations too, so they do not import it. */
+export interface Span {
+  setAttribute(name: string, value: string | number): unknown
+}
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 
@@ -9,7 +12,7 @@ export interface SpanDescription {
   readonly name: string
   /** @default 'internal' */
   readonly kind?: 'server' | 'client' | 'internal'
-  readonly attributes?: Attributes
+  readonly attributes?: Readonly<Record<string, string | number>>
 }
 
 /** Spans for the host's OpenTelemetry, if it has one. */

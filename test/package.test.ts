@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
@@ -368,14 +368,19 @@ describeVersions('on every supported version of Node', () => {
 /** Compiles test/types against the tarball's declarations, which are checked as well. */
 const compile = async (
   name: string,
-  compiler: string,
+  { compiler, nodeTypes = '@types/node' }: { readonly compiler: string; readonly nodeTypes?: string },
   module: string,
   resolution: string,
   ...flags: string[]
 ) => {
-  const names = ['express', 'express-serve-static-core', 'node']
-  const types = names.map((each) => [`@types/${each}`, `@types/${each}`])
-  const path = packed.hostFolder(name, Object.fromEntries(types))
+  const path = packed.hostFolder(name, {
+    '@types/express': '@types/express',
+    '@types/express-serve-static-core': '@types/express-serve-static-core',
+    '@types/node': nodeTypes,
+  })
+  // A host needs no optional package to compile.
+  for (const optional of Object.keys(manifestIn(packed.path).peerDependenciesMeta))
+    rmSync(join(path, 'node_modules', optional), { force: true })
   const endings = module.startsWith('node') ? ['mts', 'cts'] : ['ts']
   const files = ['host', 'features'].flatMap((source) =>
     endings.map((ending) => {
@@ -400,19 +405,28 @@ describe('a host in TypeScript compiles, and so do the declarations', () => {
   const modesOfNewest = [['commonjs', 'bundler'], ...modes.slice(1)] as const
   test.each(ofToday(modesOfNewest, 1))(
     'TypeScript 7, module %s, resolution %s',
-    (module, resolution) => compile(`7 ${module}`, join(modules, 'typescript'), module, resolution),
+    (module, resolution) =>
+      compile(`7 ${module}`, { compiler: join(modules, 'typescript') }, module, resolution),
     60_000,
   )
 
   // The oldest in the mode that only older ones have; TEST_ALL tries all versions in all modes.
-  describeVersions('with older compilers', () => {
+  describeVersions('with other versions', () => {
+    test('the newest types of Node', () => {
+      const versions = {
+        compiler: join(modules, 'typescript'),
+        nodeTypes: fileOfVersion('types-node-26', ''),
+      }
+      return compile('types of Node', versions, 'nodenext', 'nodenext')
+    }, 60_000)
+
     describe.each(testsAll ? ['5.4', '5.9', '6'] : ['5.4'])('TypeScript %s', (version) => {
       test.each(testsAll ? modes : modes.slice(0, 1))(
         'module %s, resolution %s',
         (module, resolution) => {
           const flags = version === '6' && resolution === 'node10' ? ['--ignoreDeprecations', '6.0'] : []
           const compiler = fileOfVersion(`typescript-${version}`, '')
-          return compile(`${version} ${module}`, compiler, module, resolution, ...flags)
+          return compile(`${version} ${module}`, { compiler }, module, resolution, ...flags)
         },
         120_000,
       )

@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import { clients } from './support/host.ts'
@@ -56,7 +56,7 @@ export interface PackedPackage {
   readonly tarball: string
   /** The unpacked tarball. */
   readonly path: string
-  /** A new folder with the package installed; `links` names further packages, or other ones under these names. */
+  /** A new folder with the package installed; `links` names further packages, or other ones or paths under these names. */
   hostFolder(name: string, links?: Readonly<Record<string, string>>): string
   /** Starts a host and returns its origin; rejects with its output if it ends before it listens. */
   startHost(folder: string, settings: HostSettings): Promise<string>
@@ -84,7 +84,7 @@ export const packPackage = async (): Promise<PackedPackage> => {
     for (const [as, of] of Object.entries<string>({ ...Object.fromEntries(declared), ...links })) {
       const link = join(host, 'node_modules', as)
       mkdirSync(dirname(link), { recursive: true })
-      symlinkSync(join(modules, of), link)
+      symlinkSync(resolve(modules, of), link)
     }
     return host
   }

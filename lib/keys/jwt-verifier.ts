@@ -1,8 +1,9 @@
-import { constants, createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import type { PublicJwk } from '../protocol/clients/jwks.ts'
 import { parseJwtPart } from '../protocol/json.ts'
 import type { ProofAlgorithm } from '../protocol/tokens/dpop-proof.ts'
+import type { Jwk } from './jwk.ts'
 import { hashSecret } from './secrets.ts'
 
 type Claims = Readonly<Record<string, unknown>>
@@ -47,7 +48,7 @@ interface VerificationKey {
 const isAlgorithm = (algorithm: unknown): algorithm is SigningAlgorithm =>
   typeof algorithm === 'string' && Object.hasOwn(verifications, algorithm)
 
-const keyOf = (jwk: JsonWebKey | PublicJwk): VerificationKey | undefined => {
+const keyOf = (jwk: Jwk | PublicJwk): VerificationKey | undefined => {
   if (!isAlgorithm(jwk.alg) || (jwk.use !== undefined && jwk.use !== 'sig')) return undefined
   try {
     return { algorithm: jwk.alg, publicKey: createPublicKey({ key: { ...jwk }, format: 'jwk' }) }
@@ -85,9 +86,7 @@ const remembering = (open: (jwt: string) => Opened | undefined): ((jwt: string) 
 /**
  * Makes a verifier, which imports each key once. Only keys with `kid` and `alg` are used, as this server publishes them.
  */
-export const createJwtVerifier = (jwks: {
-  readonly keys: readonly (JsonWebKey | PublicJwk)[]
-}): JwtVerifier => {
+export const createJwtVerifier = (jwks: { readonly keys: readonly (Jwk | PublicJwk)[] }): JwtVerifier => {
   const keys = new Map(jwks.keys.map((jwk) => [jwk.kid, keyOf(jwk)]))
   const opened = remembering((jwt) => {
     const [header = '', payload = '', encodedSignature = '', ...more] = jwt.split('.')

@@ -1,8 +1,9 @@
-import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { withTimeout } from '../database/connection.ts'
 import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
 import { listSigningKeys, type SigningKeyRecord } from '../repositories/signing-keys.ts'
+import type { Jwk } from './jwk.ts'
 import { keyIdOf, type SigningKey } from './jwt.ts'
 import { createJwtVerifier, type JwtVerifier } from './jwt-verifier.ts'
 import { maintainKeys } from './key-rotation.ts'
@@ -17,7 +18,7 @@ export interface KeyRing {
   /** @throws Error if no active key of this algorithm exists */
   signingKey(algorithm: SigningAlgorithm): SigningKey
   /** The public keys (RFC 7517); a new object whenever the keys are read again. */
-  readonly jwks: { readonly keys: readonly JsonWebKey[] }
+  readonly jwks: { readonly keys: readonly Jwk[] }
   /**
    * Verifies a JWT that this server signed with any of its keys and returns its claims; the caller must check its times.
    *
@@ -44,7 +45,7 @@ export interface KeyRing {
 
 interface RingKey extends KeyTimes {
   readonly algorithm: string
-  readonly publicJwk: JsonWebKey
+  readonly publicJwk: Jwk
   /** Absent for retired keys, and for algorithms that only a newer version supports. */
   readonly privateKey?: KeyObject
 }

@@ -1,4 +1,4 @@
-import type { JsonWebKey } from 'node:crypto'
+import type { Jwk } from './jwk.ts'
 import { openUnder, sealUnder } from './secrets.ts'
 
 const purpose = 'signing keys'
@@ -6,14 +6,13 @@ const purpose = 'signing keys'
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 /** The key without its private members. */
-export const publicPart = (jwk: JsonWebKey): JsonWebKey =>
+export const publicPart = (jwk: Jwk): Jwk =>
   Object.fromEntries(Object.entries(jwk).filter(([name]) => !privateMembers.includes(name)))
 
 /** Encrypts a JWK under one of the host's secrets. */
-export const sealJwk = (secret: string, jwk: JsonWebKey): string =>
-  sealUnder(secret, JSON.stringify(jwk), purpose)
+export const sealJwk = (secret: string, jwk: Jwk): string => sealUnder(secret, JSON.stringify(jwk), purpose)
 
-const openWith = (secret: string, sealed: string): JsonWebKey | undefined => {
+const openWith = (secret: string, sealed: string): Jwk | undefined => {
   try {
     return JSON.parse(openUnder(secret, sealed, purpose))
   } catch {
@@ -30,7 +29,7 @@ const openWith = (secret: string, sealed: string): JsonWebKey | undefined => {
 export const openJwk = (
   secrets: readonly string[],
   sealed: string,
-): { jwk: JsonWebKey; stale: boolean } | undefined => {
+): { jwk: Jwk; stale: boolean } | undefined => {
   for (const [index, secret] of secrets.entries()) {
     const jwk = openWith(secret, sealed)
     if (jwk) return { jwk, stale: index > 0 }
@@ -65,7 +64,7 @@ export const openAndReseal = async (
   sealed: string,
   what: string,
   reseal: (to: string) => Promise<unknown>,
-): Promise<JsonWebKey> => {
+): Promise<Jwk> => {
   const opened = openJwk(secrets, sealed)
   if (opened === undefined) throw new SealedError(undecryptable(what), sealed)
   if (opened.stale) await reseal(sealJwk(secrets[0], opened.jwk))

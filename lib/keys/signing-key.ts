@@ -1,8 +1,8 @@
-import type { JsonWebKey } from 'node:crypto'
 import type { Database } from '../database/types.ts'
 import type { Options } from '../options/options.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
+import type { Jwk } from './jwk.ts'
 import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 
 /** The options that key management needs. */
@@ -20,7 +20,7 @@ export const openKey = (
   db: Database,
   { secrets }: KeyOptions,
   { kid, sealedKey }: SigningKeyRecord,
-): Promise<JsonWebKey> =>
+): Promise<Jwk> =>
   openAndReseal(secrets, sealedKey, `the signing key ${kid}`, (to) =>
     resealSigningKey(db, { kid, from: sealedKey, to }),
   )
