@@ -199,15 +199,18 @@ const cell = (text: string): string =>
     .replaceAll('|', '\\|')
     .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
 
-const row = ({ path, required, default: given, range, description }: OptionDoc, below: string): string => {
+const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
   const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
   const start = required ? 'required' : (given ?? '')
-  const limits = range?.max === undefined ? '' : `, from ${range.min} to ${range.max}`
-  return `| \`${name}\` | ${cell(start)}${limits} | ${cell(description)} |`
+  return `| \`${name}\` | ${cell(must)} | ${cell(start)} | ${cell(description)} |`
 }
 
 const table = (docs: readonly OptionDoc[], below: string): string =>
-  ['| option | default | what it does |', '|---|---|---|', ...docs.map((doc) => row(doc, below))].join('\n')
+  [
+    '| option | value | default | what it does |',
+    '|---|---|---|---|',
+    ...docs.map((doc) => row(doc, below)),
+  ].join('\n')
 
 /** An option in another language, which has a row of its own without the language. */
 const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>

@@ -94,7 +94,7 @@ const claim = custom<ClaimMapping>(
 )
 
 const mappingMembersOf = <Row extends object>() => ({
-  /** The table's name, as your own code writes it. */
+  /** The table's name, as your own code writes it. Without a table, give `find` and `authenticate` instead. */
   table: required(text('the name of the table')),
   /** The columns that hold the id, the login name and the password hash. */
   columns: required(
@@ -133,7 +133,7 @@ const mapping: ObjectSchema<MappingSchemas> = object(mappingMembersOf<UserRow>()
 
 const functionsOf = <User extends object>() =>
   object({
-    /** Returns the user with this id, or undefined if the user does not exist or is disabled. */
+    /** Without a table: returns the user with this id, or undefined if the user does not exist or is disabled. */
     find: required(callback<(id: string) => Answer<Found<User> | undefined>>()),
     /**
      * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user.
