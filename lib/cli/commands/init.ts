@@ -93,7 +93,7 @@ export default {
   pages: { name: ${JSON.stringify(productName())} },
   // Production also needs these:
   // issuer: 'https://example.com/oauth',
-  // secrets: [process.env.LATCHKEY_SECRET], // from: openssl rand -base64 32
+  // secrets: process.env.LATCHKEY_SECRET?.split(','), // from: openssl rand -base64 32
 }${hasTypes ? ' satisfies AuthRouterOptions' : ''}
 `
 
