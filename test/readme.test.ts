@@ -45,12 +45,14 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
     const [hostPort, clientPort] = [await freePort(), await freePort()]
     host = `http://localhost:${hostPort}`
     client = `http://localhost:${clientPort}`
+    const production = filesOf('docs/production.md')
     folder = openHostFolder({
       'package.json': JSON.stringify({ type }),
       'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
       'app.mjs': fileOfReadme('app.mjs'),
       'app.cjs': fileOfReadme('app.cjs'),
-      'production.cjs': filesOf('docs/production.md')['app.cjs'] ?? '',
+      'production.config.mjs': production['latchkey.config.mjs'] ?? '',
+      'production.cjs': (production['app.cjs'] ?? '').replace('latchkey.config', 'production.config'),
       'seed.mjs': fileOfReadme('seed.mjs').replace(':4000', `:${clientPort}`),
       'client.mjs': fileOfReadme('client.mjs'),
     })
@@ -78,7 +80,8 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
 
   test.each(['app.cjs', 'production.cjs'])('%s serves the same in CommonJS (F6)', async (file) => {
     const port = await freePort()
-    await folder.start(file, { PORT: String(port) })
+    // docs/production.md has one configuration for development and production.
+    await folder.start(file, { PORT: String(port), DATABASE_URL: '' })
     const { body } = await supertest(`http://localhost:${port}`).get(
       '/oauth/.well-known/openid-configuration',
     )

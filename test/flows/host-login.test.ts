@@ -1,3 +1,4 @@
+import type { RequestHandler } from 'express'
 import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
@@ -11,6 +12,7 @@ import {
 } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { introspectAs } from '../support/resource-host.ts'
+import { endRestored } from '../support/restored-backup.ts'
 import { answerOf, guarded, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
@@ -115,6 +117,24 @@ describe('a session cookie that was copied earlier', () => {
     }
     expect(seen.size).toBe(2)
   })
+})
+
+test('a user whose session at the host remains is signed in again after the documented statements for a restored backup', async () => {
+  const signIn: RequestHandler = (req, res, next) => {
+    if (req.path !== '/host/sign-in') return next()
+    Object.assign(req.session, { login: { subject: 1, authTime: seconds() } })
+    res.sendStatus(204)
+  }
+  const host = await start(
+    { current: ({ req }) => Reflect.get(req.session, 'login') },
+    { options: { session: 'host' }, before: [hostSession(), signIn] },
+  )
+  const agent = new RawBrowser(host.app)
+  await agent.get('/host/sign-in')
+  const tokens = await tokensOf(host, agent)
+  await endRestored(host)
+  const again = await tokensOf(host, agent)
+  expect(await standing(host, [tokens, again])).toEqual([false, true])
 })
 
 describe('signing out ends what was granted', () => {

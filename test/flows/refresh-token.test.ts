@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { seedClients } from '../../lib/index.ts'
@@ -9,6 +7,7 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { endRestored } from '../support/restored-backup.ts'
 import {
   ada,
   answerOf,
@@ -264,19 +263,13 @@ describe('revocation (RFC 7009)', () => {
 })
 
 test('after the documented statements for a restored backup every code, token and login is invalid, and users can sign in', async () => {
-  const page = readFileSync(join(__dirname, '../../docs/scaling.md'), 'utf8')
-  const [, snippet = ''] = /^## Backups$[\s\S]*?^```sql\n([\s\S]*?)^```$/m.exec(page) ?? []
-  const statements = snippet.split(';').flatMap((statement) => statement.trim() || [])
-  expect(statements).toHaveLength(3)
-
   const request = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
   const agent = new RawBrowser(host.app)
   const tokens = await answerOf(redeem(host, codeOf(await agent.grant(request))))
   const unused = codeOf(await agent.get(request))
   const { body: own } = await post(host, { ...web, grant_type: 'client_credentials' })
   expect(await isActive(own.access_token)).toBe(true)
-  for (const statement of statements)
-    await host.database.knex.raw(statement.replace('latchkey_', host.database.tablePrefix))
+  await endRestored(host)
 
   expect(await isActive(own.access_token)).toBe(false)
   expect((await userinfo(host, tokens.access_token)).status).toBe(401)

@@ -147,7 +147,7 @@ test('the app of docs/mcp.md serves these clients as it stands there', async () 
   const url = `http://localhost:${port}/mcp`
   const [, additions = ''] = /as before\n([\s\S]*?)\n\}\n/.exec(page) ?? []
   const folder = openHostFolder({
-    'mcp.mjs': app,
+    'mcp.mjs': app.replaceAll('http://localhost:3000/mcp', url),
     'latchkey.config.mjs': `export default {
 ${additions.replaceAll('http://localhost:3000/mcp', url)}
 }`,

@@ -238,6 +238,7 @@ export const openLab = async (
   await listen(recorder, port, 'localhost')
   const origin = `http://localhost:${port}`
   const mcp = `${origin}/mcp`
+  const here = (text: string): string => text.replaceAll('http://localhost:3000/mcp', mcp)
   const vendors = createServer((req, res) => {
     const body = documents[`https://${req.headers.host}${req.url}`]
     res.writeHead(body ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
@@ -246,13 +247,13 @@ export const openLab = async (
   const models = await openModels()
   const hosts = [...new Set(Object.keys(documents).map((url) => new URL(url).origin))]
   const folder: HostFolder = openHostFolder({
-    'mcp.mjs': app.replace(optionsOfGuard, guard ?? optionsOfGuard),
+    'mcp.mjs': here(app).replace(optionsOfGuard, guard ?? optionsOfGuard),
     'latchkey.config.mjs': `export default {
   issuer: '${origin}/oauth',
   lifetimes: { accessToken: ${accessTokenLifetime} },
   limits: false,
   outbound: { allowSelfDescribed: ${JSON.stringify(hosts)} },
-${additions.replaceAll('http://localhost:3000/mcp', mcp)}
+${here(additions)}
 }`,
     'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
 import knex from 'knex'
