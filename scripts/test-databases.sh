@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH="$PWD/node_modules/.bin:$PATH"
 
-flows=(authorize refresh-token meanwhile login consent throttle organizations user-lifecycle pruning
+flows=(authorize refresh-token meanwhile login host-login consent throttle organizations user-lifecycle pruning
   registration metadata-documents resources jwt-bearer token-exchange import client-logos pushed-requests disabling second-factor totp
   passkeys webhooks sessions-and-grants)
 flows=("${flows[@]/%/.test.ts}")

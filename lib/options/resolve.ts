@@ -19,7 +19,7 @@ import { scopesOfClaims } from './users.ts'
 const remedies = {
   issuer: "the public https URL of the mount, such as issuer: 'https://app.example.com/oauth'",
   database: 'a Knex instance or configuration, such as database: knex',
-  secrets: 'secrets: [process.env.LATCHKEY_SECRET], generated with `openssl rand -base64 32`',
+  secrets: "secrets: process.env.LATCHKEY_SECRET?.split(','), generated with `openssl rand -base64 32`",
 } as const
 
 const assertProduction = (set: object, { NODE_ENV }: NodeJS.ProcessEnv): void => {
