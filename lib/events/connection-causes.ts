@@ -105,6 +105,10 @@ export const connectionCauses = {
     sentence: 'The client is disabled',
     remedy: 'Enable it on its admin page, or by latchkey client enable',
   },
+  'client-waiting': {
+    sentence: 'The client waits for approval',
+    remedy: 'Approve or refuse it on the admin page of requests, or by latchkey client approve',
+  },
   'redirect-uri': {
     sentence: 'The redirect URI is not registered: the client sent {received}[, and has {expected}]',
     remedy: 'Register the URI, byte for byte; of a loopback address only the port may differ',

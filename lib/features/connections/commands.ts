@@ -77,13 +77,13 @@ const subjectOf = async ({ options, hostKnex, database }: CommandContext, asked:
  * @returns no lines if it did not stop
  */
 export const explainConnection = async (
-  { database, options }: CommandContext,
+  context: CommandContext,
   events: readonly EventRecord[],
 ): Promise<readonly string[]> => {
   const [event] = events.filter((each) => stepOf(each) !== undefined)
   if (event === undefined) return []
   const clientId = textIn(event, 'clientId')
-  const found = await readConnections(database, { clientId }, Object.keys(options.resources))
+  const found = await readConnections(context, { clientId }, Object.keys(context.options.resources))
   const isTheirs = ({ steps }: Connection): boolean =>
     steps.some((step) => step.event.requestId === event.requestId)
   const stop = found.find(isTheirs)?.stop
@@ -107,10 +107,10 @@ export const connectionsCommand: Command = {
   },
   example: 'latchkey connections --user ada@example.com',
   async run(context, invocation) {
-    const { database, options } = context
+    const { options } = context
     const [clientId, user] = [invocation.text('client'), invocation.text('user')]
     const subject = user === undefined ? undefined : await subjectOf(context, user)
-    const found = await readConnections(database, { clientId, subject }, Object.keys(options.resources))
+    const found = await readConnections(context, { clientId, subject }, Object.keys(options.resources))
     const asked = (invocation.flag('stopped') ? found.filter(({ stop }) => stop) : found).slice(0, most)
     if (invocation.flag('json')) return printJson(asked.map(asJson))
     if (asked.length > 0) return print(...asked.flatMap(printed))
