@@ -158,7 +158,7 @@ export const connectionCauses = {
   },
   'token-refused': {
     sentence: 'The token endpoint refused the client: {reason}[; expected {expected}][, received {received}]',
-    remedy: 'latchkey explain says more about this request; the client can connect again',
+    remedy: 'Correct what the client sends to the token endpoint; it can connect again',
   },
   'never-called': {
     sentence:

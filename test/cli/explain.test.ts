@@ -45,6 +45,33 @@ test('explain prints what was expected and received, by the id in any letter cas
   )
 })
 
+test('explain adds no cause of another request of the same client', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const refused = (requestId: string, time: number, code: string, reason: string) => ({
+    id: requestId,
+    type: 'api.refused',
+    request_id: requestId,
+    client_id: 'shop',
+    time: 1_800_000_000 + time,
+    expires_at: 1_900_000_000,
+    details: JSON.stringify({ clientId: 'shop', path: '/token', code, reason }),
+  })
+  await withDatabase(folder, (database) =>
+    database('latchkey_events').insert([
+      refused('0000-0000-01', 1, 'invalid_client', 'client authentication failed'),
+      refused('0000-0000-02', 2, 'invalid_grant', 'refresh_token is unknown'),
+    ]),
+  )
+  const { stdout: first } = await cli.succeed(folder, ['explain', '0000-0000-01'])
+  expect(first).toContain('client authentication failed')
+  expect(first).not.toMatch(/connection|refresh_token/)
+  const { stdout: last } = await cli.succeed(folder, ['explain', '0000-0000-02'])
+  expect(last).toContain('connection  stopped at: Token issued\n')
+  expect(last).toContain('The token endpoint refused the client: refresh_token is unknown')
+  expect(last).not.toContain('latchkey explain')
+})
+
 test('explain says that a disabled client waits for approval, and not that it can be enabled', async () => {
   const folder = cli.folder()
   await cli.succeed(folder, ['migrate'])

@@ -74,7 +74,7 @@ const subjectOf = async ({ options, hostKnex, database }: CommandContext, asked:
 /**
  * Where the connection stopped that the events of a request belong to.
  *
- * @returns no lines if it did not stop
+ * @returns no lines if it did not stop, or stopped at another request
  */
 export const explainConnection = async (
   context: CommandContext,
@@ -84,9 +84,7 @@ export const explainConnection = async (
   if (event === undefined) return []
   const clientId = textIn(event, 'clientId')
   const found = await readConnections(context, { clientId }, Object.keys(context.options.resources))
-  const isTheirs = ({ steps }: Connection): boolean =>
-    steps.some((step) => step.event.requestId === event.requestId)
-  const stop = found.find(isTheirs)?.stop
+  const stop = found.find((each) => each.stop?.event.requestId === event.requestId)?.stop
   if (stop === undefined) return []
   const { sentence, remedy } = causeAsText(stop.cause)
   return [`connection  stopped at: ${stepNames[stop.step]}`, `  ${sentence}.`, `  ${remedy}.`]
