@@ -30,8 +30,8 @@ export const connectionCauses = {
   },
   'other-guard': {
     sentence:
-      'The guard at {path} has the wrong resource: it requires tokens for {resource}, and not for {meant}',
-    remedy: 'Give the guard at {path} the resource {meant}',
+      'The guard at {path} names the resource {resource}, and so requires tokens for it, and not for {meant}',
+    remedy: "Give the guard at {path} this resource: requireToken(scope, { resource: '{meant}' })",
   },
   'no-resource': {
     sentence: 'The guard at {path} has no resource, so its answer 401 names no document about it',
