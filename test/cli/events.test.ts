@@ -86,6 +86,12 @@ test('commands for keys store which keys were published and withdrawn', async ()
   expect(withdrawn).toEqual([published(newest), revoked(newer)])
 })
 
+test('keys rotate --now makes the first keys of a database that has none', async () => {
+  const folder = await folderWith('{}')
+  await cli.succeed(folder, ['keys', 'rotate', '--now', '--alg', 'RS256'])
+  expect(await rowsOf(folder, 'latchkey_signing_keys')).toMatchObject([{ algorithm: 'RS256', generation: 1 }])
+})
+
 test('commands store no event while features.storedEvents is off', async () => {
   const folder = await folderWith('{}')
   expect(
