@@ -1,3 +1,4 @@
+import type { ServerSetup } from './authorization-server.ts'
 import type { ClientRegistry } from './clients/register.ts'
 import type { OpenedDatabase } from './database/open.ts'
 import type { Events } from './events/events.ts'
@@ -27,8 +28,10 @@ export interface CommandContext extends OpenedDatabase {
   readonly options: Options
   /** The features, which may store something about clients. */
   readonly installed: ClientRegistry['installed']
-  /** Announces nothing: no host listens in this process. */
+  /** Announces what the command does, so that it is stored with `features.storedEvents`. */
   readonly events: Pick<Events, 'announce'>
+  /** The server that the app would run, on the same pool: for commands that act as it does. It is closed afterwards. */
+  server(): Promise<ServerSetup>
   /** Resolves at once: the command runs when the schema is ready. */
   ready(): Promise<void>
   /** Epoch seconds. */

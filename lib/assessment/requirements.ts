@@ -26,6 +26,12 @@ const setting =
   (name: string, isMet: (options: Options) => boolean) =>
   (options: Options): Judged => ({ state: isMet(options) ? 'by configuration' : 'not met', reason: name })
 
+/** With `login.url` the page that signs users in is the host's. */
+const onLoginPage =
+  (act: string, judge: (options: Options) => Judged) =>
+  (options: Options): Judged =>
+    options.login?.url ? { state: 'host', reason: act } : judge(options)
+
 const comparedExactly = met(
   'test/attacks/redirect-uri.test.ts',
   'ends on a page when it differs from the registered one by',
@@ -120,18 +126,23 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
     [
       '6.3.1',
       'guessing of passwords is limited',
-      (options) =>
-        options.login?.url
-          ? { state: 'host', reason: 'limit guesses on your own login page' }
-          : setting('limits.failures.loginAccountAddress', ({ limits }) =>
-              Boolean(limits.failures.loginAccountAddress),
-            )(options),
+      onLoginPage(
+        'limit guesses on your own login page',
+        setting('limits.failures.loginAccountAddress', ({ limits }) =>
+          Boolean(limits.failures.loginAccountAddress),
+        ),
+      ),
     ],
     [
       '6.3.3',
       'users can have a second factor or a passkey',
-      setting('features.passkeys, features.authenticatorApps or login.secondFactor', ({ features, login }) =>
-        Boolean(features.passkeys || features.authenticatorApps || login?.secondFactor),
+      onLoginPage(
+        'offer one on your own login page',
+        setting(
+          'features.passkeys, features.authenticatorApps or login.secondFactor',
+          ({ features, login }) =>
+            Boolean(features.passkeys || features.authenticatorApps || login?.secondFactor),
+        ),
       ),
     ],
     [

@@ -1,10 +1,11 @@
 import { inspect } from 'node:util'
-import { assertSchema } from '../authorization-server.ts'
-import { Cancelled, type Command, type Invocation, UsageError } from '../command.ts'
+import { assertSchema, type ServerSetup } from '../authorization-server.ts'
+import { Cancelled, type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { silenceAll } from '../database/driver.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
-import { openDatabase } from '../database/open.ts'
+import { type OpenedDatabase, openDatabase } from '../database/open.ts'
 import { features } from '../features/index.ts'
+import type { Options } from '../options/options.ts'
 import { plainLogger } from '../options/plain-logger.ts'
 import { runningVersion } from '../pages/template-version.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -83,6 +84,28 @@ const own: readonly Command[] = [
 
 const now = (): number => Math.floor(Date.now() / 1000)
 
+/** The server of a command. Only few commands need Express and all that the router mounts. */
+const lazyServer = (options: Options, { hostKnex }: OpenedDatabase) => {
+  let composed: Promise<ServerSetup> | undefined
+  const server: CommandContext['server'] = () => {
+    const onSamePool = { ...options, database: { ...options.database, knex: hostKnex } }
+    composed ??= import('../router.ts').then(({ compose }) => compose(onSamePool).server)
+    return composed
+  }
+  const events: CommandContext['events'] = {
+    announce: (...event) => {
+      if (!options.features.storedEvents) return
+      // close() reports a failure.
+      server()
+        .then(({ events }) => events.announce(...event))
+        .catch(() => {})
+    },
+  }
+  /** Waits until the events are stored. */
+  const close = async (): Promise<void> => (await composed)?.close()
+  return { server, events, close }
+}
+
 const perform = async (command: Command, invocation: Invocation): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
@@ -98,8 +121,13 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
     if (command.needsSchema !== false) await assertSchema(opened.database, migrations)
-    const [events, ready] = [{ announce: () => {} }, async () => {}]
-    await command.run({ ...opened, options, installed: features, now, events, ready }, invocation)
+    const { server, events, close } = lazyServer(options, opened)
+    const context = { ...opened, options, installed: features, now, events, server, ready: async () => {} }
+    try {
+      await command.run(context, invocation)
+    } finally {
+      await close()
+    }
   } finally {
     // Even if the configuration opened the pool: the process ends here.
     await opened.hostKnex.destroy()

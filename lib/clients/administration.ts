@@ -126,10 +126,10 @@ export interface ClientAdministration {
    */
   disable(clientId: string): Promise<void>
   /**
-   * Enables a disabled client. Its tokens and consents work again, except those that have expired. This also approves a
-   * client that a user registered and that waits.
+   * Enables a disabled client. Its tokens and consents work again, except those that have expired.
    *
-   * @throws OAuthError `invalid_client` for an unknown client, and `invalid_request` with status 409 if the client has changed
+   * @throws OAuthError `invalid_client` for an unknown client, and `invalid_request` with status 409 if the client has
+   *   changed, or waits for approval: `oauth.developers.approve()` enables it
    */
   enable(clientId: string, options?: UpdateOptions): Promise<void>
   /**

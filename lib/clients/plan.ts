@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
+import type { Events } from '../events/events.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -196,6 +197,24 @@ const store = async (
   return storeClient(tx, registry, { ...registration, secret: undefined }, existing, now)
 }
 
+/** What {@link applyClients} needs. */
+export interface ApplyContext extends Pick<ClientRegistry, 'database' | 'now' | 'installed'> {
+  /** Absent for seeds. */
+  readonly events?: Pick<Events, 'announce'>
+}
+
+/** Announces a change as `oauth.clients` does. */
+const announce = (
+  events: Pick<Events, 'announce'>,
+  { client_id: clientId, action, fields }: ClientDifference,
+): void => {
+  if (action === 'keep') return
+  const types = { create: 'client.created', update: 'client.updated', remove: 'client.deleted' } as const
+  events.announce(types[action], undefined, { clientId })
+  const isRotated = fields.some(({ name, from, to }) => name === 'client_secret' && from && to)
+  if (isRotated) events.announce('client.secret_rotated', undefined, { clientId })
+}
+
 /**
  * Stores the clients that differ, in one transaction. Clients that do not differ are not written. Clients to remove are
  * disabled in that transaction, and erased after it; if that is interrupted, pruning finishes it.
@@ -206,7 +225,7 @@ const store = async (
  * @returns what differed, and the clients of the list in its order, with a secret where one was created
  */
 export const applyClients = async (
-  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
+  { database, now, installed, events }: ApplyContext,
   registrations: readonly CheckedRegistration[],
   {
     unlisted,
@@ -233,6 +252,7 @@ export const applyClients = async (
       if (action === 'remove') await beginDeletion(tx, { clientId, now: time })
     return { credentials, differences: [...changesIn(compared), ...others] }
   })
+  if (events) for (const difference of applied.differences) announce(events, difference)
   for (const { client_id, action } of applied.differences)
     if (action === 'remove') await eraseClient({ database, now, installed }, client_id)
   return applied

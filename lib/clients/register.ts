@@ -78,7 +78,11 @@ export interface ClientData {
   whenGranted?(client: Pick<Client, 'clientId' | 'metadata'>, granted: Granted): Write | undefined
   /** Runs in the transaction in which the host disables a client, after the client is written. */
   disable?(tx: Database, clientId: string): Promise<unknown>
-  /** Runs in the transaction in which the host enables a client, before the client is written. */
+  /**
+   * Runs in the transaction in which the host enables a client, before the client is written.
+   *
+   * @throws OAuthError if the client waits for a decision, which enabling must not replace
+   */
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
   listOwned?(database: Database): Promise<readonly string[]>

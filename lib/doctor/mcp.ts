@@ -54,6 +54,13 @@ const pathOf = (url: string): string => new URL(url).pathname.replace(/^\/$/, ''
 const wellKnown = (name: string, url: string): string =>
   `${new URL(url).origin}/.well-known/${name}${pathOf(url)}`
 
+/** The resource that a document at this place is about (RFC 9728 §3.1); undefined for any other place. */
+const resourceAt = (place: string): string | undefined => {
+  const { origin, pathname, search } = new URL(place)
+  const [before, path] = pathname.split('/.well-known/oauth-protected-resource', 2)
+  return before === '' && path !== undefined ? `${origin}${path}${search}` : undefined
+}
+
 /** An answer in a few words. */
 const answered = ({ status, headers }: Answer): string => {
   if (status === 0) return 'no answer'
@@ -109,17 +116,19 @@ const documentStep: Step = async ({ url, ask }, _host, { challenge }) => {
   const named = parameterOf(challenge, 'resource_metadata')
   const place = named !== undefined && URL.canParse(named) ? named : own
   const answer = await ask(place)
-  const resource = textOf(answer.json?.resource)
+  const served = answer.status === 200 ? textOf(answer.json?.resource) : undefined
   const path = new URL(url).pathname
-  if (answer.status !== 200 || answer.json === undefined || resource === undefined) {
+  if (served !== undefined && URL.canParse(served) && new URL(served).href === new URL(url).href)
+    return { seen: { document: answer.json ?? {} } }
+  // Where the document of another resource is missing, its place still says which one the guard has.
+  const resource = served ?? (place === own ? undefined : resourceAt(place))
+  if (resource === undefined) {
     if (named === undefined) return stop('no-resource', { path })
     return stop('not-at-root', { url: place, answer: answered(answer) })
   }
-  if (URL.canParse(resource) && new URL(resource).href === new URL(url).href)
-    return { seen: { document: answer.json } }
   if (differBySlash(resource, url)) return stop('trailing-slash', { path, resource })
-  const isKnown = (await ask(own)).json?.resource === url
-  return isKnown
+  const known = (await ask(own)).json?.resource
+  return known === url || (served === undefined && known !== resource)
     ? stop('other-guard', { path, resource, meant: url })
     : stop('unknown-resource', { received: url, expected: resource })
 }

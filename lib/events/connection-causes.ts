@@ -30,8 +30,8 @@ export const connectionCauses = {
   },
   'other-guard': {
     sentence:
-      'The guard at {path} has the wrong resource: it requires tokens for {resource}, and not for {meant}',
-    remedy: 'Give the guard at {path} the resource {meant}',
+      'The guard at {path} names the resource {resource}, and so requires tokens for it, and not for {meant}',
+    remedy: "Give the guard at {path} this resource: requireToken(scope, { resource: '{meant}' })",
   },
   'no-resource': {
     sentence: 'The guard at {path} has no resource, so its answer 401 names no document about it',
@@ -105,6 +105,10 @@ export const connectionCauses = {
     sentence: 'The client is disabled',
     remedy: 'Enable it on its admin page, or by latchkey client enable',
   },
+  'client-waiting': {
+    sentence: 'The client waits for approval',
+    remedy: 'Approve or refuse it on the admin page of requests, or by latchkey client approve',
+  },
   'redirect-uri': {
     sentence: 'The redirect URI is not registered: the client sent {received}[, and has {expected}]',
     remedy: 'Register the URI, byte for byte; of a loopback address only the port may differ',
@@ -154,7 +158,7 @@ export const connectionCauses = {
   },
   'token-refused': {
     sentence: 'The token endpoint refused the client: {reason}[; expected {expected}][, received {received}]',
-    remedy: 'latchkey explain says more about this request; the client can connect again',
+    remedy: 'Correct what the client sends to the token endpoint; it can connect again',
   },
   'never-called': {
     sentence:

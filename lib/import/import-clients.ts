@@ -1,5 +1,4 @@
-import { applyClients, type ClientDifference, planClients } from '../clients/plan.ts'
-import type { ClientRegistry } from '../clients/register.ts'
+import { type ApplyContext, applyClients, type ClientDifference, planClients } from '../clients/plan.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { type ClientRules, checkedImport } from './checked-client.ts'
 import type { ImportedClient } from './imported.ts'
@@ -31,7 +30,7 @@ export interface ClientImport {
  * @param options.progress is called after each client with how many are done
  */
 export const importClients = async (
-  registry: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
+  context: ApplyContext,
   clients: readonly ImportedClient[],
   {
     dryRun,
@@ -42,9 +41,9 @@ export const importClients = async (
   const checked = clients.map((client) => ({ client_id: client.clientId, of: checkedImport(client, rules) }))
   const registrations = checked.flatMap(({ of }) => ('registration' in of ? of.registration : []))
   const differences = dryRun
-    ? await planClients(registry, registrations, { unlisted: 'ignore' })
+    ? await planClients(context, registrations, { unlisted: 'ignore' })
     : (
-        await applyClients(registry, registrations, {
+        await applyClients(context, registrations, {
           unlisted: 'ignore',
           keepPreviousFor: 0,
           ...(progress && { progress }),

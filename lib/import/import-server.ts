@@ -1,5 +1,4 @@
-import type { ClientRegistry } from '../clients/register.ts'
-import type { Database } from '../database/types.ts'
+import type { ApplyContext } from '../clients/plan.ts'
 import type { Lifetimes } from '../options/lifetimes.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { type ClientImport, importClients } from './import-clients.ts'
@@ -24,13 +23,9 @@ export interface ImportSettings {
   readonly dryRun: boolean
 }
 
-interface Target {
-  readonly database: Database
-  readonly installed: ClientRegistry['installed']
+interface Target extends ApplyContext {
   readonly registrable: Registrable
   readonly lifetimes: Lifetimes
-  /** Epoch seconds. */
-  now(): number
   /** Is called with how far the import is. */
   progress?(text: string): void
 }
@@ -41,25 +36,21 @@ interface Target {
  * @throws Error that names the table or the column that the other server lacks
  */
 export const importServer = async (
-  { database, installed, registrable, lifetimes, now, progress }: Target,
+  { registrable, lifetimes, progress, ...context }: Target,
   peer: Peer,
   source: Source,
   { table, scopes, hex, refreshTokens, dryRun }: ImportSettings,
 ): Promise<ServerImport> => {
-  const clients = await importClients(
-    { database, installed, now },
-    await peer.clients(source, { table, scopes }),
-    {
-      registrable,
-      scopes: scopes ?? registrable.scopes,
-      dryRun,
-      hex,
-      progress: (done) => progress?.(`imported ${done} clients`),
-    },
-  )
+  const clients = await importClients(context, await peer.clients(source, { table, scopes }), {
+    registrable,
+    scopes: scopes ?? registrable.scopes,
+    dryRun,
+    hex,
+    progress: (done) => progress?.(`imported ${done} clients`),
+  })
   if (!refreshTokens || peer.refreshTokens === undefined) return clients
   const tokens = peer.refreshTokens(source, { table, scopes })
-  const imported = await importRefreshTokens({ database, now }, tokens, {
+  const imported = await importRefreshTokens(context, tokens, {
     clients: clients.clients,
     lifetimes,
     dryRun,

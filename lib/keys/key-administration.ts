@@ -38,18 +38,21 @@ export interface KeyAdministration {
 export const secondsUntilRead = (lifetimes: Parameters<typeof freshnessOf>[0]): number =>
   Math.ceil(freshnessOf(lifetimes).readAfter) + 1
 
+/** Announces what became of keys. */
+export interface KeyEvents {
+  announce(
+    type: 'key.revoked',
+    info: undefined,
+    key: { keyId: string; algorithm: string; reason?: string },
+  ): void
+  announce(type: 'key.published', info: undefined, key: PublishedKey): void
+}
+
 /** The part of the server that the administration needs. */
 export interface KeyAdministrationContext {
   /** Aborted when the server closes. */
   readonly closing: AbortSignal
-  readonly events: {
-    announce(
-      type: 'key.revoked',
-      info: undefined,
-      key: { keyId: string; algorithm: string; reason?: string },
-    ): void
-    announce(type: 'key.published', info: undefined, key: PublishedKey): void
-  }
+  readonly events: KeyEvents
   /** Resolves when the schema is ready. */
   ready(): Promise<{
     readonly database: Database
@@ -60,6 +63,38 @@ export interface KeyAdministrationContext {
 }
 
 type PublishedKey = Parameters<NonNullable<KeyOptions['keyPublished']>>[0]
+
+/** What {@link withdrawKey} needs. */
+interface WithdrawalContext {
+  readonly database: Database
+  readonly options: KeyOptions
+  readonly events: KeyEvents
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** The options of key management that announce each new key. */
+export const announcingKeys = <Given extends KeyOptions>(options: Given, events: KeyEvents): Given => ({
+  ...options,
+  keyPublished: (key: PublishedKey) => events.announce('key.published', undefined, key),
+})
+
+/**
+ * Withdraws a key and announces it, and the key that takes its place.
+ *
+ * @returns the withdrawn key; undefined if there is no such key
+ */
+export const withdrawKey = async (
+  { database, options, events, now }: WithdrawalContext,
+  keyId: string,
+  reason?: string,
+): Promise<{ readonly algorithm: string } | undefined> => {
+  const revoked = await revokeKey(database, announcingKeys(options, events), { kid: keyId, now: now() })
+  if (revoked === undefined) return undefined
+  const { algorithm } = revoked
+  events.announce('key.revoked', undefined, { keyId, algorithm, ...(reason !== undefined && { reason }) })
+  return revoked
+}
 
 export const keyAdministration = (setup: KeyAdministrationContext): KeyAdministration => ({
   list: async () => {
@@ -76,16 +111,11 @@ export const keyAdministration = (setup: KeyAdministrationContext): KeyAdministr
   },
   revoke: async (keyId, reason) => {
     const { database, options, keys, now } = await setup.ready()
-    const keyPublished = (key: PublishedKey): void => setup.events.announce('key.published', undefined, key)
-    const revoked = await revokeKey(database, { ...options, keyPublished }, { kid: keyId, now: now() })
+    const { events } = setup
+    const revoked = await withdrawKey({ database, options, events, now }, keyId, reason)
     if (revoked === undefined) return false
     await keys.readAgain()
     const { algorithm } = revoked
-    setup.events.announce('key.revoked', undefined, {
-      keyId,
-      algorithm,
-      ...(reason !== undefined && { reason }),
-    })
     const because = reason === undefined ? '' : `: ${reason}`
     options.logger.info(`latchkey: revoked the ${algorithm} signing key ${keyId}${because}`)
     // A process that closes need not wait for the others.

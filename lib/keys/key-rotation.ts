@@ -118,13 +118,19 @@ export const rotateKeys = async (
 /**
  * Replaces keys that may be compromised: the new keys sign at once, and all others of these algorithms are deleted. Works
  * without the secrets of the current keys.
+ *
+ * @returns the keys that were deleted
  */
 export const replaceKeys = async (
   db: Database,
   options: KeyOptions,
   { algorithms, now }: { algorithms: readonly SigningAlgorithm[]; now: number },
-): Promise<void> => {
+): Promise<SigningKeyRecord[]> => {
+  const records = await listSigningKeys(db)
   for (const algorithm of algorithms) {
-    await replaceSigningKeys(db, { ...(await newKey(options, algorithm)), createdAt: now, activeAt: now })
+    const key = await newKey(options, algorithm)
+    await replaceSigningKeys(db, { ...key, createdAt: now, activeAt: now })
+    options.keyPublished?.({ keyId: key.kid, algorithm, signsFrom: now })
   }
+  return algorithms.flatMap((algorithm) => ofAlgorithm(records, algorithm))
 }

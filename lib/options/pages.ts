@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { helpLink, hostLink, ownPathOf } from '../protocol/links.ts'
 import { refuse } from './check.ts'
 import {
@@ -85,6 +86,14 @@ const fontPair = object({
   bold: fontFile,
 })
 
+/** The path of a folder that is given as a path or as a file URL; undefined if it is neither. */
+export const folderPath = (value: unknown): string | undefined => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text !== 'string') return undefined
+  if (text.startsWith('file:') && URL.canParse(text)) return fileURLToPath(text)
+  return value instanceof URL ? undefined : text
+}
+
 const link = (example: string): Schema<string, string | undefined> =>
   text(`a path such as '${example}' or an https URL`, (value) => hostLink(value) !== undefined)
 
@@ -158,10 +167,14 @@ const members = {
     /** Your terms of service. @default none */
     terms: link('/terms'),
   }),
-  /** A folder with templates and styles that replace the built-in ones of the same name: docs/pages.md#templates. @default none */
-  views: text('an existing folder of templates', (value) =>
-    Boolean(statSync(value, { throwIfNoEntry: false })?.isDirectory()),
-  ),
+  /**
+   * A folder with templates and styles that replace the built-in ones of the same name: docs/pages.md#templates. A relative path
+   * starts at the working directory of the process; `new URL('./views/', import.meta.url)` starts at the file. @default none
+   */
+  views: custom<string | URL, string>('an existing folder of templates', (value) => {
+    const folder = folderPath(value)
+    return folder && statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? folder : undefined
+  }),
   /** The language, as a tag, if the browser and the client ask for none that is enabled. */
   defaultLocale: withDefault(
     'en',

@@ -74,7 +74,7 @@ export const replaceSigningKeys = (db: Database, key: Omit<NewSigningKey, 'gener
   transaction(db, async (tx) => {
     const { algorithm } = key
     const [row] = await newest(tx, { algorithm })
-    const generation = (row ? number(row, 'generation') : 0) + 1
+    const generation = ((row && numberOrNull(row, 'generation')) ?? 0) + 1
     await createSigningKey(tx, { ...key, generation })
     await removeBefore(tx, { algorithm, generation })
   })

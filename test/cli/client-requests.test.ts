@@ -29,6 +29,10 @@ test('requests of users are listed, approved and refused as the operator has see
       stderr: expect.stringContaining('client one was changed at the same time; read it again'),
     })
   }
+  expect(await cli.run(folder, ['client', 'enable', 'one'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/client one waits for approval; approve it .* by latchkey client approve/),
+  })
   await cli.succeed(folder, ['client', 'approve', 'one', '2', '--by', 'root'])
   await cli.succeed(folder, ['client', 'refuse', 'two', '1', '--by', 'root', '--reason', 'Not yours.'])
   expect(await rowsOf(folder, 'latchkey_client_owners')).toMatchObject([

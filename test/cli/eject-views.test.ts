@@ -15,19 +15,23 @@ describe('eject-views', () => {
       .filter((name) => /\.\w+$/.test(name))
       .sort()
 
-  test('copies the named templates to the configured folder, and creates it', async () => {
-    const config = `export default { issuer: 7, pages: { views: './pages/oauth' } }`
+  test.each([
+    ["'./pages/oauth'", 'pages/oauth/'],
+    ["new URL('./pages/oauth/', import.meta.url)", expect.stringMatching(/^\/.*\/pages\/oauth\/$/)],
+  ])('copies the named templates to the configured folder %s, and creates it', async (views, printed) => {
+    const config = `export default { issuer: 7, pages: { views: ${views} } }`
     const folder = cli.folder({ 'latchkey.config.mjs': config })
     const { stdout, stderr } = await cli.succeed(folder, ['eject-views', 'login', 'footer', 'style.css'])
     const names = ['login.eta', 'partials/footer.eta', 'assets/style.css']
-    expect(stdout).toBe(names.map((name) => `pages/oauth/${name}\n`).join(''))
+    const lines = stdout.trim().split('\n')
+    expect(lines.map((line, index) => line.slice(0, -names[index]!.length))).toEqual(names.map(() => printed))
     expect(stderr).toBe('')
     expect(filesIn(join(folder, 'pages/oauth'))).toEqual(names.toSorted())
     for (const name of names) {
-      const [first = '', ...lines] = readFileSync(join(folder, 'pages/oauth', name), 'utf8').split('\n')
+      const [first = '', ...rest] = readFileSync(join(folder, 'pages/oauth', name), 'utf8').split('\n')
       expect(first).toMatch(/^(<%)?\/\* From Latchkey \S+ \([0-9a-f]{12}\) \*\/(%>)?$/)
       expect(first).toContain(` ${version} `)
-      expect(lines.join('\n')).toBe(own(name))
+      expect(rest.join('\n')).toBe(own(name))
     }
     expect(readdirSync(folder).sort()).toEqual(['latchkey.config.mjs', 'pages'])
   })

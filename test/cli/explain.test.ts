@@ -45,6 +45,67 @@ test('explain prints what was expected and received, by the id in any letter cas
   )
 })
 
+test('explain adds no cause of another request of the same client', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const refused = (requestId: string, time: number, code: string, reason: string) => ({
+    id: requestId,
+    type: 'api.refused',
+    request_id: requestId,
+    client_id: 'shop',
+    time: 1_800_000_000 + time,
+    expires_at: 1_900_000_000,
+    details: JSON.stringify({ clientId: 'shop', path: '/token', code, reason }),
+  })
+  await withDatabase(folder, (database) =>
+    database('latchkey_events').insert([
+      refused('0000-0000-01', 1, 'invalid_client', 'client authentication failed'),
+      refused('0000-0000-02', 2, 'invalid_grant', 'refresh_token is unknown'),
+    ]),
+  )
+  const { stdout: first } = await cli.succeed(folder, ['explain', '0000-0000-01'])
+  expect(first).toContain('client authentication failed')
+  expect(first).not.toMatch(/connection|refresh_token/)
+  const { stdout: last } = await cli.succeed(folder, ['explain', '0000-0000-02'])
+  expect(last).toContain('connection  stopped at: Token issued\n')
+  expect(last).toContain('The token endpoint refused the client: refresh_token is unknown')
+  expect(last).not.toContain('latchkey explain')
+})
+
+test('explain says that a disabled client waits for approval, and not that it can be enabled', async () => {
+  const folder = cli.folder()
+  await cli.succeed(folder, ['migrate'])
+  const redirect = ['--redirect-uri', 'https://shop.example.com/callback']
+  await cli.succeed(folder, ['client', 'create', '--id', 'shop', ...redirect])
+  await cli.succeed(folder, ['client', 'disable', 'shop'])
+  const details = {
+    ...refusal,
+    clientId: 'shop',
+    reason: 'client_id is unknown',
+    received: 'shop, which is disabled',
+  }
+  await withDatabase(folder, async (database) => {
+    await database('latchkey_events').insert({
+      id: 'one',
+      type: 'request.refused',
+      request_id: '7F3C-91A2-B4',
+      client_id: 'shop',
+      time: 1_800_000_000,
+      details: JSON.stringify(details),
+      expires_at: 1_900_000_000,
+    })
+  })
+  const explained = async () => (await cli.succeed(folder, ['explain', '7F3C-91A2-B4'])).stdout
+  expect(await explained()).toContain('The client is disabled.\n  Enable it')
+  const owner = { client_id: 'shop', subject: 'ada', slot: 0, status: 'waiting', revision: 1 }
+  await withDatabase(folder, (database) =>
+    database('latchkey_client_owners').insert({ ...owner, created_at: 0, requested_at: 0 }),
+  )
+  expect(await explained()).toContain(
+    'The client waits for approval.\n  Approve or refuse it on the admin page of requests, or by latchkey client approve.\n',
+  )
+})
+
 test('connections prints the steps of a client, the one that is missing, and why', async () => {
   const folder = cli.folder()
   await cli.succeed(folder, ['migrate'])

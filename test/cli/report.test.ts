@@ -51,6 +51,12 @@ test.each<[string, AuthRouterOptions]>([
   expect(stateOf(rowsOf(options))).not.toBe(stateOf(rowsOf()))
 })
 
+test('with login.url, guesses and second factors are the matter of the app', () => {
+  const login = { url: '/sign-in', current: () => undefined }
+  const ofLogin = rowsOf({ login }).filter(({ number }) => ['6.3.1', '6.3.3'].includes(number))
+  expect(ofLogin.map(({ state }) => state)).toEqual(['host', 'host'])
+})
+
 test('the command prints a table, JSON or Markdown', async () => {
   const cli = openCommandLine()
   try {

@@ -27,6 +27,7 @@ beforeAll(async () => {
   issuer: '${issuer}', secrets: ${JSON.stringify(secrets)},
   database: ${JSON.stringify({ knex: shared.config, tablePrefix: shared.tablePrefix })},
   users: { find: () => undefined, authenticate: () => undefined },
+  features: { storedEvents: true },
 }`,
   })
 })
@@ -38,6 +39,8 @@ afterAll(async () => {
 const inspect = async (input: string): Promise<Record<string, string>> =>
   JSON.parse((await cli.succeed(folder, ['token', 'inspect', '--json'], { input })).stdout)
 const revoke = (input: string) => cli.succeed(folder, ['token', 'revoke'], { input })
+const storedEvents = () => shared.knex(`${shared.tablePrefix}events`).orderBy('type').pluck('type')
+beforeEach(async () => void (await shared.knex(`${shared.tablePrefix}events`).delete()))
 
 test('an access token and a refresh token are inspected and revoked', async () => {
   const { access_token, refresh_token } = await tokensFor(host, { scope: 'openid notes:read' })
@@ -54,6 +57,7 @@ test('an access token and a refresh token are inspected and revoked', async () =
   await revoke(next.refresh_token)
   expect(await inspect(next.access_token)).toMatchObject({ state: 'its authorization is revoked' })
   await refresh(host, next.refresh_token).expect(400)
+  expect(await storedEvents()).toEqual(['authorization.revoked', 'token.revoked'])
 })
 
 test('a JWT counts only if a key of this server signed it; it ends with the consent', async () => {
@@ -135,6 +139,7 @@ test('a personal access token is inspected, listed and revoked, by itself and by
   await cli.succeed(folder, ['personal-tokens', 'revoke', other?.id ?? ''])
   const { stdout: left } = await cli.succeed(folder, ['personal-tokens', 'list', '1', '--json'])
   expect(JSON.parse(left)).toEqual([])
+  expect(await storedEvents()).toEqual(['token.personal.revoked', 'token.personal.revoked'])
   expect((await cli.run(folder, ['personal-tokens', 'revoke', other?.id ?? ''])).code).toBe(1)
   expect((await cli.run(folder, ['token', 'inspect'], { input: one?.value ?? '' })).code).toBe(1)
 })

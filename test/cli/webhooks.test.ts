@@ -1,10 +1,12 @@
-import { openCommandLine, withDatabase } from '../support/command-line.ts'
+import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
 test('webhooks lists what was given up, replay lets it be sent again, and enable undoes a 410', async () => {
-  const folder = cli.folder()
+  const folder = cli.folder({
+    'latchkey.config.mjs': 'export default { features: { storedEvents: true } }',
+  })
   await cli.succeed(folder, ['migrate'])
   const dead = { endpoint: 'billing', event_id: 'one', lane: 'subject:1', attempts: 10, failure: 'timeout' }
   await withDatabase(folder, async (database) => {
@@ -31,4 +33,8 @@ test('webhooks lists what was given up, replay lets it be sent again, and enable
   expect(row).toMatchObject({ attempts: 0, dead_at: null })
   expect(row.attempt_at).toBeGreaterThan(0)
   expect(endpoint).toMatchObject({ disabled_at: null })
+  expect(await rowsOf(folder, 'latchkey_events')).toMatchObject([
+    { type: 'webhook.replayed', details: JSON.stringify({ deliveries: '1' }) },
+    { type: 'webhook.enabled', details: JSON.stringify({ endpoint: 'billing' }) },
+  ])
 })

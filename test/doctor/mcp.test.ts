@@ -10,6 +10,8 @@ import { publishDocuments } from '../support/mcp-player.ts'
 
 const origin = 'http://localhost:3000'
 const mcp = `${origin}/mcp`
+/** Where nothing listens. */
+const elsewhere = 'http://127.0.0.1:1'
 
 let host: Host
 let server: TestServer | undefined
@@ -29,6 +31,10 @@ interface Plan {
   readonly scopes?: readonly string[]
   readonly before?: RequestHandler
   readonly withoutGuard?: boolean
+  /** The resource of the guard, if it is not the MCP server. */
+  readonly guarded?: string
+  /** Whether the server knows only the resource of the guard. */
+  readonly knowsOnlyGuarded?: boolean
   /** What a proxy changes in JSON below a path. */
   readonly changed?: readonly [path: string, members: Readonly<Record<string, unknown>>]
 }
@@ -41,9 +47,11 @@ const start = async ({ before = pass, ...plan }: Plan = {}): Promise<Express> =>
     clients: [],
     options: {
       issuer: `${plan.origin ?? origin}/oauth`,
-      resources: {
-        [resource]: { name: 'Notes', scopes: [...(plan.scopes ?? ['notes:read', 'notes:write'])] },
-      },
+      resources: Object.fromEntries(
+        [...(plan.knowsOnlyGuarded ? [] : [resource]), ...(plan.guarded ? [plan.guarded] : [])].map(
+          (each) => [each, { name: 'Notes', scopes: [...(plan.scopes ?? ['notes:read', 'notes:write'])] }],
+        ),
+      ),
       outbound: {
         allowSelfDescribed: mcpHosts.flatMap(({ document }) =>
           document ? new URL(document.client_id).origin : [],
@@ -56,7 +64,10 @@ const start = async ({ before = pass, ...plan }: Plan = {}): Promise<Express> =>
   app.use(before)
   app.use('/oauth', host.oauth)
   app.use(host.oauth.wellKnown)
-  const guard = host.oauth.requireToken('notes:read', { resource, ask: 'notes:write' })
+  const guard = host.oauth.requireToken('notes:read', {
+    resource: plan.guarded ?? resource,
+    ask: 'notes:write',
+  })
   app.all('/mcp', plan.withoutGuard ? pass : guard, (_req, res) => void res.json({}))
   return app
 }
@@ -125,6 +136,11 @@ const planted: readonly (readonly [string, Plan, Readonly<Record<string, string 
     { claude: 'no-challenge', zed: 'no-challenge', warp: 'no-challenge' },
   ],
   [
+    'a URL that is not the public one of the resource',
+    { guarded: `${elsewhere}/mcp`, knowsOnlyGuarded: true },
+    { claude: 'unknown-resource', zed: 'unknown-resource' },
+  ],
+  [
     'registration that is off',
     { features: { registration: false } },
     { claude: 'no-registration', zed: undefined, warp: 'not-at-root' },
@@ -182,6 +198,21 @@ test.each(planted)('%s is named', async (_, plan, expected) => {
   const causes = new Set(Object.values(expected).filter((cause) => cause !== undefined))
   expect(new Set(found.findings.map(({ check }) => check))).toEqual(causes)
 })
+
+test.each([`${elsewhere}/files`, `${origin}/files`])(
+  'a guard of the other resource %s is named with its remedy',
+  async (guarded) => {
+    const { findings } = await diagnose(await start({ guarded }), ['claude'])
+    expect(findings).toEqual([
+      {
+        check: 'other-guard',
+        level: 'error',
+        message: `The guard at /mcp names the resource ${guarded}, and so requires tokens for it, and not for ${mcp}`,
+        fix: `Give the guard at /mcp this resource: requireToken(scope, { resource: '${mcp}' })`,
+      },
+    ])
+  },
+)
 
 test('a document that this server cannot read is named with the reason', async () => {
   const app = await start()

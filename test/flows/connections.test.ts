@@ -340,11 +340,13 @@ describe.each(both)('a client %s', (_, behaviour) => {
     const app = await start({ guarded: api })
     await stopped(new Client(app, mcp, behaviour).connect())
     expect(await page(app)).toContain(
-      `The guard at /mcp has the wrong resource: it requires tokens for ${api}, and not for ${mcp}`,
+      `The guard at /mcp names the resource ${api}, and so requires tokens for it, and not for ${mcp}`,
     )
     const found = await doctorOf(app, behaviour)
     expect(found.causes).toEqual(['other-guard'])
-    expect(found.findings[0]?.message).toContain(`it requires tokens for ${api}, and not for ${mcp}`)
+    expect(found.findings[0]?.message).toContain(
+      `names the resource ${api}, and so requires tokens for it, and not for ${mcp}`,
+    )
   })
 
   test('that finds no document at the root', async () => {

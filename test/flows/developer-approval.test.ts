@@ -1,5 +1,7 @@
 import type { Request } from 'express'
+import { developerAdministration } from '../../lib/features/developers/administration.ts'
 import type { AuthEvent } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import {
   developers,
   events,
@@ -115,14 +117,17 @@ describe('approval', () => {
     expect(await clientOf(clientId)).toMatchObject({ client_name: 'Desk 2', disabled: false })
   })
 
-  test('enable() approves the client that was read, and no form that was opened before changes it', async () => {
+  test('enable() does not pass over it; it takes a refusal back, and no form that was opened before changes that', async () => {
     const { clientId, secret } = await register(agent)
-    const ifUnchanged = await clientOf(clientId)
-    await change(clientId, { client_name: 'Desk 2' })
     const { enable } = host.oauth.clients
-    await expect(enable(clientId, { ifUnchanged })).rejects.toMatchObject({ status: 409 })
+    const waits = { status: 409, message: expect.stringContaining('waits for approval; approve it on') }
+    await expect(enable(clientId)).rejects.toMatchObject(waits)
     const [waiting] = await host.oauth.developers!.list({ status: 'waiting' })
     expect(waiting).toMatchObject({ approved: false, client: { client_id: clientId, disabled: true } })
+    await host.oauth.developers!.refuse(clientId)
+    const ifUnchanged = await clientOf(clientId)
+    await host.oauth.clients.update(clientId, { client_name: 'Desk 2' })
+    await expect(enable(clientId, { ifUnchanged })).rejects.toMatchObject({ status: 409 })
     const form = await openForm(clientId)
     await enable(clientId)
     expect((await agent.submit(form, 'name="decision"', evil)).status).toBe(409)
@@ -162,11 +167,9 @@ test('on the admin pages, a decision applies only to the request that the admini
   await change(two.clientId, { client_name: 'Desk 2' }, owner)
   const stale = await carol.follow(await carol.post(url, seen))
   expect(textOf(stale)).toContain('Nothing was done')
-  const adminPage = `/oauth/admin/client?client_id=${two.clientId}`
-  const enable = fieldsOf(await carol.open(adminPage), 'value="enable"')
-  await change(two.clientId, { client_name: 'Desk 3' }, owner)
-  await carol.post(adminPage, enable)
-  expect(await both.oauth.clients.get(two.clientId)).toMatchObject({ client_name: 'Desk 3', disabled: true })
+  // Enabling a client would pass over its approval.
+  const adminPage = await carol.open(`/oauth/admin/client?client_id=${two.clientId}`)
+  expect(adminPage.html).not.toContain('value="enable"')
   const approved = await carol.follow(await carol.post(url, await formAbout('approve', one)))
   expect(textOf(approved)).toContain('The request is approved.')
   await carol.post(url, { ...(await formAbout('refuse', two)), reason: 'No.' })
@@ -237,7 +240,9 @@ describe('owners', () => {
     expect(off.oauth).not.toHaveProperty('developers')
     expect((await new RawBrowser(off.app).get(root)).status).toBe(404)
     expect(await off.oauth.users.export(1)).toMatchObject({ clients: [clientId] })
-    await off.oauth.clients.enable(clientId)
+    const { ownerOf, approve } = developerAdministration({ ...serverBehind(off.oauth)!, option: undefined })
+    expect(await ownerOf(clientId)).toBe('1')
+    await approve(clientId)
     expect(await on.oauth.developers!.list()).toMatchObject([{ approved: true, status: 'active' }])
     await off.oauth.users.erase(1)
     expect(await on.oauth.developers!.list()).toEqual([])

@@ -372,6 +372,7 @@ test('latchkey user unlock lets the user sign in at once, and refuses locks in t
       options: resolveOptions({ limits, secrets }, featureOptions),
       installed: [],
       events: { announce: () => {} },
+      server: () => Promise.reject(new Error('this command needs no server')),
       ready: async () => {},
       now: () => Math.floor(Date.now() / 1000),
     }

@@ -251,6 +251,11 @@ test('settings inside a Knex configuration are refused with their place', () => 
   )
 })
 
+test('a folder of views is a path, also if it is given as a file URL', () => {
+  for (const views of [tmpdir(), pathToFileURL(tmpdir()), pathToFileURL(tmpdir()).href])
+    expect(resolve({ pages: { views } }).pages.views).toBe(tmpdir())
+})
+
 test('functions of users stay on their object, so that they may use this', () => {
   const users = Object.create({ find: () => undefined, authenticate: () => undefined })
   expect(resolve({ users }).users).toBe(users)
@@ -418,7 +423,9 @@ test.each<Refused>([
     { features: { clientMetadataDocuments: { deniedOrigins: ['https://a.example/'] } } },
     'deniedOrigins[0] must be an origin',
   ],
-  [{ pages: { views: './no-such-folder' } }, 'views must be an existing folder'],
+  ...['./no-such-folder', 'file:///no-such-folder', new URL('https://a.example/views/')].map((views) =>
+    brand({ views }, 'views must be an existing folder'),
+  ),
   [{ pages: 'Acme' }, 'pages must be an object'],
   [{ pages: { name: 5 } }, 'pages.name must be a string that is not empty'],
   [{ pages: { accent: 'green' } }, 'pages.accent must be a colour as #rgb or #rrggbb'],

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
+import { folderPath } from '../../options/pages.ts'
 import { copiedFiles, originOf, ownFile, runningVersion, withOrigin } from '../../pages/template-version.ts'
 import { suggest } from '../command-line.ts'
 import { loadHostOptions } from '../config.ts'
@@ -33,8 +34,8 @@ const folderFor = async (invocation: Invocation): Promise<string> => {
   const named = invocation.text('to')
   if (named !== undefined) return named
   const options = await loadHostOptions(invocation.text('config'))
-  const views: unknown = Reflect.get(Object(Reflect.get(Object(options), 'pages')), 'views')
-  if (typeof views === 'string') return views
+  const views = folderPath(Reflect.get(Object(Reflect.get(Object(options), 'pages')), 'views'))
+  if (views !== undefined) return views
   throw new UsageError('no folder to copy to: set the option pages.views, or add --to DIR')
 }
 

@@ -115,13 +115,14 @@ export const importCommand: Command = {
     fromOf(invocation)
     hexOf(invocation)
   },
-  async run({ database, options, installed, now }, invocation) {
+  async run({ database, options, installed, now, events }, invocation) {
     const peer = peerOf(invocation)
     const source = sourceOf(invocation)
     const target = {
       database,
       now,
       installed,
+      events,
       registrable: registrableOf(options),
       lifetimes: options.lifetimes,
     }

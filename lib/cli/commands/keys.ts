@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
-import { secondsUntilRead } from '../../keys/key-administration.ts'
-import { revokeKey } from '../../keys/key-revocation.ts'
+import { announcingKeys, secondsUntilRead, withdrawKey } from '../../keys/key-administration.ts'
 import { replaceKeys, rotateKeys } from '../../keys/key-rotation.ts'
 import { freshnessOf, withStates } from '../../keys/key-schedule.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../../protocol/clients/client-metadata.ts'
@@ -76,10 +75,13 @@ export const rotateKeysCommand: Command = {
   example: 'latchkey keys rotate --alg RS256',
   check: algorithmsOf,
   async run(context, invocation) {
-    const { database, options } = context
+    const { database, events } = context
+    const options = announcingKeys(context.options, events)
     const request = { algorithms: algorithmsOf(invocation), now: context.now() }
-    if (invocation.flag('now')) await replaceKeys(database, options, request)
-    else await rotateKeys(database, options, request)
+    if (invocation.flag('now')) {
+      for (const { kid, algorithm } of await replaceKeys(database, options, request))
+        events.announce('key.revoked', undefined, { keyId: kid, algorithm })
+    } else await rotateKeys(database, options, request)
     await printKeys(context, invocation.flag('json'))
     if (invocation.flag('now')) note(warningOf(context))
   },
@@ -100,9 +102,9 @@ export const revokeKeyCommand: Command = {
   },
   example: 'latchkey keys revoke 3vXkQtF8dWmYJ0xuH2bRk7sCzNpLqA5eGhVnTjEoUwI',
   async run(context, invocation) {
-    const { database, options } = context
+    const { options } = context
     const [kid = ''] = invocation.arguments
-    if ((await revokeKey(database, options, { kid, now: context.now() })) === undefined)
+    if ((await withdrawKey(context, kid)) === undefined)
       throw new Error(`no signing key has the id ${kid}; see: latchkey keys list`)
     note(`key ${kid} is withdrawn`)
     if (!invocation.flag('no-wait')) {

@@ -142,28 +142,22 @@ const settle = async (server: ServerSetup, say: Say): Promise<void> => {
  * @returns the ids of those that had been active
  */
 const endAll = async (
-  { options }: CommandContext,
+  context: CommandContext,
   { end }: Pick<Kind<never>, 'end'>,
   ids: readonly string[],
 ): Promise<readonly string[]> => {
-  // Only this command needs Express and all that the router mounts.
-  const { compose } = await import('../../router.ts')
-  const { server } = compose(options)
-  try {
-    const endOne = end(server)
-    return await withProgress(async (say) => {
-      const ended: string[] = []
-      for (const [index, id] of ids.entries()) {
-        if (await endOne(id)) ended.push(id)
-        say(`ended ${index + 1} of ${ids.length}`)
-        if ((index + 1) % together === 0) await settle(server, say)
-      }
-      await settle(server, say)
-      return ended
-    })
-  } finally {
-    await server.close()
-  }
+  const server = await context.server()
+  const endOne = end(server)
+  return withProgress(async (say) => {
+    const ended: string[] = []
+    for (const [index, id] of ids.entries()) {
+      if (await endOne(id)) ended.push(id)
+      say(`ended ${index + 1} of ${ids.length}`)
+      if ((index + 1) % together === 0) await settle(server, say)
+    }
+    await settle(server, say)
+    return ended
+  })
 }
 
 const ending = <Item extends { readonly id: string }>(kind: Kind<Item>): Body => {

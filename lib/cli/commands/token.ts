@@ -180,8 +180,8 @@ export const revokeTokenCommand: Command = {
   options: {},
   example: 'latchkey token revoke < token.txt',
   async run(context) {
-    const { type, value, clientId, authorizationId } = await inspect(context)
-    const { database, now } = context
+    const { type, value, clientId, subject = '', authorizationId } = await inspect(context)
+    const { database, now, events } = context
     if (type === 'JWT access token') {
       throw new Error('a JWT access token cannot be revoked; see: latchkey consents revoke --help')
     }
@@ -190,8 +190,12 @@ export const revokeTokenCommand: Command = {
       if (revoked !== undefined) return note(revoked)
     }
     if (authorizationId === undefined) {
-      await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() })
-    } else await revokeAuthorization(database, { id: authorizationId, now: now() })
+      if (await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() }))
+        events.announce('token.revoked', undefined, { clientId })
+    } else if (await revokeAuthorization(database, { id: authorizationId, now: now() })) {
+      const about = { authorizationId, clientId, subject }
+      events.announce('authorization.revoked', undefined, { ...about, reason: 'revoked_by_host' })
+    }
     note(`the ${type} of client ${clientId} is revoked`)
   },
 }

@@ -41,8 +41,9 @@ const showClient = async (
   const about = aboutClient(client_id)
   const version = { ...about, version: versionOf(client) }
   const metadata = withoutInternals(metadataOf(client))
+  const marks = marksOf(client, (await waitingClients(server, [client_id])).get(client_id))
   const model = {
-    ...marksOf(client, (await waitingClients(server, [client_id])).get(client_id)),
+    ...marks,
     ...person.header,
     name: client_name ?? client_id,
     id: client_id,
@@ -60,7 +61,8 @@ const showClient = async (
     save: context.form(version, 'save'),
     rotate: usesSecret(client) ? context.form(about, 'rotate') : undefined,
     disableUrl: client.disabled ? undefined : ownPath(server, disableClientPage.path, about),
-    enable: client.disabled ? context.form(version, 'enable') : undefined,
+    // A client that waits for approval is enabled by that.
+    enable: marks.disabled ? context.form(version, 'enable') : undefined,
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
     links: person.linksAbout({ client: client_id }),
@@ -121,7 +123,6 @@ export const clientPage: OperatorPage = {
         previousUntil: rotated.previous_secret_expires_at,
       }
     }),
-    // It also approves a client of a user.
     enable: act(async (context, client) => {
       await clientsFor(context).enable(client.client_id, { ifUnchanged: client })
       return { kind: 'enabled' }

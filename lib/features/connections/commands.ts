@@ -74,19 +74,17 @@ const subjectOf = async ({ options, hostKnex, database }: CommandContext, asked:
 /**
  * Where the connection stopped that the events of a request belong to.
  *
- * @returns no lines if it did not stop
+ * @returns no lines if it did not stop, or stopped at another request
  */
 export const explainConnection = async (
-  { database, options }: CommandContext,
+  context: CommandContext,
   events: readonly EventRecord[],
 ): Promise<readonly string[]> => {
   const [event] = events.filter((each) => stepOf(each) !== undefined)
   if (event === undefined) return []
   const clientId = textIn(event, 'clientId')
-  const found = await readConnections(database, { clientId }, Object.keys(options.resources))
-  const isTheirs = ({ steps }: Connection): boolean =>
-    steps.some((step) => step.event.requestId === event.requestId)
-  const stop = found.find(isTheirs)?.stop
+  const found = await readConnections(context, { clientId }, Object.keys(context.options.resources))
+  const stop = found.find((each) => each.stop?.event.requestId === event.requestId)?.stop
   if (stop === undefined) return []
   const { sentence, remedy } = causeAsText(stop.cause)
   return [`connection  stopped at: ${stepNames[stop.step]}`, `  ${sentence}.`, `  ${remedy}.`]
@@ -107,10 +105,10 @@ export const connectionsCommand: Command = {
   },
   example: 'latchkey connections --user ada@example.com',
   async run(context, invocation) {
-    const { database, options } = context
+    const { options } = context
     const [clientId, user] = [invocation.text('client'), invocation.text('user')]
     const subject = user === undefined ? undefined : await subjectOf(context, user)
-    const found = await readConnections(database, { clientId, subject }, Object.keys(options.resources))
+    const found = await readConnections(context, { clientId, subject }, Object.keys(options.resources))
     const asked = (invocation.flag('stopped') ? found.filter(({ stop }) => stop) : found).slice(0, most)
     if (invocation.flag('json')) return printJson(asked.map(asJson))
     if (asked.length > 0) return print(...asked.flatMap(printed))

@@ -1,3 +1,4 @@
+import { waitingClients } from '../../clients/listing.ts'
 import type { Database } from '../../database/types.ts'
 import { readableIdentifier } from '../../protocol/explanation.ts'
 import { type EventRecord, type EventsAbout, listNewestEvents } from '../../repositories/index.ts'
@@ -45,6 +46,22 @@ const readAll = async (database: Database, filter: HistoryFilter): Promise<Event
   return events
 }
 
+/** A client that waits for approval is disabled until then. */
+const withWaiting = async (
+  context: Parameters<typeof waitingClients>[0],
+  connections: readonly Connection[],
+): Promise<readonly Connection[]> => {
+  const isDisabled = ({ stop }: Connection): boolean => stop?.cause.name === 'client-disabled'
+  const clientIds = new Set(connections.filter(isDisabled).flatMap(({ clientId }) => clientId ?? []))
+  if (clientIds.size === 0) return connections
+  const waiting = await waitingClients(context, [...clientIds].slice(0, 100))
+  return connections.map((each) =>
+    each.stop && isDisabled(each) && waiting.get(each.clientId ?? '')?.isNew
+      ? { ...each, stop: { ...each.stop, cause: { name: 'client-waiting', values: {} } } }
+      : each,
+  )
+}
+
 /**
  * The connections that the stored events show, newest first. It reads the newest thousand events of each kind, and so the newest
  * connections of a busy server.
@@ -52,15 +69,16 @@ const readAll = async (database: Database, filter: HistoryFilter): Promise<Event
  * @param resources the identifiers of the resources
  */
 export const readConnections = async (
-  database: Database,
+  context: Parameters<typeof waitingClients>[0],
   filter: HistoryFilter,
   resources: readonly string[],
-): Promise<Connection[]> => {
-  const events = await readAll(database, filter)
+): Promise<readonly Connection[]> => {
+  const events = await readAll(context.database, filter)
   const connections = connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
-  return connections.filter(
+  const asked = connections.filter(
     ({ clientId, subject }) =>
       (filter.clientId === undefined || clientId === filter.clientId) &&
       (filter.subject === undefined || subject === filter.subject),
   )
+  return withWaiting(context, asked)
 }

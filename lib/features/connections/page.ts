@@ -101,7 +101,7 @@ export const connectionsPage: OperatorPage = {
     const user = query.optional('user', 255)?.trim() ?? ''
     const isStopped = query.has('stopped')
     const found = await readConnections(
-      server.database,
+      server,
       {
         ...(client !== '' && { clientId: client }),
         ...(user !== '' && { subject: await subjectOf(context, user) }),

@@ -17,6 +17,7 @@ import { isLookup } from '../../users/users.ts'
 import { changedMetadata, type DeveloperContext } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 import {
+  approveEnabledClient,
   type ClientOwner,
   createClientOwner,
   deleteClientOwner,
@@ -175,6 +176,26 @@ const findWaiting = async (
 
 const refuseChanged = (clientId: string): never => {
   throw new OAuthError('invalid_client', `client ${clientId} was changed at the same time; read it again`)
+}
+
+/**
+ * Records that the host has enabled a client that was refused.
+ *
+ * @throws OAuthError `invalid_request` with status 409 for one that waits: enabling it would pass over its approval
+ */
+export const approveEnabled = async (
+  tx: Database,
+  values: { readonly clientId: string; readonly now: number },
+): Promise<void> => {
+  const { clientId } = values
+  const owner = await findClientOwner(tx, { clientId })
+  if (owner?.status === 'waiting' && owner.approvedAt === null)
+    throw new OAuthError(
+      'invalid_request',
+      `client ${clientId} waits for approval; approve it on the admin page of requests, by oauth.developers.approve(), or by latchkey client approve`,
+      { status: 409 },
+    )
+  await approveEnabledClient(tx, values)
 }
 
 /** @param context the server; the CLI has no running server and passes the parts it has */

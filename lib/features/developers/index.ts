@@ -1,5 +1,5 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
-import { developerAdministration } from './administration.ts'
+import { approveEnabled, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { codePage, codePath } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
@@ -12,7 +12,6 @@ import { exportClientsOf, releaseClientsOf } from './register.ts'
 import { requestPage } from './request-page.ts'
 import { requestsPage } from './requests-page.ts'
 import {
-  approveEnabledClient,
   deleteClientOwner,
   findClientOwner,
   listClientIdsOfOwner,
@@ -64,7 +63,7 @@ export const developers: Feature = {
   },
   clientData: {
     erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
-    enable: approveEnabledClient,
+    enable: approveEnabled,
     ownerOf: async (database, clientId) => (await findClientOwner(database, { clientId }))?.subject,
     listOwned: listOwnedClientIds,
     listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),

@@ -240,8 +240,8 @@ export const setClientOwner = touches(
 )
 
 /**
- * Records that the host has enabled a client, which may have waited for approval. A change by its owner begins with the same
- * row, so that it comes before this or is stale.
+ * Records that the host has enabled a client that it had never approved. A change by its owner begins with the same row, so
+ * that it comes before this or is stale.
  */
 export const approveEnabledClient = command<{ clientId: string; now: number }>((table, v) =>
   table('client_owners')

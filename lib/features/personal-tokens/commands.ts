@@ -1,11 +1,7 @@
 import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
 import type { Command } from '../../command.ts'
-import {
-  findPersonalTokenById,
-  listPersonalTokens,
-  type PersonalToken,
-  removePersonalToken,
-} from './table.ts'
+import { revokePersonalToken } from './issue.ts'
+import { findPersonalTokenById, listPersonalTokens, type PersonalToken } from './table.ts'
 
 const day = (time: number | null): string =>
   time === null ? 'never' : new Date(time * 1000).toISOString().slice(0, 10)
@@ -50,10 +46,10 @@ export const revokePersonalTokenCommand: Command = {
     'The id is that of `latchkey personal-tokens list`. If you have the token itself: latchkey token revoke',
   options: {},
   example: 'latchkey personal-tokens revoke Zt3yAqX0mS1Vh6cJ9kLw2Q',
-  async run({ database }, invocation) {
+  async run(context, invocation) {
     const [id = ''] = invocation.arguments
-    const token = await findPersonalTokenById(database, { id })
-    if (token === undefined || !(await removePersonalToken(database, token)))
+    const token = await findPersonalTokenById(context.database, { id })
+    if (token === undefined || !(await revokePersonalToken(context, token)))
       throw new Error(`no personal access token has the id ${id}`)
     note(`the personal access token ${id} of user ${token.subject} is revoked`)
   },

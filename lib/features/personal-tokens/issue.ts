@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
+import type { Events } from '../../events/events.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { lockLogin } from '../../repositories/logins.ts'
@@ -96,7 +97,7 @@ export const issuePersonalToken = async (
 
 /** Removes a personal access token of a user at once. Returns false if the user has no such token. */
 export const revokePersonalToken = async (
-  { database, events }: Pick<AuthorizationServer, 'database' | 'events'>,
+  { database, events }: Pick<AuthorizationServer, 'database'> & { readonly events: Pick<Events, 'announce'> },
   token: Pick<PersonalToken, 'id' | 'subject'>,
   info?: RequestInfo,
 ): Promise<boolean> => {

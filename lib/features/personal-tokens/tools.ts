@@ -1,8 +1,9 @@
 import type { FeatureTools } from '../../feature.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import { listPersonalTokensCommand, revokePersonalTokenCommand } from './commands.ts'
+import { revokePersonalToken } from './issue.ts'
 import { samples } from './samples.ts'
-import { findPersonalToken, removePersonalToken } from './table.ts'
+import { findPersonalToken } from './table.ts'
 import { personalClientId } from './verify.ts'
 
 export const tools: FeatureTools = {
@@ -26,10 +27,10 @@ export const tools: FeatureTools = {
         state: expiresAt <= now() ? 'expired' : 'active',
       }
     },
-    async revoke({ database }, value) {
-      const token = await findPersonalToken(database, { hash: hashSecret(value) })
+    async revoke(context, value) {
+      const token = await findPersonalToken(context.database, { hash: hashSecret(value) })
       if (token === undefined) return undefined
-      await removePersonalToken(database, token)
+      await revokePersonalToken(context, token)
       return `the personal access token ${token.id} of user ${token.subject} is revoked`
     },
   },

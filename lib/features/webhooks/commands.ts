@@ -1,6 +1,7 @@
 import { heading, note, print, printJson, titledTable } from '../../cli/terminal.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { timeOf } from '../../protocol/explanation.ts'
+import './announced.ts'
 import { webhookEndpoints } from './option.ts'
 import { type EndpointStatus, endpointStatuses } from './status.ts'
 import { type DeadLetter, enableEndpoint, listDeadLetters, replayDelivery, replayEndpoint } from './table.ts'
@@ -83,15 +84,17 @@ export const replayWebhooksCommand: Command = {
     if (ids.length > 0 === (invocation.text('endpoint') !== undefined))
       throw new UsageError('give ids or --endpoint')
   },
-  async run({ database, now }, invocation) {
+  async run({ database, now, events }, invocation) {
     const endpoint = invocation.text('endpoint')
     if (endpoint !== undefined) {
       const count = await replayEndpoint(database, { endpoint, now: now() })
+      if (count > 0) events.announce('webhook.replayed', undefined, { endpoint, deliveries: String(count) })
       return note(`${count} webhooks to ${endpoint} are sent again`)
     }
     for (const id of invocation.arguments) {
       const isDead = await replayDelivery(database, { seq: idOf(id), now: now() })
       if (!isDead) throw new Error(`no webhook that was given up has the id ${id}`)
+      events.announce('webhook.replayed', undefined, { deliveries: id })
       note(`the webhook ${id} is sent again`)
     }
   },
@@ -104,9 +107,10 @@ export const enableWebhooksCommand: Command = {
   arguments: ['NAME'],
   options: {},
   example: 'latchkey webhooks enable billing',
-  async run({ database }, invocation) {
+  async run({ database, events }, invocation) {
     const [name = ''] = invocation.arguments
     if (!(await enableEndpoint(database, { name }))) throw new Error(`no receiver ${name} is disabled`)
+    events.announce('webhook.enabled', undefined, { endpoint: name })
     note(`webhooks to ${name} are sent again`)
   },
 }
