@@ -187,6 +187,7 @@ export const approveEnabled = async (
   tx: Database,
   values: { readonly clientId: string; readonly now: number },
 ): Promise<void> => {
+  await approveEnabledClient(tx, values)
   const { clientId } = values
   const owner = await findClientOwner(tx, { clientId })
   if (owner?.status === 'waiting' && owner.approvedAt === null)
@@ -195,7 +196,6 @@ export const approveEnabled = async (
       `client ${clientId} waits for approval; approve it on the admin page of requests, by oauth.developers.approve(), or by latchkey client approve`,
       { status: 409 },
     )
-  await approveEnabledClient(tx, values)
 }
 
 /** @param context the server; the CLI has no running server and passes the parts it has */

@@ -240,13 +240,14 @@ export const setClientOwner = touches(
 )
 
 /**
- * Records that the host has enabled a client that it had never approved. A change by its owner begins with the same row, so
- * that it comes before this or is stale.
+ * Records that the host has enabled a client that it had never approved, unless the client waits. A change by its owner
+ * begins with the same row, so that it comes before this or is stale.
  */
 export const approveEnabledClient = command<{ clientId: string; now: number }>((table, v) =>
   table('client_owners')
     .where({ client_id: v.clientId })
     .whereNull('approved_at')
+    .whereNot({ status: 'waiting' })
     .update({ status: 'active', approved_at: v.now, decided_at: v.now, reason: null })
     .increment('revision', 1),
 )
