@@ -55,7 +55,7 @@ const showSecret = ({ client_id: id, client_secret: secret }: ClientCredentials,
  * @returns the id of each client, and its secret if one was created; the terminal shows it once, and no log contains it
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`, with the client and the field (RFC 7591 §3.2.2)
  * @example
- * import config from '../latchkey.config.js'
+ * import config from '../latchkey.config.mjs'
  * export const seed = (knex) =>
  *   seedClients(knex, [{ client_id: 'shop', redirect_uris: ['https://shop.example.com/callback'] }], config)
  */
