@@ -201,16 +201,13 @@ const cell = (text: string): string =>
 
 const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
   const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
-  const start = required ? 'required' : (given ?? '')
-  return `| \`${name}\` | ${cell(must)} | ${cell(start)} | ${cell(description)} |`
+  const start = given === undefined ? '' : `. Default: ${given}`
+  const value = cell(`${must}${required ? ', required' : start}`)
+  return `| \`${name}\` | ${value} | ${cell(description)} |`
 }
 
 const table = (docs: readonly OptionDoc[], below: string): string =>
-  [
-    '| option | value | default | what it does |',
-    '|---|---|---|---|',
-    ...docs.map((doc) => row(doc, below)),
-  ].join('\n')
+  ['| option | value | what it does |', '|---|---|---|', ...docs.map((doc) => row(doc, below))].join('\n')
 
 /** An option in another language, which has a row of its own without the language. */
 const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>
