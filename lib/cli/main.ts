@@ -84,7 +84,7 @@ const own: readonly Command[] = [
 
 const now = (): number => Math.floor(Date.now() / 1000)
 
-/** The server of a command. Only few commands need Express and all that the router mounts. */
+/** The server of a command. Only a few commands need Express and all that the router mounts. */
 const lazyServer = (options: Options, { hostKnex }: OpenedDatabase) => {
   let composed: Promise<ServerSetup> | undefined
   const server: CommandContext['server'] = () => {

@@ -4,7 +4,7 @@ import { openTunnel, type ProxyError } from '../outbound/tunnel.ts'
 /** Milliseconds. */
 const proxyTimeout = 5000
 
-/** A host that no proxy finds: its answer shows that it is there. */
+/** A host that no proxy finds. Whatever the proxy answers shows that it runs. */
 const nowhere = new URL('https://latchkey-doctor.invalid')
 
 const proxyFindings = async ({ options: { outbound } }: Subject): Promise<Found> => {

@@ -224,7 +224,7 @@ const authorizationFindings = async (subject: MountedSubject): Promise<Found> =>
   const answer = await subject.mount.get('/userinfo', unknownToken)
   if (!isOurError(answer)) {
     return error(
-      `a request with the header Authorization is answered ${answer.status} by other middleware, which expects tokens of its own`,
+      `a request with the header Authorization is answered ${answer.status} by something in front of the mount, such as middleware that expects tokens of its own`,
       `move app.use('${pathOf(subject)}', oauth) before that middleware`,
     )
   }

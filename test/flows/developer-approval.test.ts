@@ -168,8 +168,8 @@ test('on the admin pages, a decision applies only to the request that the admini
   const stale = await carol.follow(await carol.post(url, seen))
   expect(textOf(stale)).toContain('Nothing was done')
   // Enabling a client would pass over its approval.
-  const adminPage = await carol.open(`/oauth/admin/client?client_id=${two.clientId}`)
-  expect(adminPage.html).not.toContain('value="enable"')
+  const adminPage = `/oauth/admin/client?client_id=${two.clientId}`
+  expect((await carol.open(adminPage)).html).not.toContain('value="enable"')
   const approved = await carol.follow(await carol.post(url, await formAbout('approve', one)))
   expect(textOf(approved)).toContain('The request is approved.')
   await carol.post(url, { ...(await formAbout('refuse', two)), reason: 'No.' })
@@ -181,6 +181,11 @@ test('on the admin pages, a decision applies only to the request that the admini
   expect(decisions).toMatchObject(
     [one, two].map(({ clientId }) => ({ clientId, by: 'carol', subject: '1', address: '127.0.0.1' })),
   )
+  const enable = fieldsOf(await carol.open(adminPage), 'value="enable"')
+  await change(two.clientId, { client_name: 'Desk 3' }, owner)
+  const late = await carol.follow(await carol.post(adminPage, enable))
+  expect(textOf(late)).toContain('Nothing was saved')
+  expect(await both.oauth.clients.get(two.clientId)).toMatchObject({ client_name: 'Desk 3', disabled: true })
   await both.close()
   const plain = await startHost({ options: { features: { admin: { allow: admin } } } })
   expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(list)).status).toBe(404)

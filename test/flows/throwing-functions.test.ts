@@ -406,7 +406,7 @@ test('users.rehash that throws lets the user sign in', async () => {
   await knex(inTable.usersTable).where({ id: 1 }).update({ password_hash: 'of another kind' })
 })
 
-test('if login.remember throws, nobody is signed in, and the form can be sent again', async () => {
+test('when login.remember throws, nobody is signed in and the user can send the form again', async () => {
   const { agent, page } = await atLogin(inTable)
   broken = 'login.remember'
   const refused = await agent.signIn(page)

@@ -84,5 +84,5 @@ export const prepare = async (): Promise<void> => {
 }
 
 export const acting = actingAs(oauth, 1, 'orders:read')
-export const refused: Error = new OAuthError('invalid_grant', 'code is expired')
+export const refused: OAuthError = new OAuthError('invalid_grant', 'code is expired')
 export const schema: readonly string[] = Array.from(migrations.keys())

@@ -61,7 +61,7 @@ const showClient = async (
     save: context.form(version, 'save'),
     rotate: usesSecret(client) ? context.form(about, 'rotate') : undefined,
     disableUrl: client.disabled ? undefined : ownPath(server, disableClientPage.path, about),
-    // A client that waits for approval is enabled by that.
+    // A client that waits is enabled by its approval alone.
     enable: marks.disabled ? context.form(version, 'enable') : undefined,
     removeUrl: ownPath(server, '/admin/delete-client', about),
     eventsUrl: server.eventLog && ownPath(server, '/admin/events', { client: client_id }),
