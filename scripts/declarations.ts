@@ -50,14 +50,14 @@ for (const file of declarationsUnder(dist)) {
  * @param values what the module exports, by name, without its types
  */
 const forCommonJs = (module: string, values: Readonly<Record<string, unknown>>): string => {
-  const asModule = `with: { 'resolution-mode': 'import' }`
-  const imported = `import('${module}', { ${asModule} })`
+  const attributes = `{ 'resolution-mode': 'import' }`
+  const imported = `import('${module}', { with: ${attributes} })`
   const isClass = (value: unknown): boolean => /^class\b/.test(String(value))
   const lines = Object.entries(values).flatMap(([name, value]) => [
     `export declare const ${name}: typeof ${imported}.${name}`,
     ...(isClass(value) ? [`export type ${name} = ${imported}.${name}`] : []),
   ])
-  return [`export type * from '${module}' ${asModule.replace(':', '')}`, ...lines, ''].join('\n')
+  return [`export type * from '${module}' with ${attributes}`, ...lines, ''].join('\n')
 }
 
 for (const file of entries) {
