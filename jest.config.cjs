@@ -1,5 +1,6 @@
 require('./scripts/check-node.cjs')
 const { availableParallelism } = require('node:os')
+const { packages, standIn } = require('./test/environment/paths.cjs')
 
 // Packages that ship ECMAScript modules only are compiled to CommonJS, like our own sources.
 const esmOnly = ['jose', 'eta', 'openid-client', 'oauth4webapi', '@auth/core', 'arctic', '@oslojs/[a-z0-9]+']
@@ -7,7 +8,10 @@ const esmOnly = ['jose', 'eta', 'openid-client', 'oauth4webapi', '@auth/core', '
 /** @type {import('jest').Config} */
 module.exports = {
   testMatch: ['<rootDir>/test/**/*.test.ts'],
+  globalSetup: '<rootDir>/test/environment/build.cjs',
+  testEnvironment: '<rootDir>/test/environment/environment.cjs',
   transform: {
+    '^<rootDir>/(lib|migrations)/.*\\.ts$': '<rootDir>/test/environment/transform.cjs',
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2023' }, module: { type: 'commonjs' } },
@@ -23,6 +27,7 @@ module.exports = {
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',
+    [`^(${packages.join('|')})$`]: standIn('$1'),
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   testTimeout: 20_000,
