@@ -119,7 +119,7 @@ test('Cancel is announced', async () => {
   expect(host.events.at(-1)).toMatchObject({ type: 'consent.denied', clientId: 'web', subject: '1' })
 })
 
-test('the id on an error page is that of the event and of one line of the log, which says why and where to read on', async () => {
+test('the id on an error page finds its event and one log line, which says why and what to read', async () => {
   const logged: unknown[][] = []
   const log = (...words: unknown[]): void => void logged.push(words)
   const host = await start({

@@ -75,7 +75,7 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
     [
       '2.1.1',
       'public clients use PKCE',
-      met('test/attacks/authorize.test.ts', 'the challenge taken out, for a public client'),
+      met('test/attacks/authorize.test.ts', 'a missing challenge is an error for a public client'),
     ],
     ['2.1.1 S256', 'the PKCE challenge does not show the verifier', onlyS256],
     ['2.1.2', 'no access token is in the front channel', noImplicit],

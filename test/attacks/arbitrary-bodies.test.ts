@@ -95,7 +95,8 @@ describe('a body', () => {
     await parsed.close()
   })
 
-  test('of arbitrary bytes is answered with a registered error, briefly, by every endpoint of clients (RFC 6749 §5.2)', async () => {
+  // RFC 6749 §5.2.
+  test('of arbitrary bytes gets a short, registered error from every client endpoint', async () => {
     const sent = fc.tuple(fc.constantFrom(...paths), fc.boolean(), anyBody, scheme, headerText)
     await fc.assert(
       fc.asyncProperty(sent, async ([path, isPosted, body, start, text]) => {
@@ -113,7 +114,7 @@ describe('a body', () => {
     )
   })
 
-  test('that the host has parsed before never gives what it would not give otherwise (CWE-235, CWE-1321)', async () => {
+  test('that the host has parsed never gives more than it otherwise would (CWE-235, CWE-1321)', async () => {
     const usual: [string, string][] = [['grant_type', 'client_credentials'], ...Object.entries(web)]
     const text = fc.oneof(
       fc.constantFrom(...usual.flat(), 'notes:read', 'openid', '', 'x', 'other'),

@@ -62,7 +62,7 @@ test('of many guesses from one address, twenty are looked up; the user is not lo
   expect((await connect(user, codes.user_code)).html).toContain('Your device is connected')
 })
 
-test('guesses from many addresses reach a limit of all; a signed-in user has a limit of their own', async () => {
+test('guesses from many addresses reach a common limit, but signed-in users have their own', async () => {
   const limited = await start({ failures: { userCodeTotal: { max: 30, seconds: 3600 } } })
   const user = browser(undefined, limited)
   await connect(user, (await codesFor(limited)).user_code)
@@ -146,7 +146,7 @@ test('a page that named one account confirms for no other', async () => {
   expectError(await poll(host, codes), 400, 'authorization_pending')
 })
 
-test('one code in two browsers: the user who allows first gets the device, and the other sees that the request has ended', async () => {
+test('if two browsers open one code, the first Allow counts and the other sees that it has ended', async () => {
   const codes = await codesFor(host)
   const [one, two] = [browser(), browser()]
   const confirm = await openCode(one, codes.user_code, ada)

@@ -205,7 +205,8 @@ underAttack(
     })
 
     describe('is bound', () => {
-      test('to the request it answers, by the nonce of that request alone (RFC 9700 §4.5, OIDC Core §3.1.2.1)', async () => {
+      // RFC 9700 §4.5, OIDC Core §3.1.2.1.
+      test('to the request it answers, by the nonce of that request alone', async () => {
         const nonces = ['one', 'two', undefined]
         const codes = [await codeFor({ nonce: 'one' }), await codeFor({ nonce: 'two' }), await codeFor()]
         for (const [index, code] of codes.entries()) {

@@ -119,7 +119,7 @@ test.each([
   },
 )
 
-test('an inner server without TLS gets no request of a stranger, and says nothing to the stranger', async () => {
+test('an inner server without TLS gets no request from strangers, and reveals nothing to them', async () => {
   for (const name of ['plain.evil.test', 'plain.evil.test:6379']) {
     const page = await open(`https://${name}/SET%20key%20value`)
     expectErrorPage(page, 400, 'no response')

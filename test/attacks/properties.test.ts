@@ -106,7 +106,7 @@ describe('client assertions (RFC 7523 §3)', () => {
     )
   })
 
-  test('whatever a client publishes or registers as keys, nothing secret and nothing symmetric is kept', () => {
+  test('no secret or symmetric key of a client is kept, whatever it publishes or registers', () => {
     const members = 'kty kid n e crv x y d p q k oth jku __proto__'.split(' ')
     const member = fc.constantFrom(...members)
     const value = fc.oneof(
@@ -163,7 +163,7 @@ describe('tokens', () => {
     )
   })
 
-  test('a sealed successor opens only under its predecessor, and not after a change (RFC 6819 §4.5.2)', () => {
+  test('a sealed successor opens only under its predecessor and unchanged (RFC 6819 §4.5.2)', () => {
     fc.assert(
       fc.property(secret, secret, secret, fc.nat(70), (token, other, successor, at) => {
         const sealed = sealUnder(token, successor, 'a test')

@@ -87,7 +87,7 @@ const flood = async (created_at: number): Promise<void> => {
 }
 const status = async () => (await register({ redirect_uris: [callback] })).status
 
-test('a flood fills the table up to a limit; then the oldest unused clients make room, but no recent ones', async () => {
+test('a flood fills the table to a limit; then old unused clients make room, but no recent ones', async () => {
   const clock = stopClock()
   await flood(clock.now())
   expect([await status(), await status()]).toEqual([201, 503])
@@ -131,7 +131,7 @@ test('clients that users have allowed something take no room, and make none (I5)
   expect(await table('clients').where({ client_id: body.client_id })).toHaveLength(1)
 })
 
-test('clients that an interrupted removal has left are removed by pruning, with everything about them (M13)', async () => {
+test('pruning removes clients that an interrupted removal left, and everything about them', async () => {
   const { body } = await register({ redirect_uris: [callback] })
   const { client_id, registration_access_token: token } = body
   const row = { client_id, subject: '1', scopes: '', created_at: 1, updated_at: 1 }

@@ -37,7 +37,7 @@ describe('a server that changes the protocol', () => {
   })
   afterAll(() => new Promise((closed) => server.close(closed)))
 
-  test('holds no visit, is asked again by the next one, and does not keep the server from closing (H2)', async () => {
+  test('delays no visitor, is asked again by the next one, and does not keep ours from closing', async () => {
     const host = await start({ allow: [], allowSelfDescribed: [origin] })
     for (let visit = 1; visit <= 2; visit += 1) {
       const page = await new RawBrowser(host.app).open(askFor(`${origin}/client.json`))

@@ -63,7 +63,7 @@ test.each<[string, Fields, string?]>([
   ['as an API that the token is not for', { client_id: 'stock-api' }],
 ])('refuses %s', async (_case, fields, code = 'invalid_request') => refused(await subject(), fields, code))
 
-test('refuses the tokens of another client or API, and an ID token and a refresh token that are called access tokens', async () => {
+test('refuses tokens of other clients and APIs, and other tokens that are called access tokens', async () => {
   await refused((await userToken(host, { resource: mail })).access_token)
   await refused((await userToken(host, { resource: undefined })).access_token)
   await refused(await subject(), asActor(await ownToken(host, 'plain-api')))
@@ -80,7 +80,7 @@ test('refuses a JWT that another key signed', async () => {
   await refused(forged, { subject_token_type: tokenTypes.jwt })
 })
 
-test('refuses the token of a disabled user, one that was revoked or has expired, and one of an ended authorization', async () => {
+test('refuses tokens that are revoked or expired, of a disabled user or an ended authorization', async () => {
   const clock = stopClock()
   const one = await subject()
   await people().update({ disabled_at: 1 })

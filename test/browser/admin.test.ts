@@ -17,7 +17,7 @@ describeWith('chromium', 'the admin pages in Chromium', () => {
     await waitForHeading(page, heading)
   }
 
-  test('by keyboard alone and without script a client is registered, corrected, given a secret and deleted', () =>
+  test('by keyboard alone, without script, a client is created, edited, given a secret and deleted', () =>
     app.visit(async (page) => {
       await page.goto(`${app.origin}/oauth/admin/clients`)
       await follow(page, '#new', 'Register a client')
@@ -125,7 +125,7 @@ describeWith('chromium', 'requests on the admin pages in Chromium', () => {
     },
   })
 
-  test('by keyboard alone a request is opened, looked at and approved; the picture cannot be entered (pages 34)', () =>
+  test('by keyboard alone a request is opened, read and approved, and the picture takes no focus', () =>
     app.visit(
       async (page) => {
         const { clients, developers } = app.host.oauth

@@ -44,7 +44,7 @@ describeWith('chromium', 'axe and the edge of the window', () => {
 
   const numbered = settings.map((setting, index) => ({ ...setting, index }))
   test.each(ofToday(numbered, 4))(
-    'find nothing in $language at $width px in the $colorScheme scheme, with details closed and open',
+    'find nothing in $language at $width px, $colorScheme, with details closed and open',
     ({ index, language, width, colorScheme }) =>
       withPage(
         browser,

@@ -72,7 +72,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
   }
 
   // Before anything is allowed, so that each of these meets the consent page.
-  test('the theme meets WCAG 2.2 AA from login to consent, on a wide light and on a narrow dark page', () =>
+  test('the theme meets WCAG 2.2 AA from login to consent, on a wide light and a narrow dark page', () =>
     example.visit(
       async (page) => {
         const barriers: Record<string, string[]> = {}
@@ -99,7 +99,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
       { reducedMotion: 'reduce' },
     ))
 
-  test('the theme sets layout, colours and logo, and the page after signing out leads back to Notes', () =>
+  test('the theme sets layout, colours and logo, and the page after signing out leads to Notes', () =>
     example.visit(
       async (page) => {
         await example.toLogin(page)
@@ -147,7 +147,7 @@ describeWith('chromium', 'Notes and Journal in Chromium, with the theme of the e
     ))
 
   test.each(testsAll ? [true, false] : [true])(
-    'Journal shows verified claims, refreshes and calls the API; a second visit asks for nothing; with JavaScript: %s',
+    'Journal shows claims, refreshes, calls the API and asks only once, with JavaScript: %s',
     (javaScriptEnabled) =>
       example.visit(
         async (page) => {

@@ -138,7 +138,7 @@ describeWith(
     )
 
     test.each(tried)(
-      'a click at the moment when the page comes to the front never %s, and the page asks for another click (M3)',
+      'a click just as the page comes to the front never %s, and the page asks for another click',
       (name) =>
         inBrowser(async (page) => {
           const [path, , button] = decisions[name]!

@@ -373,7 +373,7 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
       await page.click('a')
     }
 
-    test('neither an error, nor a code, nor a response by form_post sends the client anything but its answer', () =>
+    test('no error, code or form_post response sends the client anything but its answer', () =>
       inBrowser(async (page) => {
         const allow = async (): Promise<void> => {
           if (new URL(page.url()).pathname.endsWith('/login')) await signIn(page)

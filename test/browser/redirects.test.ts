@@ -255,7 +255,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
     )
 
     test.each(sample(scheme))(
-      'with prompt=login Allow reaches %s; when that is remembered, so does the login form that asks again',
+      'with prompt=login Allow reaches %s, and so does the login form once consent is remembered',
       (_, place) =>
         inBrowser(async (page) => {
           const visit = { page, place, at }

@@ -43,7 +43,7 @@ describeWith(
       )
 
       test.each([320, 375, 768, 1280])(
-        'at %i px is ignored 0.1 s after the page loads and after it comes to the front, and Allow does not move (pages 1)',
+        'at %i px is ignored just after the page loads or comes to the front, and Allow stays put',
         (width) =>
           inBrowser(async (page) => {
             await page.setViewportSize({ width, height: 800 })

@@ -40,7 +40,7 @@ describeWith('chromium', 'login and consent in Chromium, in an app with helmet()
   const app = useBrowserApp()
   const asked = (): string => app.url({ prompt: 'consent', scope })
 
-  test('a locked password says until when by the clock of the device, and then has its field again (pages 20)', () =>
+  test('a locked password says until when, by the device’s clock, and then has its field again', () =>
     app.visit(async (page) => {
       await page.clock.install()
       await page.goto(asked())
@@ -96,7 +96,7 @@ describeWith('chromium', 'login and consent in Chromium, in an app with helmet()
       expect(posts[0]?.has('scope:notes:write')).toBe(!before)
     }))
 
-  test('without JavaScript a failed login shows its error, and Allow sends the scopes that are left', () =>
+  test('without JavaScript a failed login shows its error, and Allow sends the ticked scopes', () =>
     app.visit(async (page) => {
       await page.setContent('<title>off</title><script>document.title = "on"</script>')
       expect(await page.title()).toBe('off')

@@ -106,7 +106,7 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
     return found as Frame
   }
 
-  test('a brand that is set up from nothing is on the pages of the restarted app as it was previewed (38, studio)', () =>
+  test('a brand that is set up from nothing looks in the restarted app as it did in the preview', () =>
     withPage(browser, { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }, async (page) => {
       const complaints: string[] = []
       page.on('console', (message) => {
@@ -166,7 +166,7 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
       expect(complaints.filter((text) => !/responded with a status of (400|503)/.test(text))).toEqual([])
     }))
 
-  test('states are found and measured; low contrast and a text that is cut in one language are marked (studio)', () =>
+  test('states are found and measured, and low contrast and texts cut in one language are marked', () =>
     withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
       const measured = async (state: string): Promise<string | null> => {
         await page.goto(url, { waitUntil: 'domcontentloaded' })

@@ -48,7 +48,7 @@ export default {
 } satisfies AuthRouterOptions
 `
 
-  test('a Knex instance in latchkey.config.mjs: production asks for migrate, then all works, rollback clears', async () => {
+  test('with a Knex instance production asks for migrate and then works, and rollback clears all', async () => {
     const config = { 'latchkey.config.mjs': instance }
     const env = { NODE_ENV: 'production' }
     const create = ['client', 'create', '--redirect-uri', callback, '--scope', 'openid orders:read']
@@ -73,7 +73,7 @@ export default {
     expect(stdout).toMatch(/001_clients\n$/)
   })
 
-  test('the built command names the command that loads TypeScript, which works in packages of both types', async () => {
+  test('the built command names one that loads TypeScript, which works in both types of packages', async () => {
     const folder = cli.folder()
     await cli.succeed(folder, ['migrate'])
     writeFileSync(join(folder, 'latchkey.config.ts'), typescript)

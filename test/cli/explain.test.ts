@@ -11,7 +11,7 @@ const refusal = {
   received: 'https://shop.example.com/callback/',
 }
 
-test('explain prints what was expected and received, by the id in any letter case, as text or JSON', async () => {
+test('explain prints what was expected and received, by an id in any case, as text or JSON', async () => {
   const folder = cli.folder()
   await cli.succeed(folder, ['migrate'])
   const event = { type: 'request.refused', request_id: '7F3C-91A2-B4', time: 1_800_000_000 }

@@ -150,7 +150,7 @@ test('JSON reads as what is stored (L16)', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ client_name: hostile })
 })
 
-test('a command that doctor prints can be pasted into a shell, whatever a client has registered (M17)', async () => {
+test('a command that doctor prints is safe to paste into a shell, whatever a client registered', async () => {
   const folder = await hostileFolder()
   const { stdout } = await cli.run(folder, ['doctor'])
   const commands = [...stdout.matchAll(/npx latchkey (.*?)(?:, or add the scope.*)?$/gm)].map(

@@ -171,7 +171,7 @@ describe('the panel of latchkey preview', () => {
     expect(await overview()).not.toMatch(/<style|\sstyle=|\son[a-z]+=|<script>/)
   })
 
-  test('refuses what the option refuses, other files, and large ones; pages stay as they are (studio)', async () => {
+  test('refuses values that the option refuses, other files and large ones, and changes no page', async () => {
     const headers = await own()
     const before = await style()
     const refused = [

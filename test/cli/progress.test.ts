@@ -23,7 +23,7 @@ const written = async (screen: { isTTY?: boolean; columns?: number }, fails = fa
 
 afterEach(() => jest.restoreAllMocks())
 
-test('progress is one line of a terminal without colours, and is erased before the result or the error', async () => {
+test('progress is one terminal line without colours, erased before the result or the error', async () => {
   jest.replaceProperty(process, 'env', { ...process.env, TERM: 'xterm' })
   const line = (text: string): string => `\r\u001B[K${text}\r`
   const lines = [0, 1, 2, 3, 4, 5, 6].map((step) => line(`step ${step} is done`)).join('')

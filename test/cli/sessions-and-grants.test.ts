@@ -74,7 +74,7 @@ const suite = (url?: string): void => {
   const json = async (...args: string[]) =>
     JSON.parse((await cli.succeed(folder, [...args, '--json'])).stdout)
 
-  test('lists have the same pages as oauth.sessions and oauth.grants, by user, client and organization', async () => {
+  test('lists have the pages of oauth.sessions and oauth.grants, by user, client and organization', async () => {
     for (const as of [ada, bob]) await allow(as)
     await allow(ada, 'other', 'globex')
     const { sessions, grants } = host.oauth
@@ -105,7 +105,7 @@ const suite = (url?: string): void => {
     }
   })
 
-  test('a session ends by its id: the clients get a logout token before the command returns, and the event is stored', async () => {
+  test('ending a session by id tells its clients before the command returns, and stores the event', async () => {
     await allow(ada, 'other')
     const [session] = (await host.oauth.sessions.list({ user: 1 })).items
     const before = receiver.requests.items.length

@@ -100,7 +100,7 @@ const everywhere = (cause: string | undefined): Record<string, string | undefine
 const clientIds = (): Promise<string[]> =>
   host.database.knex(`${host.database.tablePrefix}clients`).pluck('client_id')
 
-test('every known host reaches the sign-in of the app of docs/mcp.md, and no registration is left', async () => {
+test('every known host reaches sign-in at the app of docs/mcp.md and leaves no registration', async () => {
   const found = await diagnose(await start())
   expect(stops(found)).toEqual({ ...everywhere(undefined), inspector: 'cors' })
   expect(found.findings).toEqual([expect.objectContaining({ check: 'cors', level: 'warning' })])

@@ -462,7 +462,7 @@ test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level,
   ])
 })
 
-test('a proxy that wants other credentials is named without those that it got, and one that refuses is in order', async () => {
+test('a proxy that wants other credentials is named without them, and one that refuses is fine', async () => {
   const proxy = await openProxy(() => 0)
   const command = throughProxy(proxy.url.replace('://', '://ada:secret@'))
   proxy.answer((socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
@@ -533,7 +533,7 @@ test('a server logs once at its start what needs no request, in every environmen
   ])
 })
 
-test('an app that closes its database as soon as the server has started hears nothing of the checks', async () => {
+test('an app that closes its database right after the start hears nothing of the checks', async () => {
   const { database, usersTable } = await startHost()
   const error = jest.fn()
   const oauth = authRouter({
@@ -554,7 +554,7 @@ test('an app that closes its database as soon as the server has started hears no
   expect(error.mock.calls).toEqual([])
 })
 
-test('an SQLite file without WAL is noted in production, and not to someone who follows the README', async () => {
+test('an SQLite file without WAL is noted in production, but not to a reader of the README', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-journal-'))
   const hostKnex = knex({
     client: 'better-sqlite3',

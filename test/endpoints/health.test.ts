@@ -67,7 +67,7 @@ test('the first probe waits until the server is ready, and is answered with 200,
   expect({ status: head.status, text: head.text }).toEqual({ status: 200, text: undefined })
 })
 
-test('503 without a reason while the database is unavailable, then 200; each change is logged once', async () => {
+test('answers 503 without a reason while the database is down, and logs each change once', async () => {
   const { oauth, probe } = serve()
   await oauth.ready()
   isHealthy(await probe())

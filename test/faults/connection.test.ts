@@ -163,7 +163,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     for (const code of await Promise.all(codes)) await expectChain(code, length)
   })
 
-  test('while a database refuses connections requests are answered with 503, and the first ones after that are served', async () => {
+  test('requests get 503 while a database refuses connections, and the first ones after that work', async () => {
     const code = await ada.code()
     const tokens = await answerOf(redeem(host, code))
     let token: unknown = tokens.refresh_token
@@ -212,7 +212,7 @@ const through = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     }
   })
 
-  test('while a database does not answer requests are answered with 503, and afterwards nothing has changed', async () => {
+  test('requests get 503 while a database does not answer, and afterwards nothing has changed', async () => {
     const code = await ada.code()
     const tokens = await answerOf(redeem(host, code))
     shortenTimeouts()

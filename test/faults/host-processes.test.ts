@@ -66,7 +66,7 @@ describeOnSampled('five processes of one host', (kind) => {
   const access = (token: string) => Promise.all(origins.map((origin) => userinfoStatus(origin, token)))
   const expire = () => database.knex(`${database.tablePrefix}access_tokens`).update({ expires_at: 1 })
 
-  test('refresh at once, round after round, and stay logged in; a stolen token still ends the family', async () => {
+  test('refresh at once, repeatedly, and stay logged in; a stolen token still ends the family', async () => {
     const [origin = ''] = origins
     const { verifier, challenge } = pkce()
     const ada = await signIn(host.app, {

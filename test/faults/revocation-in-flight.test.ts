@@ -158,7 +158,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
       for (const browser of browsers) expectErrorRedirect(await browser.get(silent), 'login_required')
     })
 
-    test('a sign-in ends with revokeAll(), for a client and at the account, and the next one succeeds (H1)', async () => {
+    test('revokeAll() ends a sign-in under way, for a client and at the account; the next one works', async () => {
       const browser = new RawBrowser(host.app)
       const page = await browser.open(url)
       await expectRefused(host, browser, await meanwhile(() => browser.signIn(page), revokeAll))
@@ -206,7 +206,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
       }
     })
 
-    test('a passkey that is being added survives neither revokeAll() nor passkeys.removeAll() (H1) (M4)', async () => {
+    test('a passkey that is being added survives neither revokeAll() nor passkeys.removeAll()', async () => {
       for (const end of [revokeAll, () => host.oauth.passkeys?.removeAll(1)]) {
         holds = 'authenticate'
         const { browser, page } = await signedInAt(passkeysPath)
@@ -245,7 +245,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
       expect(await standing()).toEqual(nothing)
     })
 
-    test('tokens of a grant of the host do not survive revokeAll(), and the next ones are issued (H1)', async () => {
+    test('tokens of a grant of the host do not survive revokeAll(), and the next ones are issued', async () => {
       const asked = { client_id: 'app', client_secret: secret, grant_type: free }
       expectError(await meanwhile(async () => await post(host, asked), revokeAll), 400, 'invalid_grant')
       expect(await standing()).toEqual(nothing)
@@ -366,7 +366,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
       expect(told).toEqual([])
     })
 
-    test('a sign-in whose password is being checked is not remembered at the host after revokeAll() (H1)', async () => {
+    test('a sign-in whose password is being checked is not remembered at the host after revokeAll()', async () => {
       holds = 'password'
       const browser = new RawBrowser(host.app)
       const page = await browser.open(url)

@@ -126,7 +126,7 @@ describeOnSampled(`${crowd} requests at once`, (kind) => {
       expect((await postToken(first(place), refreshing(successor))).status).toBe(200)
     })
 
-    test('refresh one token, all but one of them with another client: it works once, and the family lives', async () => {
+    test('refresh one token, only one with the right client: it works once, and the family lives', async () => {
       const code = await place.ada.code()
       const { body: tokens } = await postToken(first(place), redemption(code))
       const right = refreshing(tokens.refresh_token)

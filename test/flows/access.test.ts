@@ -228,7 +228,7 @@ describe.each(Object.entries(flows))('%s', (name, prepare) => {
   })
 })
 
-test('the request of a browser comes with it, and no other; the host sees the client, scopes and level', async () => {
+test('the host gets the browser’s request at authorization only, with client, scopes and level', async () => {
   await (await flows.code!())()
   const [first, ...others] = asked.filter(({ step }) => step === 'authorize')
   expect(first).toMatchObject({

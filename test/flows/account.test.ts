@@ -49,7 +49,7 @@ describe('without a login', () => {
     return page
   }
 
-  test('shows a sign-in form that names no client, refuses a wrong password, and then shows the empty list', async () => {
+  test('shows a sign-in form without a client, refuses a wrong password, then shows the empty list', async () => {
     const agent = browser()
     const page = await signInPage(agent)
     expect(textOf(page)).not.toContain('continue')
@@ -339,7 +339,7 @@ describe('the list', () => {
   })
 })
 
-test('the oldest authorizations beyond the limit end with their tokens, but none of another client, user or kind', async () => {
+test('beyond the limit the oldest authorizations end, only of the same client, user and kind', async () => {
   const max = 6
   const reasons: unknown[] = []
   const options = { limits: { authorizationsPerClient: max }, database: { prune: false } }

@@ -70,7 +70,7 @@ const fill = async (subject = '1'): Promise<void> => {
 }
 
 describe('why a user cannot sign in', () => {
-  test('the page counts wrong passwords since the last success, says until when, and unlocks (pages 28)', async () => {
+  test('the page counts wrong passwords since the last success, says until when, and unlocks', async () => {
     const clock = stopClock()
     const start = clock.now()
     const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
@@ -98,7 +98,7 @@ describe('why a user cannot sign in', () => {
     expect((await locked.signIn(await locked.open(loginUrl), ada.email)).status).not.toBe(429)
   })
 
-  test('a name that was typed is found, in any spelling and once, whether or not it exists (pages 28)', async () => {
+  test('a name that was typed is found once, in any spelling, whether or not it exists', async () => {
     await wrongTimes(2, 'mira')
     const page = await open('q=MIRA')
     expect(textOf(page)).toMatch(/No user is called “MIRA”.*2 wrong passwords for “MIRA” since/)
@@ -140,7 +140,7 @@ describe('an unknown user', () => {
 })
 
 describe('what features add', () => {
-  test('the page has their sections with counts, and names of browsers and addresses of logins (pages 30)', async () => {
+  test('the page has their sections with counts, and names of browsers and addresses of logins', async () => {
     await fill()
     const agent = new RawBrowser(host.app, undefined, { 'User-Agent': chrome })
     await tokensFor(host, { scope: 'openid' }, {}, { agent, as: bob })
@@ -182,7 +182,7 @@ describe('what features add', () => {
     },
   )
 
-  test('a form about one thing or one user does nothing to another, and what is not there is refused (pages 30)', async () => {
+  test('a form about one user or thing does nothing to another, and what is not there is refused', async () => {
     await fill('1')
     await fill('2')
     const administrator = carol()

@@ -150,7 +150,7 @@ describe('refusals', () => {
     },
   )
 
-  test('a form is refused from another site, from another browser, for another act and for another client', async () => {
+  test('a form is refused from another site or browser, for another act and for another client', async () => {
     const [carol, other] = [as('carol'), as('carol')]
     const { action, fields } = await opened(carol, 'disable')
     await opened(other, 'disable')
@@ -263,7 +263,7 @@ describe('clients', () => {
     expect(acts()).toEqual(Array(2).fill(['client.updated', { clientId: 'web', actor: 'carol' }]))
   })
 
-  test('a form that was opened before another change overwrites nothing, and is refused with a notice', async () => {
+  test('a form opened before another change is refused with a notice, and overwrites nothing', async () => {
     const [carol, dave] = [as('carol'), as('dave')]
     const [hers, his] = [await carol.get(pathTo('web')), await dave.get(pathTo('web'))]
     await carol.submit(hers, 'value="save"', { client_name: 'Hers' })
@@ -275,7 +275,7 @@ describe('clients', () => {
     expect(await metadataOf('web')).toMatchObject({ client_name: 'His' })
   })
 
-  test('get a new secret, which only its administrator sees, once; the previous one works for a day', async () => {
+  test('get a new secret, which only the administrator sees, once; the old one works for a day', async () => {
     const clock = stopClock()
     const carol = as('carol')
     const form = formOf((await carol.get(pathTo('web'))).html, 'value="rotate"')
@@ -360,7 +360,7 @@ describe('users', () => {
     expect(acts().filter(([name]) => name !== 'user.revoked')).toEqual([])
   })
 
-  test('are found by id before login name; what is stored under an unknown id is shown and can be ended', async () => {
+  test('are found by id before login name; data under an unknown id is shown and can be ended', async () => {
     const { tokens } = await signedIn()
     await host.database.knex(host.usersTable).where({ id: 1 }).delete()
     const carol = as('carol')
@@ -378,7 +378,7 @@ describe('users', () => {
 describe('keys, events and all pages', () => {
   withHost()
 
-  test('the next keys are published after a page asked, in the name of the administrator (pages 29)', async () => {
+  test('the next keys are published after a page asked, in the name of the administrator', async () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/keys')
     expect(textOf(page)).not.toContain('Signs later')
@@ -446,7 +446,7 @@ describe('keys, events and all pages', () => {
     expect((await carol.get('/oauth/admin/events?before=1;drop')).status).toBe(200)
   })
 
-  test('without features.storedEvents the page says which option is missing, and others do not link to it', async () => {
+  test('without features.storedEvents the page names the missing option, and no page links to it', async () => {
     const other = await startHost({
       options: { features: { admin: { allow: () => true } } },
       database: host.database,
@@ -462,7 +462,7 @@ describe('keys, events and all pages', () => {
     expect(heard).toEqual([expect.not.objectContaining({ actor: expect.anything() })])
   })
 
-  test('every page says that it is for administrators, whose server it is and who uses it (pages 36)', async () => {
+  test('every page says that it is for administrators, whose server it is and who uses it', async () => {
     await signedIn()
     const asks = ['/disable-client?client_id=web', '/delete-client?client_id=web', '/publish-keys']
     const paths = [

@@ -115,7 +115,8 @@ test('the consent page shows each object in the words of its type, in the langua
 const buttonOf = (html: string): string | undefined =>
   /<button type="submit" name="decision" value="allow"[^>]*>(.*?)<\/button>/.exec(html)?.[1]
 
-test('an object may have its own heading and button, which the receipt keeps; a long button and two objects say Allow', async () => {
+// A long button, and the buttons of two objects, say Allow.
+test('an object may set its heading and a short button, and the receipt keeps both', async () => {
   const order = { type: 'order', heading: 'Order <b>one</b> lamp', button: 'Pay €12.50 to <b>Shop</b>' }
   const page = await agent.open(asked([order]))
   expect(page.html).toContain('Order &lt;b&gt;one&lt;/b&gt; lamp')
@@ -182,7 +183,7 @@ test('a JWT has the objects, and those of a resource are only in its tokens', as
   expect(plain).toMatchObject({ authorization_details: [account] })
 })
 
-test('a payment is asked for each time, also by a first-party client; what may be remembered is not', async () => {
+test('a payment always needs consent, even for first-party clients; an account is remembered', async () => {
   codeOf(await agent.grant(asked([payment, account])))
   codeOf(await agent.open(asked([account])))
   for (const client_id of ['web', 'ours']) {

@@ -116,7 +116,7 @@ test('a waiting request ends with its client, or with the place where the answer
   await shop().update({ metadata: row.metadata })
 })
 
-test('a page that a browser fetches before the user follows the link makes no code and changes nothing', async () => {
+test('a page that a browser prefetches creates no code and changes nothing', async () => {
   const agent = browser()
   const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
   const silent = authorizeUrl({ ...web, prompt: 'none' })

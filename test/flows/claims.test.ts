@@ -90,7 +90,7 @@ describe('the claims parameter', () => {
   )
 
   test.each(['lean', 'full'])(
-    'with another value leaves the claim of %s out where it was requested, although a scope reveals it',
+    'with another value leaves the claim of %s out where it was requested, despite the scope',
     async (client_id) => {
       const [more, name] = [{ client_id, scope: 'openid profile' }, { value: 'Another User' }]
       const { userinfo, idToken } = await told(asking({ userinfo: { name } }, more), client_id)
@@ -123,7 +123,7 @@ describe('the claims parameter', () => {
       expect((await told(asking(empty))).userinfo).toEqual({ sub })
   })
 
-  test('is invalid_request by redirect unless it is one object of objects, not too long and without control characters (M19)', async () => {
+  test('is invalid_request unless it is one short object of objects without control characters', async () => {
     const long = JSON.stringify({ userinfo: { name: { value: 'x'.repeat(2048) } } })
     const wrong = ['x', 'null', '7', '[]', '{"userinfo":null}', '{"userinfo":[]}', '{"id_token":7}']
     const nul = '{"userinfo":{"name":{"value":"\\u0000"}}}'
@@ -140,7 +140,7 @@ describe('the claims parameter', () => {
 describe('a subject that is asked for', () => {
   const about = (value: unknown): Claims => ({ id_token: { sub: { value } } })
 
-  test('must be one string: anything else is invalid_request, and no code for the user who is signed in', async () => {
+  test('must be one string; anything else is invalid_request, even for a signed-in user', async () => {
     const agent = await known()
     for (const claims of [
       about(4711),
@@ -153,7 +153,7 @@ describe('a subject that is asked for', () => {
     }
   })
 
-  test('gives a code for that very user, and is login_required with prompt=none for any other, and without a login', async () => {
+  test('with prompt=none gives a code for that user, and login_required for others or no login', async () => {
     const agent = browser()
     const silent = (claims: Claims, more = {}) => agent.get(asking(claims, { prompt: 'none', ...more }))
     expect(clientAnswer(await silent(about(sub)))).toEqual(refusal('login_required'))
@@ -373,7 +373,7 @@ describe('consent', () => {
     for (const claims of [more, phone]) codeOf(await agent.get(asking(claims, { prompt: 'none' })))
   })
 
-  test('to single claims covers neither the scope nor another client; to a scope it covers its claims', async () => {
+  test('to claims covers neither their scope nor another client; to a scope it covers its claims', async () => {
     const agent = browser()
     const whole = { userinfo: { phone_number: null, phone_number_verified: null } }
     codeOf(await agent.decide(await signedIn(agent, asking(whole)), 'allow'))

@@ -87,7 +87,7 @@ const working = allAre(200, 303)
 const refused = allAre(401, 400)
 
 describe('disable()', () => {
-  test('refuses the client, its codes and all its tokens at once, and no other client; enable() restores them', async () => {
+  test('refuses the client, its codes and tokens at once, and no other; enable() restores them', async () => {
     const held = await holdings(await newClient('off'))
     const others = await holdings(await newClient('other'))
     expect(await uses(held)).toEqual(working)
@@ -124,7 +124,7 @@ describe('disable()', () => {
   })
 })
 
-test('delete() removes what the client holds, in batches, and nothing of others; the next client of that id inherits nothing', async () => {
+test('delete() removes only what the client holds, in batches; the next of its id gets nothing', async () => {
   const client_id = await newClient('deleted')
   const held = await holdings(client_id)
   const others = await holdings(await newClient('kept'))
@@ -225,7 +225,7 @@ describe('create()', () => {
   })
 })
 
-test('list() returns pages by id, disabled clients too, with what the search finds in id or name, literally and in any case', async () => {
+test('list() pages through all clients by id, and searches ids and names literally in any case', async () => {
   const numbered = Array.from({ length: 205 }, (_, index) => `n-${String(index).padStart(3, '0')}`)
   for (const client_id of numbered)
     await clients.create({ client_id, client_name: `No. ${client_id}`, grant_types: [] })
@@ -293,7 +293,7 @@ describe('update()', () => {
     expect(await table('clients')).toEqual(before)
   })
 
-  test('with ifUnchanged, one of several changes of what was read applies; the others are refused and write nothing', async () => {
+  test('with ifUnchanged one of several changes applies; the others are refused and write nothing', async () => {
     const client_id = await newClient('read')
     const ifUnchanged = (await clients.get(client_id))!
     const change = (client_name: string) => clients.update(client_id, { client_name }, { ifUnchanged })
@@ -341,7 +341,7 @@ describe('a rotated secret', () => {
     await expect(clients.rotateSecret(client_id, { keepPreviousFor: -1 })).rejects.toThrow(TypeError)
   })
 
-  test('stays, with the one before it, when a seed repeats it or chooses none, and ends when a seed chooses another', async () => {
+  test('stays, with the one before it, until a seed chooses another', async () => {
     const client_id = await newClient('seeded')
     const { client_secret: rotated } = await clients.rotateSecret(client_id)
     for (const client_secret of [rotated, undefined]) {

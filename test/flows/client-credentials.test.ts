@@ -28,7 +28,7 @@ const own = (fields: Fields = {}) => post(host, { grant_type: 'client_credential
 const batch = { client_id: 'batch', client_secret: secret }
 const api = (path: string, token: string) => guarded(host, token, path)
 
-test('gives an access token alone, which names the client and no user, and is refused where a user is required', async () => {
+test('gives only an access token, which names no user and is refused where a user is required', async () => {
   const tokens = await answerOf(own())
   expect(Object.keys(tokens).sort()).toEqual(['access_token', 'expires_in', 'scope', 'token_type'])
   const { body } = await api('/api/any', tokens.access_token)

@@ -445,7 +445,7 @@ test('what strangers repeat is stored once, and no more than a hundred things in
   expect(await rows('call.refused')).toHaveLength(51 + 1)
 })
 
-test('a guard answers with an id by which the reason is found, also when the same is refused again', async () => {
+test('a guard answers with an id that finds the reason, even when it refuses the same again', async () => {
   const app = await start({ scope: 'notes:write' })
   const call = async (headers: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> =>
     (await supertest(app).get('/mcp').set(headers)).body

@@ -214,7 +214,7 @@ describe('the answer', () => {
     codeOf(await agent.get(authorizeUrl(web)))
   })
 
-  test('“Not you?” ends the login with its tokens as soon as another user has signed in, and not before', async () => {
+  test('“Not you?” ends the login and its tokens once another user has signed in, and not before', async () => {
     const { agent, code } = await allowed({ ...web, scope: 'openid email' })
     const { body } = await redeem(host, code)
     const open = (await logins()).length
@@ -252,7 +252,7 @@ describe('the answer', () => {
 const receipts = async () => (await host.oauth.users.export(1)).receipts
 
 describe('a receipt', () => {
-  test('holds what was shown and what was ticked: texts, language, client, names of claims and no values', async () => {
+  test('holds what was shown and ticked: texts, language, client, names of claims and no values', async () => {
     const { agent, page } = await asked(shop)
     codeOf(await allowUnticked(agent, page))
     const line = (name: string, text: string, group: string, more = {}) => ({
@@ -378,7 +378,7 @@ describe('when the meaning of a scope has changed', () => {
     await expectAsked(await deployed(agent, { roles }), single)
   })
 
-  test('the user is not asked while the scope is not requested, nor for another order or a new scope', async () => {
+  test('nothing is asked while the scope is not requested, nor for a new order or a new scope', async () => {
     const { agent } = await allowed(shop)
     const moved = await deployed(agent, {
       'notes:read': { description: 'Read your notes', optional: false, group: 'other' },
@@ -390,7 +390,7 @@ describe('when the meaning of a scope has changed', () => {
     expect(asks(await moved.open(authorizeUrl(shop)))).toBe(true)
   })
 
-  test('a code of the earlier consent stays valid, and the user is not asked once the scope has its old meaning', async () => {
+  test('an earlier code stays valid, and nothing is asked once the scope has its old meaning again', async () => {
     const { agent, code } = await allowed(shop)
     const moved = await deployed(agent, otherText)
     expect((await redeem(host, code, { client_id: 'shop' })).status).toBe(200)

@@ -121,7 +121,7 @@ test.each(['allow', 'deny', 'switch'] as const)(
   },
 )
 
-test('after a restart that loses sessions the consent page leads to the sign-in form, and on to the client', async () => {
+test('after a restart that loses sessions, consent leads to sign-in, and on to the client', async () => {
   const consent = await atConsent()
   await host.database.knex(`${host.database.tablePrefix}logins`).update({ session_hash: null })
   const page = await browser.open(consent.url.href)
@@ -129,7 +129,7 @@ test('after a restart that loses sessions the consent page leads to the sign-in 
   await finish(page)
 })
 
-test('a wrong password for another account in an old tab is not answered with the account that is signed in', async () => {
+test('in an old tab a wrong password for another account does not show the signed-in account', async () => {
   const olds = [await browser.open(request()), await browser.open('/oauth/account')]
   await atConsent()
   const pages: Answer[] = []
@@ -157,7 +157,7 @@ test('Allow after a login of another user in another tab asks once more, under t
   codeOf(await browser.decide(again, 'allow'))
 })
 
-test('a browser that blocks cookies gets a page about it, whose link Try again leads to the client', async () => {
+test('a browser that blocks cookies gets a page about it, whose Try again leads to the client', async () => {
   const first = await browser.get(request())
   browser.cookies.clear()
   const page = await browser.follow(first)

@@ -108,7 +108,7 @@ test('the function gets the request without the credentials of the client', asyn
   expectError(await exchange({ client_secret: 'wrong' }), 401, 'invalid_client')
 })
 
-test('a user gets a token with a refresh token and an ID token, if the host grants them, and revokeAll() ends both', async () => {
+test('a user gets a refresh and an ID token if the host grants them, and revokeAll() ends both', async () => {
   given({
     subject: 1,
     scopes: ['openid', 'notes:read', 'notes:write'],
@@ -150,7 +150,7 @@ test.each([
   expectError(await exchange(), 500, 'server_error')
 })
 
-test('without refreshToken and subject the client has one token for itself, without scopes of OpenID Connect', async () => {
+test('without refreshToken and subject the client gets one token for itself, without OIDC scopes', async () => {
   given({ scopes: ['openid', 'notes:read'] })
   const tokens = await answerOf(exchange())
   expect(tokens).toEqual({

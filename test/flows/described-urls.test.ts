@@ -119,7 +119,7 @@ describe('in production a client that describes itself has its pages at https', 
     )
   })
 
-  test('a URL that the server calls may use http where outbound.allowSelfDescribed lists its origin (C1)', async () => {
+  test('a URL that the server calls may use http if outbound.allowSelfDescribed lists its origin', async () => {
     const [listed, other] = [`${server.origin}/x`, 'http://localhost:1/x']
     for (const name of ['jwks_uri', 'backchannel_logout_uri', 'request_uris']) {
       const of = (url: string) => ({ [name]: name === 'request_uris' ? [url] : url })

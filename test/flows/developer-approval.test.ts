@@ -62,7 +62,7 @@ describe('approval', () => {
     expect(approved).toMatchObject({ clientId, subject: '1', by: 'root' })
   })
 
-  test('a client keeps working as approved while a change waits; a change that was not seen is not approved', async () => {
+  test('a client works as approved while a change waits, and an unseen change is not approved', async () => {
     const { clientId, secret } = await register(agent)
     const { approve, refuse, list } = host.oauth.developers!
     await approve(clientId)
@@ -117,7 +117,7 @@ describe('approval', () => {
     expect(await clientOf(clientId)).toMatchObject({ client_name: 'Desk 2', disabled: false })
   })
 
-  test('enable() does not pass over it; it takes a refusal back, and no form that was opened before changes that', async () => {
+  test('enable() skips no approval; it takes a refusal back, and no older form changes that', async () => {
     const { clientId, secret } = await register(agent)
     const { enable } = host.oauth.clients
     const waits = { status: 409, message: expect.stringContaining('waits for approval; approve it on') }
@@ -208,7 +208,7 @@ describe('owners', () => {
     await expect(transfer(clientId, '')).rejects.toThrow('subject must be the id')
   })
 
-  test('transfer() drops the waiting change of the previous owner, whose open form then changes nothing', async () => {
+  test('transfer() drops the previous owner’s waiting change, whose open form then does nothing', async () => {
     says[ada.email] = 'approval'
     const { clientId } = await register(agent)
     await host.oauth.developers!.approve(clientId)
@@ -222,7 +222,7 @@ describe('owners', () => {
     expect((await agent.submit(form, 'name="decision"', evil)).status).toBe(409)
   })
 
-  test('the registration access token of a client is refused once its new owner has changed the client', async () => {
+  test('a client’s registration access token is refused once its new owner has changed the client', async () => {
     const open = await startHost({ options: { features: { registration: true, developers } } })
     const owner = await signedIn(ada, open)
     const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })

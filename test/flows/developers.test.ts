@@ -72,7 +72,7 @@ describe('who may register clients', () => {
     expect(await table('client_owners')).toHaveLength(1)
   })
 
-  test('the pages of the account link to it only for users who may, and work when allow fails (pages 14)', async () => {
+  test('the account pages link to it only for users who may, and still work when allow fails', async () => {
     const linked = async (agent: RawBrowser, path = '/oauth/account') => {
       const page = await agent.open(path)
       return [page.status, /href="\/oauth\/developer"[^>]*>([^<]*)/.exec(page.html)?.[1]]
@@ -226,7 +226,7 @@ describe('the first minute of a client (pages 25)', () => {
 })
 
 describe('a client of a developer', () => {
-  test('works with the secret that is shown once, is marked as unverified, and its acts are announced', async () => {
+  test('works with the secret that is shown once, is marked unverified, and its acts are announced', async () => {
     const { page, clientId, secret } = await register(agent)
     expect(textOf(page)).toContain('Your app is registered.')
     expect(secret).toMatch(/^lk_cs_[\w-]{43}$/)

@@ -302,7 +302,7 @@ describe('a device may ask for what an authorization request may ask for', () =>
   })
 })
 
-test('with a login page of the host, the browser may go there from the form, and comes back to the question', async () => {
+test('the browser may go from the form to the host’s login page, and returns to the question', async () => {
   const own = await startHost({
     clients: deviceClients,
     options: {

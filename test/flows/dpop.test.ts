@@ -181,7 +181,7 @@ describe.each(Object.entries(places))('at %s', (name, { resource, url, app }) =>
     expect(dpopError(await withProof(get(), thief, url(), token))).toBe('invalid_token')
   })
 
-  test('the URL does not follow the header Host, and a bearer token is not sent with the scheme DPoP', async () => {
+  test('the URL does not follow the header Host, and the scheme DPoP takes no bearer token', async () => {
     const evil = `http://evil.example${new URL(url()).pathname}`
     const forwarded = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' }
     expect(dpopError(await withProof(get().set(forwarded), key, evil, token))).toBe('invalid_dpop_proof')
@@ -192,7 +192,7 @@ describe.each(Object.entries(places))('at %s', (name, { resource, url, app }) =>
 })
 
 describe('the token endpoint', () => {
-  test('answers a proof with a token that is bound to its key: in the answer, in introspection and in JWTs', async () => {
+  test('answers a proof with a token bound to its key: in the answer, introspection and JWTs', async () => {
     const opaque = await tokensFor(opaqueApi)
     expect(opaque).toMatchObject({ token_type: 'DPoP', access_token: expect.stringMatching(/^lk_at_/) })
     expect((await introspect(host, opaque.access_token)).body).toMatchObject({
@@ -206,7 +206,7 @@ describe('the token endpoint', () => {
     expect(own.token_type).toBe('DPoP')
   })
 
-  test('refuses a proof for another endpoint or method, an old one, a used one and two; the code remains usable', async () => {
+  test('refuses two proofs, a used or old one, and one for another request; the code stays usable', async () => {
     const fields = await codeFields()
     const other = { htu: 'http://localhost:3000/oauth/par' }
     for (const claims of [other, { htm: 'GET' }, { iat: 1 }])
@@ -262,7 +262,7 @@ describe('the token endpoint', () => {
     for (const fields of requests) expect((await tokens(fields)).token_type).toBe('DPoP')
   })
 
-  test('binds the refresh tokens of a public client to the first key that a refresh proves, also in a repeat (M8)', async () => {
+  test('binds a public client’s refresh tokens to the first key a refresh proves, also in a repeat', async () => {
     const unproved = { client_id: 'native', ...s256 }
     for (const isRepeat of [false, true]) {
       const { body } = await request(await codeFields(unproved), undefined)
@@ -437,7 +437,7 @@ test('the URL does not follow a request target with a host either', () => {
   ])
 })
 
-test('used proofs can be kept in memory: guards take no statement, and the token endpoint still does', async () => {
+test('with used proofs in memory guards take no statement, and the token endpoint still does', async () => {
   const one = await startHost({ options: { features: { dpop: { usedProofs: 'memory' } } } })
   const [at, notes] = ['http://localhost:3000/oauth/token', 'http://localhost:3000/api/notes']
   const fields = { ...web, grant_type: 'client_credentials', scope: 'notes:read' }

@@ -54,7 +54,7 @@ const goOn = async (agent: RawBrowser, { html }: Answer): Promise<string | undef
 const policyOf = ({ headers }: Answer): string =>
   /frame-src ([^;]*)/.exec(headers['content-security-policy'] ?? '')?.[1] ?? 'none'
 
-test('the page opens the logout page of each client of the login, with iss and its own sid, then goes on', async () => {
+test('the page opens each client’s logout page, with iss and its own sid, and then goes on', async () => {
   const agent = new RawBrowser(host.app)
   const [shop, desk] = [await signIn(host, agent, 'shop'), await signIn(host, agent, 'desk')]
   await signIn(host, agent, 'plain')

@@ -119,7 +119,7 @@ describe('a session cookie that was copied earlier', () => {
   })
 })
 
-test('a user whose session at the host remains is signed in again after the documented statements for a restored backup', async () => {
+test('a user with a session at the host is signed in again after a documented restore', async () => {
   const signIn: RequestHandler = (req, res, next) => {
     if (req.path !== '/host/sign-in') return next()
     Object.assign(req.session, { login: { subject: 1, authTime: seconds() } })
@@ -172,7 +172,7 @@ describe('signing out ends what was granted', () => {
     expect(await standing(host, tokens)).toEqual([false, false, true])
   })
 
-  test('under earlier logins of the same browser, although the session named only the last, and no others', async () => {
+  test('under all logins of this browser and no others, though the session named only the last', async () => {
     const agent = browser(own)
     const ended: unknown[] = []
     own.oauth.events.on('login.ended', (event) => ended.push(event.subject))

@@ -287,7 +287,7 @@ describe('in production', () => {
     process.env.NODE_ENV = environment
   })
 
-  test('error pages show no reason; without the tables the answer is 503 and the log contains the command', async () => {
+  test('error pages show no reason; without tables the answer is 503 and the log has the command', async () => {
     process.env.NODE_ENV = 'production'
     const database = openTestDatabase()
     open.push(database)

@@ -84,7 +84,7 @@ const halfHash = (value: unknown, algorithm = 'sha256'): string => {
   return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 
-test('off, as by default, these types are unsupported, in the fragment or where response_mode says', async () => {
+test('these types are unsupported by default, in the fragment or where response_mode says', async () => {
   const fields = failure('unsupported_response_type')
   const asked = { client_id: 'code-only', response_type: 'code token' }
   expect(await refusedTo(asked, off)).toEqual({ mode: 'fragment', fields })

@@ -127,7 +127,7 @@ test('a request that read the client before another request stored our hash succ
   expect(await verifySecrets(client!, [secret], context)).toBe(true)
 })
 
-test('a plain secret and its SHA-256 need no first use; an option says which of them hexadecimal digits are', async () => {
+test('plain and SHA-256 secrets need no first use; an option says which of them hex digits are', async () => {
   await take([shop])
   expect(await storedHash()).toEqual({ secret_hash: hashSecret(secret) })
   expect((await take([{ ...shop, secret: hex(secret) }])).differences).toEqual([])
@@ -138,7 +138,7 @@ test('a plain secret and its SHA-256 need no first use; an option says which of 
   expect([await statusOf(), await statusOf(hex(secret))]).toEqual([200, 401])
 })
 
-test('an imported secret survives changes of its client, and ends with a rotation and with the client', async () => {
+test('an imported secret survives changes of its client, and ends with a rotation or the client', async () => {
   await take([{ ...shop, secret: await slow() }])
   expect(await host.oauth.clients.update('shop', { client_name: 'Shop' })).not.toHaveProperty('client_secret')
   const rotated = await host.oauth.clients.rotateSecret('shop', { keepPreviousFor: 60 })
@@ -247,7 +247,7 @@ test.each([
   expect((await refresh(host, token, web)).body).toMatchObject({ error: 'invalid_grant' })
 })
 
-test('without a known login, auth_time is the oldest possible; scopes are those the client still has', async () => {
+test('without a known login auth_time is the oldest possible; scopes are those the client has', async () => {
   await takeTokens({ scopes: ['openid', 'notes:read', 'notes:burn'] })
   const { id_token, scope } = await answerOf(refresh(host, token, web))
   expect(scope).toBe('openid notes:read')

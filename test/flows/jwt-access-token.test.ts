@@ -143,7 +143,7 @@ describe('a JWT access token', () => {
     expect(new URLSearchParams(hash.slice(1)).get('error')).toBe('invalid_target')
   })
 
-  test('opens UserInfo with openid and guards of its resource, until it expires, and no other guard', async () => {
+  test('opens UserInfo with openid and guards of its resource until it expires, and no other guard', async () => {
     const { access_token } = tokens
     expect((await userinfo(host, access_token)).body).toEqual({ sub: '1', org_id: 'org-of-1' })
     expect((await userinfo(host, (await tokensOf(host, [files])).access_token)).status).toBe(403)
@@ -179,7 +179,7 @@ test('express-oauth2-jwt-bearer accepts it for its own resource only, and no ID 
   await new Promise((done) => server.close(done))
 })
 
-test('a user who has the id of a client is distinguished from the client by the login (RFC 9068 §5)', async () => {
+test('the login distinguishes a user who has the id of a client from that client (RFC 9068 §5)', async () => {
   const find = (id: string) => ({ id })
   const twins = await startResourceHost({ options: { users: { find, authenticate: () => undefined } } })
   const guard = twins.oauth.requireToken('files:read', { user: false, resource: files })

@@ -259,7 +259,7 @@ describe('an assertion about a workload', () => {
   })
 })
 
-test('metadata names the grant and its profile, and without trusted issuers there is neither (I1)', async () => {
+test('metadata names the grant and its profile, and neither without trusted issuers', async () => {
   const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(body.grant_types_supported).toContain(grantType)
   expect(body.authorization_grant_profiles_supported).toEqual(['urn:ietf:params:oauth:grant-profile:id-jag'])

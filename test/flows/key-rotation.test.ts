@@ -112,7 +112,7 @@ describe('the keys of a server', () => {
 describe('a rotation by age', () => {
   afterEach(() => host.close())
 
-  test('publishes a key, waits, signs with it, and removes the old one, which still verifies a hint', async () => {
+  test('publishes a key, waits, signs with it, and removes the old one, which still verifies hints', async () => {
     // The JWT access tokens that a key signed last longer than its ID tokens here.
     host = await start({ idToken: minute, jwtAccessToken: hour })
     const [old] = await kids('RS256')

@@ -89,7 +89,7 @@ describe('the language of a page', () => {
     expect([page.status, page.url.pathname, languageOf(page)]).toEqual([200, '/oauth/login', language])
   })
 
-  test('is what the request asked for until its end: a failed login, the consent, the form that is posted', async () => {
+  test('stays what the request asked for, in a failed login, the consent and the posted form', async () => {
     const agent = speaking('de')
     const asked = { ...web, ui_locales: 'ar', response_mode: 'form_post' }
     const login = await agent.open(authorizeUrl(asked))
@@ -106,7 +106,7 @@ describe('the language of a page', () => {
     expect([languageOf(confirm), title(confirm)]).toEqual(['es', 'Confirme su identidad · Acme'])
   })
 
-  test('holds for error pages: before the client is known, for a request that waits, and for a forged form', async () => {
+  test('holds for error pages: of an unknown client, a waiting request and a forged form', async () => {
     const agent = speaking('fr')
     const unknown = await agent.open(authorizeUrl({ client_id: 'unknown-client', ui_locales: 'de' }))
     expect([unknown.status, languageOf(unknown)]).toEqual([400, 'de'])

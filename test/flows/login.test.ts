@@ -162,7 +162,7 @@ test('users behind functions sign in, and their claims cannot replace protocol c
   expect(pathOf(await agent.open(authorizeUrl(web)))).toBe(loginPage)
 })
 
-test('a seeded account signs in until it is disabled, and a new password ends its logins and tokens', async () => {
+test('a seeded account signs in until it is disabled; a new password ends its logins and tokens', async () => {
   const own = await start({ options: { users: undefined } })
   const { knex, tablePrefix } = own.database
   const profile = { name: 'Grace', email: 'g@example.com', email_verified: true }

@@ -190,7 +190,7 @@ describe('without a hint the user is asked', () => {
 })
 
 // RP-Initiated Logout §2: a token of another session is suspect.
-describe('with an ID token of the same user, but of a login that is not active here, the user is asked', () => {
+describe('with the user’s ID token of a login that is not active here, the user is asked', () => {
   test.each([
     ['of another browser', async () => (await visitor()).tokens.id_token],
     [

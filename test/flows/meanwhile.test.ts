@@ -141,7 +141,7 @@ test('a client that registered itself and was removed meanwhile gets no code', a
   expect(await stored()).toEqual(before)
 })
 
-test('with offline_access, a login that ended meanwhile grants nothing, and the person signs in again', async () => {
+test('with offline_access a login that ended meanwhile grants nothing; the user signs in again', async () => {
   const browser = new RawBrowser(host.app)
   const page = await consentPage(browser, { scope: 'openid offline_access' })
   const before = await stored()

@@ -121,7 +121,7 @@ const until = async (isDone: () => Promise<boolean>) => {
   expect(await isDone()).toBe(true)
 }
 
-test('a client of a document gets tokens, is shown as unverified, and its document is read once while it is fresh', async () => {
+test('a client with a document gets tokens and is unverified; a fresh document is read once', async () => {
   const agent = new RawBrowser(host.app)
   const page = await agent.signIn(await open(id, agent))
   expect(page.html).toContain('Unverified app')
@@ -136,7 +136,7 @@ test('a client of a document gets tokens, is shown as unverified, and its docume
   expect(discovery.body).toMatchObject({ client_id_metadata_document_supported: true })
 })
 
-test('with identityScopes off such a client gets no identity scopes, and with it on again it does (mcp 8)', async () => {
+test('with identityScopes off such a client gets no identity scopes; with it on again it does', async () => {
   const resource = 'https://notes.example.com/mcp'
   const resources = { [resource]: { scopes: ['notes:read', 'notes:write'] } }
   const grantWith = async (documents: Documents) => {
@@ -236,7 +236,7 @@ test.each<[string, (origin: string) => Documents, string]>([
   expect((await open()).html).toContain(shown)
 })
 
-test('a client of an origin that the host vouches for is not called unverified, and its document stays fresh (mcp 13)', async () => {
+test('a client of an origin that the host vouches for is not called unverified and stays fresh', async () => {
   await start({ verifiedOrigins: ['https://client.example.com'] })
   expect((await open()).html).toContain('Unverified app')
   await start({ verifiedOrigins: [server.origin] })
@@ -366,7 +366,7 @@ test('a document of more than 16 kB is not used (M16)', async () => {
   expect(await table('clients').where({ client_id: id })).toEqual([])
 })
 
-test('reading a known document again counts for its host too, and the client works meanwhile (H4)', async () => {
+test('reading a known document again counts for its host too, and the client works meanwhile', async () => {
   await start(true, { clientHost: { max: 1, seconds: 86_400 } })
   await open()
   clock.travel(3601)
@@ -455,7 +455,7 @@ describe('an assertion of a trusted issuer (I4)', () => {
     expect(await table('client_registrations')).toEqual([])
   })
 
-  test('is for clients whose document names the grant; no other grant reads a document that is not known', async () => {
+  test('is for clients whose document names the grant; other grants read no unknown document', async () => {
     await startTrusting()
     expectError(await ask(), 400, 'unauthorized_client')
     id = `${server.origin}/never-opened.json`

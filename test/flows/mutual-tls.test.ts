@@ -210,7 +210,7 @@ describe('tls_client_auth', () => {
   })
 })
 
-test('self_signed_tls_client_auth accepts every certificate of the registered key, and of no other', async () => {
+test('self_signed_tls_client_auth accepts every certificate of the registered key and no other', async () => {
   for (const name of ['selfSigned', 'selfSignedRenewed'] as const)
     expect((await ask('self-signed', certificates[name])).status).toBe(200)
   for (const other of [undefined, certificates.good]) expect(await ask('self-signed', other)).toEqual(refused)

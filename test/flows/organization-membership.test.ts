@@ -128,7 +128,7 @@ describe('connected apps', () => {
     return { agent, acmes: tokens, globexes: (await tokensFor(globex, agent)).tokens }
   }
 
-  test('list a client once per workspace; one that the user left is listed by its id, and can be removed', async () => {
+  test('list a client once per workspace; one that the user left shows as its id and is removable', async () => {
     const { agent, globexes } = await both()
     expect(await shown(agent)).toEqual(['Web client: Acme &amp; Sons', 'Web client: Globex'])
     members.set('1', [acme])
@@ -261,7 +261,7 @@ describe('a host', () => {
     await plain.close()
   })
 
-  test('that adds organizations refuses earlier tokens, which are for none, and asks for one from then on (M9)', async () => {
+  test('that adds organizations refuses earlier tokens, which are for none, and then asks for one', async () => {
     const before = await other({})
     const agent = new RawBrowser(before.app)
     const page = await agent.signIn(await agent.open(authorizeUrl(request)))

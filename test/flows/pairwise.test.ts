@@ -47,7 +47,7 @@ const tokensOf = async (agent: RawBrowser, clientId: string, redirectUri: string
   return res.body as { access_token: string; id_token: string }
 }
 
-test('a user has one subject at all clients of a host, and another subject at clients of another host (OIDC Core §8.1)', async () => {
+test('a user has one subject at all clients of a host, another at other hosts (OIDC Core §8.1)', async () => {
   const agent = new RawBrowser(host.app)
   const one = await tokensOf(agent, 'one', 'https://a.example.com/callback')
   const two = await tokensOf(agent, 'two', 'https://a.example.com/callback')

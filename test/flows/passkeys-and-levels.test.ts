@@ -120,7 +120,7 @@ describe('with authenticator apps', () => {
     expect((await usePasskey(browser, asked)).html).toContain('id="secret"')
   })
 
-  test('who has one adds a passkey only after a sign-in with its code, unless it was set up after that sign-in (M5)', async () => {
+  test('adding a passkey needs a sign-in with the app’s code, unless the app was set up since then', async () => {
     const clock = stopClock()
     const host = await start(true, {}, { options: { features } })
     await host.database.knex(`${host.database.tablePrefix}passkeys`).delete()

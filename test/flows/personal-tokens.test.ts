@@ -361,7 +361,7 @@ describe('the pages', () => {
     expect(await rows()).toEqual([])
   })
 
-  test('its life is one of three, each with its date, or ends on a date that the user chooses (pages 22)', async () => {
+  test('its life is one of three, each with its date, or ends on a date that the user chooses', async () => {
     const agent = await signedIn()
     const open = await agent.open('/oauth/account/tokens/new')
     const offered = [...open.html.matchAll(/name="days" id="[^"]+" value="(\w+)"( checked)?/g)]

@@ -137,7 +137,7 @@ describe('each table', () => {
   })
 })
 
-test('the encrypted successor of a refresh token is removed after its grace period, and reuse is still detected', async () => {
+test('a refresh token’s successor is removed after its grace period, and reuse is still detected', async () => {
   const { body: first } = await redeem(host, await codeFor(host, offline))
   await refresh(host, first.refresh_token)
   const sealed = () => table('refresh_tokens').whereNotNull('successor').pluck('successor')

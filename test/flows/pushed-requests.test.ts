@@ -172,7 +172,7 @@ test('a wrong reference ends on a page, and the request stays usable', async () 
   codeOf(await browser().grant(opening(uri)))
 })
 
-test('a request expires after expires_in, also in its browser, but the page that is open continues', async () => {
+test('a request expires after expires_in, also in its browser, but an open page continues', async () => {
   const [agent, uri, never] = [browser(), await pushed(), await pushed()]
   const page = await agent.open(opening(uri))
   clock.travel(60)
@@ -181,7 +181,7 @@ test('a request expires after expires_in, also in its browser, but the page that
   codeOf(await agent.grant(page.url.href))
 })
 
-describe('a page about a pushed request that has ended names the error, and no time that is not its own,', () => {
+describe('a page about an ended pushed request names the error, and no time but its own,', () => {
   const languages = Object.keys(texts)
   const pageIn = (agent: RawBrowser, uri: string, language: string) =>
     agent.get(opening(uri), { 'accept-language': language })

@@ -93,7 +93,7 @@ describe('refresh_token_rotation false', () => {
   })
 })
 
-test('a lost answer is repeated: the same successor, a new access token with the scopes asked for this time', async () => {
+test('a lost answer is repeated with the same successor, and an access token for the new scopes', async () => {
   const { refresh_token } = await tokensFor(host)
   const answers = [await answerOf(refresh(host, refresh_token))]
   clock.travel(9)
@@ -205,7 +205,7 @@ test.each([
   expectError(await refresh(host, last.refresh_token), 400, 'invalid_grant')
 })
 
-test('a scope that the client has lost since is not granted; without any scope left the answer is invalid_scope', async () => {
+test('a scope that the client has lost is not granted; without any left it is invalid_scope', async () => {
   const { client_id } = narrowed
   const { refresh_token } = await tokensOf(client_id, 'offline_access notes:read notes:write')
   const seed = (scope: string) =>
@@ -262,7 +262,7 @@ describe('revocation (RFC 7009)', () => {
   })
 })
 
-test('after the documented statements for a restored backup every code, token and login is invalid, and users can sign in', async () => {
+test('after a documented restore every code, token and login is invalid, and users can sign in', async () => {
   const request = authorizeUrl({ client_id: 'web', scope: 'openid offline_access notes:read' })
   const agent = new RawBrowser(host.app)
   const tokens = await answerOf(redeem(host, codeOf(await agent.grant(request))))

@@ -138,7 +138,7 @@ describe('open registration', () => {
     expectErrorPage(await authorizePage(client_id!), 400, /add it again/)
   })
 
-  test('a client that names no resource means the only one of its scopes, or of this server (mcp 2)', async () => {
+  test('a client that names no resource means the only one of its scopes, or of this server', async () => {
     const { client_id = '' } = await registered({ ...mcp, grant_types: ['authorization_code'] })
     for (const scope of ['notes:read', '']) {
       const { body } = await grantTo(client_id, new RawBrowser(host.app), scope)
@@ -150,7 +150,7 @@ describe('open registration', () => {
     await expect(host.oauth.tokenVerifier(resource).verifyAccessToken(body.access_token)).rejects.toThrow()
   })
 
-  test('a client that registers the grant refresh_token keeps access to a resource while the user is away (mcp 4)', async () => {
+  test('with the grant refresh_token a client keeps access to a resource while the user is away', async () => {
     const away = async (grant_types: string[], scope: string) => {
       const { client_id = '' } = await registered({ ...mcp, grant_types })
       const agent = new RawBrowser(host.app)
@@ -377,7 +377,7 @@ describe('open registration', () => {
     expectError(await manage('get', client_id, token), 401, 'invalid_token')
   })
 
-  test('asks for consent again after the redirect URIs have changed, and ends codes for the old ones', async () => {
+  test('asks for consent again after the redirect URIs have changed, and ends the older codes', async () => {
     const { client_id = '', registration_access_token: token } = await registered()
     const agent = new RawBrowser(host.app)
     await grantTo(client_id, agent)
@@ -481,7 +481,7 @@ describe('who may register', () => {
     await change('yes').expect(200)
   })
 
-  test('each address has a quota by hour and by day, which is logged once when it is reached (mcp 9)', async () => {
+  test('each address has a quota by hour and by day, which is logged once when it is reached', async () => {
     const warnings: string[] = []
     const logger = { info: () => {}, warn: (line: string) => void warnings.push(line), error: () => {} }
     const clock = stopClock()
@@ -537,7 +537,7 @@ describe('who may register', () => {
     expect((await register(mcp)).status).toBe(429)
   })
 
-  test('with identityScopes off such clients get no identity scopes, and with it on again they do (mcp 8)', async () => {
+  test('with identityScopes off such clients get no identity scopes; with it on again they do', async () => {
     await start({ registration: { identityScopes: false } }, { limits: false })
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('offline_access notes:read notes:write')

@@ -169,7 +169,7 @@ describe('a request object', () => {
     expect(fetched.filter((path) => path !== '/object' && path !== '/moved')).toEqual([])
   })
 
-  test('from a URL is refused if it is no JWT or too large, and the URL is then not fetched for some seconds', async () => {
+  test('from a URL is refused if it is no JWT or too large, and not fetched again for some seconds', async () => {
     for (const object of ['<html>', 'e'.repeat(8193)]) {
       published.set('/object', object)
       for (const _ of [1, 2])
@@ -179,7 +179,7 @@ describe('a request object', () => {
     expect(fetched).toEqual(['/object', '/object'])
   })
 
-  test('is not fetched before client and redirect URI are known, and its redirect URI must be registered', async () => {
+  test('is fetched only for a known client and redirect URI, and its own must be registered', async () => {
     const request_uri = at('/object')
     published.set('/object', unsigned())
     const evil = 'https://evil.example/'

@@ -252,7 +252,7 @@ describe.each(kinds)('a guard in another process, with %s tokens', (kind) => {
 })
 
 describe('introspection by a guard', () => {
-  test('is cached only if the API sets cacheSeconds, and only for valid tokens; a JWT is valid until it expires', async () => {
+  test('is cached only with cacheSeconds and for valid tokens; a JWT is valid until it expires', async () => {
     const caching = apiWith({
       ...optionsOf('opaque'),
       introspection: { ...introspection, cacheSeconds: 60 },
@@ -316,7 +316,7 @@ describe('a JWT', () => {
     expect(await status(await signJwt(await issuersKey(), { ...claims(), ...changes }, typ))).toBe(401)
   })
 
-  test('of a key that the issuer does not have, or without a signature, is refused; strangers cause one fetch a minute at most', async () => {
+  test('signed with an unknown key, or not at all, is refused; strangers cause one fetch a minute', async () => {
     const clock = stopClock()
     const api = apiWith(optionsOf('jwt'))
     const status = async (jwt: string): Promise<number> => (await get('/any', jwt, api)).status

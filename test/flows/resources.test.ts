@@ -115,7 +115,7 @@ describe('an access token', () => {
     expect(last.scope).toBe('openid mail:read')
   })
 
-  test('of a client without a user is for what the client asks for, with the scopes of the resource', async () => {
+  test('of a client without a user is for what the client asks for, with the resource’s scopes', async () => {
     const own = { grant_type: 'client_credentials' }
     const { access_token, scope: granted } = await answerOf(tokenRequest(host, own, [mail]))
     const said = { granted, ...(await about(access_token)) }
@@ -258,7 +258,7 @@ describe('introspection', () => {
   })
 })
 
-test('a resource that is also the id of a client is refused at the start, and that client gets no code', async () => {
+test('a resource that is also a client’s id is refused at the start, and the client gets no code', async () => {
   await host.oauth.clients.create({ ...clients[0], client_id: files, scope })
   const answer = await new RawBrowser(host.app).open(authorizePath([], { client_id: files, scope }))
   expect({ status: answer.status, html: answer.html }).toMatchObject({
@@ -277,7 +277,7 @@ test('a host without resources ignores the parameter', async () => {
   expect(access_token).toMatch(/^lk_at_/)
 })
 
-test('without a resource that the host has dropped, requests and grants end as invalid_target, and its tokens are refused', async () => {
+test('a dropped resource makes requests and grants invalid_target, and its tokens are refused', async () => {
   const first = await startResourceHost()
   const browser = new RawBrowser(first.app)
   const page = await browser.open(authorizePath([notes], { scope }))

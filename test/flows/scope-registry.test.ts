@@ -61,7 +61,7 @@ const sensitive = ({ html }: Answer): string[] =>
     .map((line) => /<bdi>(.*?)<\/bdi>/.exec(line)?.[1] ?? '')
 const grantedBy = async (done: Answer): Promise<unknown> => (await redeem(host, codeOf(done))).body.scope
 
-test('seeds with an undescribed scope are refused and write nothing; without it they are accepted', async () => {
+test('seeds with an undescribed scope are refused and write nothing; without it they work', async () => {
   const { knex, tablePrefix } = host.database
   const seed = (more: Partial<ClientSeed>) => {
     const seeds = [

@@ -190,7 +190,7 @@ describe('a second factor of the host', () => {
     codeOf(await enter(agent, recovery, 'abcd-efgh'))
   })
 
-  test('five wrong codes pause the sign-in, also after several passwords, and the user starts again with the password', async () => {
+  test('five wrong codes, even after several passwords, send the user back to the password', async () => {
     const clock = stopClock()
     const agent = new RawBrowser(host.app)
     let answer: Answer | undefined
@@ -245,7 +245,7 @@ describe('a second factor of the host', () => {
 })
 
 // A host with its own login page and two levels. Its login is a cookie of its own: `time@level`.
-test('the function gets the user as users.find() returns them, and a user who is not found does not sign in (L11)', async () => {
+test('the function gets what users.find() returns, and a user who is not found does not sign in', async () => {
   const asked: unknown[] = []
   const found = { id: 'a', username: 'ada', totp_secret: 'JBSWY3DPEHPK3PXP' }
   let isFound = true

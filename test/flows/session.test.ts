@@ -413,7 +413,7 @@ describe('the option session', () => {
   })
 })
 
-test('an https issuer answers a plain request with 503 and logs the line to set, not at every request', async () => {
+test('an https issuer answers plain http with 503, and does not log the line to set each time', async () => {
   const lines: string[] = []
   const logger = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) }
   const host = await start({ options: { issuer: 'https://app.example.com/oauth', logger } })

@@ -87,7 +87,7 @@ test('without a login the answer is login_required, whatever the client guesses 
     }
 })
 
-test('a client that the user allowed something learns them, and more scopes are consent_required (M10)', async () => {
+test('a client with the user’s consent learns them, and more scopes are consent_required', async () => {
   const agent = await signedIn()
   const location = locationOf(await agent.grant(urlOf({ organization: 'acme' }), ada.email, ada.password))
   expect(location.searchParams.get('code')).not.toBeNull()

@@ -85,7 +85,7 @@ const expectServed = async ({ app }: Served): Promise<void> => {
   expect(statuses).toEqual([200, 200, 401])
 }
 
-test('during a long migration requests are answered 503; the migration continues, and then they are served', async () => {
+test('during a long migration requests get 503; the migration continues, then they are served', async () => {
   const { knex, tablePrefix, close } = openTestDatabase()
   // Another process has begun.
   const lock = `${tablePrefix}migrations_lock`
@@ -158,7 +158,7 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
     await expectServed(given)
   }
 
-  test('that accepts connections and never answers is 503 from the first request on; when it is back, requests are served', async () => {
+  test('that accepts connections and never answers gives 503 at once, and is used when it is back', async () => {
     proxy.blackHole()
     hurry(4000)
     served = serve(config(), database.tablePrefix)

@@ -48,7 +48,7 @@ const linksOf = ({ html }: Answer): string[] =>
 
 describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
   test.each(mistakes.filter(([, { prompt }]) => prompt === undefined))(
-    'that is wrong shows %s and a link that names the host, and leads nowhere by itself: %j (L7)',
+    'that is wrong shows %s and a link that names the host, and does not redirect: %j',
     async (code, parameters) => {
       const page = await new RawBrowser(host.app).get(asked(parameters))
       expectErrorPage(page, 400)
@@ -88,7 +88,7 @@ describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
     expect(new URL(wrong.location ?? '').searchParams.get('error')).toBe('invalid_scope')
   })
 
-  test('that is refused to a user who is signed in, before they see a page, leads back by a link (L7)', async () => {
+  test('that is refused to a signed-in user before any page is shown leads back by a link', async () => {
     const other = await startHost({
       options: { features: { registration: true }, organizations: async () => [] },
     })

@@ -140,7 +140,7 @@ describe.each(stores)('wrong passwords, counted in %s', (_, limits) => {
     }
   })
 
-  test('users.unlock() lets the user sign in at once, and says whether the name was locked (pages 28)', async () => {
+  test('users.unlock() lets the user sign in at once, and says whether the name was locked', async () => {
     const browser = from(host, '198.51.100.1')
     await failTimes(5, browser)
     expectThrottled(await attempt(browser, ada.password), 900)
@@ -223,7 +223,7 @@ describe('wrong passwords', () => {
     codeOf(await from(host, '198.51.100.2', { 'X-Tenant': 'theirs' }).grant(url, ada.email, theirs))
   })
 
-  test('twenty from one address lock it for every account; a success does not reset what others there have failed', async () => {
+  test('twenty from one address lock it for all accounts; a success resets no failures of others', async () => {
     const { knex, tablePrefix } = host.database
     const rows = () => knex(`${tablePrefix}throttles`).select().orderBy('key')
     const address = '198.51.100.9'
@@ -240,7 +240,7 @@ describe('wrong passwords', () => {
     codeOf(await from(host, '198.51.100.10').grant(url))
   })
 
-  test('fifty in a day against one account, each from another address, do not lock a known browser out', async () => {
+  test('fifty in a day against one account, each from another address, lock no known browser out', async () => {
     const known = from(host, '198.51.100.200')
     codeOf(await known.grant(url))
     expect((await attempt(from(host, '203.0.113.1'), 'wrong')).status).toBe(400)
@@ -264,7 +264,7 @@ describe('wrong passwords', () => {
     expect((await attempt(other, 'wrong', bob.email)).status).toBe(400)
   })
 
-  test('the events contain neither the password nor the login name, and share a request id with the response', async () => {
+  test('the events have neither password nor login name, and share a request id with the answer', async () => {
     const browser = from(host, '198.51.100.1')
     await many(6, () => attempt(browser, 'a secret guess'))
     const logins = host.events.filter(({ type }) => type.startsWith('login.'))
@@ -352,7 +352,7 @@ test('without the limit per account and address, a known browser still has one o
   expect(statuses(await failTimes(7, known))).toEqual([...Array(5).fill(400), 429, 429])
 })
 
-test('latchkey user unlock lets the user sign in at once, and refuses locks in the memory of processes (pages 28)', async () => {
+test('latchkey user unlock lets the user sign in at once, but cannot lift locks held in memory', async () => {
   const host = await start(undefined)
   const browser = from(host, '198.51.100.1')
   await failTimes(5, browser)
@@ -448,7 +448,7 @@ describe('clients', () => {
   const token = (host: Host, fields: Record<string, string>, address = '198.51.100.1') =>
     post(host, { grant_type: 'client_credentials', ...fields }).set('X-Forwarded-For', address)
 
-  test('that fail thirty times a minute are refused, registered or not, for that client and address only', async () => {
+  test('that fail thirty times a minute are refused, known or not, for that client and address', async () => {
     const host = await start(undefined)
     for (const client_id of ['web', 'unknown']) {
       for (let index = 0; index < 30; index += 1)

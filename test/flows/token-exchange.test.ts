@@ -94,7 +94,7 @@ test('a chain of APIs nests the actors, in opaque tokens and introspection too',
   })
 })
 
-test('the actor may be another user whose token the client presents; an API gets no scope of OpenID Connect', async () => {
+test('the actor may be another user whose token the client presents; an API gets no OIDC scope', async () => {
   const { access_token: subject } = await userToken(host, { scope: 'openid orders:read' })
   const { access_token: actor } = await userToken(host, {}, { as: bob })
   const { access_token } = await exchanged(host, subject, {
@@ -186,7 +186,7 @@ test('a public client cannot be registered for it', async () => {
   await expect(host.oauth.clients.create(seed)).rejects.toThrow('token exchange for a public client')
 })
 
-test('an exchanged token does not reveal the claims that the user allowed the first client alone (L2)', async () => {
+test('an exchanged token does not reveal claims that the user allowed only the first client', async () => {
   const reader: ClientSeed = {
     client_id: 'reader',
     client_secret: secret,

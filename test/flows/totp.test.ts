@@ -103,7 +103,7 @@ test('a user sets it up, saves the recovery codes, and signs in with it', async 
   await granted(new RawBrowser(host.app), await new RawBrowser(host.app).grant(url, bob.email, bob.password))
 })
 
-test('until the user confirms it, each login has a secret of its own, for an hour, and the password is enough', async () => {
+test('until it is confirmed, each login has its own secret for an hour, and a password is enough', async () => {
   const [thief, agent] = [new RawBrowser(host.app), new RawBrowser(host.app)]
   const known = secretOn(await thief.signIn(await thief.open(settings)))
   const first = secretOn(await agent.signIn(await agent.open(settings)))
@@ -217,7 +217,7 @@ test('parallel forms confirm it once, and a code signs in one of two browsers', 
 const turnedOn = async (agent: RawBrowser): Promise<Answer> =>
   agent.submit(await agent.open(settings), 'value="saved"', { decision: 'saved' })
 
-test('its page says that it is on, warns of few recovery codes, and Enter in its field changes nothing (pages 13)', async () => {
+test('its page shows it is on, warns of few recovery codes, and Enter in its field does nothing', async () => {
   const { agent, secret } = await enrol()
   const on = await turnedOn(agent)
   expect(on.html).toContain('Two-step sign-in is on.')
@@ -248,7 +248,7 @@ test('with a code, a user gets new recovery codes, and the old ones no longer wo
   await granted(other, await send(other, again, { code: renewed[0]! }))
 })
 
-test('another app takes the place of the first with its first code; until then the first one works (pages 13)', async () => {
+test('another app replaces the first with its first code; until then the first one works', async () => {
   const { agent, secret, codes } = await enrol()
   const begun = await send(agent, await turnedOn(agent), { decision: 'replace', code: codeAt(secret) })
   const next = secretOn(begun)
@@ -291,7 +291,7 @@ test('a user keeps the first app, and the secret of another app ends after an ho
   expect(late === undefined ? '' : secretOn(late)).toBe('')
 })
 
-test('recovery codes can be copied, saved without a script, and printed, with the account that they are for (pages 11)', async () => {
+test('recovery codes can be copied, saved without a script and printed, with their account', async () => {
   const agent = new RawBrowser(host.app)
   const page = await agent.signIn(await agent.open(settings))
   const uri = /href="(otpauth:[^"]+)"/.exec(page.html)?.[1] ?? ''
@@ -305,7 +305,7 @@ test('recovery codes can be copied, saved without a script, and printed, with th
   for (const button of ['data-copy="recovery-codes"', 'data-print']) expect(shown.html).toContain(button)
 })
 
-test('the database has neither the secret nor a recovery code; the second factor is exported, removed and erased', async () => {
+test('the database has neither the secret nor a recovery code; export, removal and erasure work', async () => {
   const { secret, codes } = await enrol()
   const rows = JSON.stringify([await table('second_factors'), await table('recovery_codes')])
   const raw = Buffer.from(Secret.fromBase32(secret).buffer).toString('base64url')

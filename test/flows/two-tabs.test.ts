@@ -26,7 +26,7 @@ const expectAnswered = async (answer: Answer, { scope, state }: typeof notes): P
   expect(await answerOf(redeem(host, codeOf(answer)))).toMatchObject({ scope })
 }
 
-test('both tabs finish, each with its own state and scopes, although the second login renews the session', async () => {
+test('both tabs finish, each with its own state and scopes, though one login renews the session', async () => {
   const [one, other] = [await open(notes), await open(email)]
   const first = await browser.signIn(one)
   const second = await browser.signIn(other)
@@ -49,7 +49,7 @@ test('Cancel or an invalid request in one tab leaves the other as it is', async 
   await expectAnswered(await browser.decide(await browser.signIn(left), 'allow'), notes)
 })
 
-test('Allow on a second copy of the page, or the login form sent again, shows that the request has ended', async () => {
+test('Allow on a copy of the page, or the login form sent again, shows that the request ended', async () => {
   const form = await open(notes)
   const page = await browser.signIn(form)
   const copy = await browser.open(page.url.href)

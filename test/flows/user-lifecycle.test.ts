@@ -90,7 +90,7 @@ const alive = ['signed in', [200, 200, true, 200], [200, 200, true, 200]]
 const dead = ['login_required', [401, 401, false, 400], [401, 401, false, 400]]
 
 describe('users.revokeAll(id)', () => {
-  test('ends sessions, tokens, repeated refreshes and codes, by id or subject, also many times at once', async () => {
+  test('ends sessions, tokens, repeated refreshes and codes, by id or subject, also in parallel', async () => {
     const person = await signedIn()
     const codes: string[] = []
     for (const asked of [scope, offline]) codes.push(codeOf(await person.agent.get(silentFor(asked))))

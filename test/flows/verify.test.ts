@@ -203,7 +203,7 @@ describe('a token that is bound to a key', () => {
 
 describe('a token that is bound to a certificate', () => {
   const pem = (certificate: string): string => encodeURIComponent(certificate)
-  test('passes with the header of a trusted proxy at Node, and never where the connection is unknown', async () => {
+  test('passes with the header of a trusted proxy at Node, and never on an unknown connection', async () => {
     const authority = createAuthority('/CN=Authority')
     const own = authority.issue({ subject: '/CN=web' })
     const other = selfSigned({ subject: '/CN=other' })

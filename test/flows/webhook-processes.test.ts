@@ -96,7 +96,7 @@ const sends = (config: Knex.Config): void => {
     expect(receiver.mostAtOnce()).toBeLessThanOrEqual(8)
   })
 
-  test('when a process is killed in the middle, the other goes on in order, and repeats only what was under way', async () => {
+  test('if a process is killed, the other goes on in order and repeats only what was under way', async () => {
     const one = await start(config)
     receiver.answer((res) => {
       // The receiver hangs, so that the process dies with requests under way.

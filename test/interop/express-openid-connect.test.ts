@@ -53,7 +53,7 @@ describe('express-openid-connect', () => {
     await client?.close()
   })
 
-  test('response_type=code with response_mode=form_post: signs in, refreshes, reads UserInfo, logs out', async () => {
+  test('response_type=code with form_post signs in, refreshes, reads UserInfo and logs out', async () => {
     const authorizationParams = {
       response_type: 'code' as const,
       response_mode: 'form_post' as const,

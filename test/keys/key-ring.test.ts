@@ -228,7 +228,7 @@ describe('rotation by age', () => {
     expect(ring.signingKey('EdDSA').kid).toBe(before.signingKey('EdDSA').kid)
   })
 
-  test('a process that read the keys five seconds ago reads them again before it answers, also after idling', async () => {
+  test('a process reads keys that are five seconds old again before it answers, also after idling', async () => {
     const [busy, idle] = [await openRing(), await openRing()]
     clock = start + 90 * day
     await busy.refresh()
@@ -266,7 +266,7 @@ describe('several processes', () => {
     expect(problems).toEqual([])
   })
 
-  test('one learns at once of a key of the other that a hint names, but not as often as strangers like', async () => {
+  test('one learns at once of another’s key that a hint names, but not as often as strangers like', async () => {
     const [one, other] = [await openRing(), await openRing()]
     clock += 10
     await replaceKeys(db, options(), { algorithms: ['ES256'], now: clock })
@@ -281,7 +281,7 @@ describe('several processes', () => {
     expect(await one.open(fresher, 'JWT')).toEqual({ sub: 'ada' })
   })
 
-  test('an algorithm that is new gets its key at the next start; keys of one that is unknown are published', async () => {
+  test('a new algorithm gets its key at the next start, and keys of an unknown one are published', async () => {
     await openRing()
     await server.knex(`${server.tablePrefix}signing_keys`).whereIn('algorithm', ['PS256', 'EdDSA']).delete()
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
@@ -345,7 +345,7 @@ describe('secrets', () => {
     }
   })
 
-  test('while the database is unavailable the ring keeps its keys, and tries again every five seconds', async () => {
+  test('while the database is unavailable the ring keeps its keys, and retries every five seconds', async () => {
     const database = { ...db }
     const ring = await openKeyRing(database, options(), now)
     const { jwks } = ring
@@ -395,7 +395,7 @@ describe('rotation by command', () => {
     expect(await stored()).toHaveLength(1)
   })
 
-  test('at once withdraws all others of the algorithm: not published, not signing, no hint believed', async () => {
+  test('at once withdraws the algorithm’s other keys: none is published, signs or verifies a hint', async () => {
     const ring = await openRing()
     const leaked = await sign(ring)
     await rotateKeys(db, options(), { algorithms, now: clock })
@@ -427,7 +427,7 @@ describe('revoking one key', () => {
   const algorithms = ['ES256'] as const
   const revoke = (kid = '') => revokeKey(db, options(), { kid, now: clock })
 
-  test('that signs, without a next one, creates a new key that signs at once; an older one never signs again', async () => {
+  test('that signs, with no next one, creates a key that signs at once; no older one signs again', async () => {
     const ring = await openRing()
     const first = ring.signingKey('ES256').kid
     await rotateKeys(db, options(), { algorithms, now: clock })

@@ -38,7 +38,7 @@ describe('the secret of a development machine', () => {
       database: { client: 'better-sqlite3', connection: { filename: join(folder, 'app.sqlite') } },
     })
 
-  test('is written once beside the SQLite file, for its owner alone, and is the same after a restart', () => {
+  test('is written once beside the SQLite file, for its owner alone, and survives a restart', () => {
     const folder = temporaryFolder()
     const { secrets } = start(folder)
     expect(secrets).toHaveLength(1)

@@ -19,7 +19,7 @@ test('a message is one line, whatever others wrote into it (L16)', () => {
   expect(logged).toEqual([[shown, shown, 7]])
 })
 
-test('an error and its causes are logged without control characters, with their class and their stack (L16)', () => {
+test('an error and its causes are logged without control characters, with class and stack', () => {
   const { logged, logger } = collect()
   const error = new TypeError(`first\n${hostile}`, { cause: new RangeError(hostile) })
   plainLogger(logger).error('latchkey: failed', error)
@@ -42,7 +42,7 @@ test('an error without such characters is logged as it is, and one that causes i
   expect((logged[1] as [string, Error])[1].message).not.toContain('\u001b')
 })
 
-test('passwords that a driver repeats are masked in the text, the error, its stack and its causes', () => {
+test('passwords that a driver repeats are masked in the text, the error, its stack and causes', () => {
   const { logged, logger } = collect()
   const cause = new Error('no such host in postgres://app:hunter2@db.internal:5432/app?sslpassword=hunter3')
   plainLogger(logger).error('latchkey: failed', new Error("client_secret=hunter4; user='app'", { cause }))
@@ -76,7 +76,7 @@ test('what a client sends reaches the log of the server as one line (L16)', asyn
   ).toEqual([])
 })
 
-test('the text has the reason and its causes, for loggers that write nothing else, such as pino (adoption 5)', () => {
+test('the text has the reason and its causes, for loggers that write nothing else, such as pino', () => {
   const { logged, logger } = collect()
   const cause = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
   const error = new Error('users.verify failed', { cause: new Error('no pool', { cause }) })

@@ -73,7 +73,7 @@ const allowing = (...allow: string[]) => createOutbound({ allow })
 const anywhere = allowing()
 
 // How addresses can be spelt is in test/attacks/properties.test.ts.
-test('an address is public unless it is reserved or an IPv6 address that contains an IPv4 address', () => {
+test('an address is public unless it is reserved or an IPv6 address with an IPv4 address inside', () => {
   const isPublic = [
     '8.8.8.8',
     '9.255.255.255',
@@ -299,7 +299,7 @@ describe('the answer', () => {
     expect(error.message).toContain('larger than 64 kB')
   })
 
-  test('in another encoding is refused, so that nothing is inflated, and its name is not repeated (L16)', async () => {
+  test('in another encoding is refused, so that nothing is inflated, and its name is not repeated', async () => {
     const { origin } = await serve((_req, res) =>
       res.writeHead(200, { 'Content-Encoding': 'gzip\x9b31m' }).end('x'),
     )
@@ -316,7 +316,7 @@ describe('the answer', () => {
     expect((await failure(allowing(origin).request(origin))).message).toBe(`${origin}: no response`)
   })
 
-  test('is not awaited for ever: a server or a resolver that sends nothing, and a body that never ends', async () => {
+  test('is not awaited for ever: from a silent server or resolver, or with an endless body', async () => {
     for (const answer of [() => {}, (_req: IncomingMessage, res: ServerResponse) => void res.write('{')]) {
       const { origin } = await serve(answer)
       const error = await failure(createOutbound({ allow: [origin], timeout: 50 }).request(origin))
@@ -400,7 +400,7 @@ describe('at one time', () => {
   }
   const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-  test('only so many requests run for one host, and for all hosts; the others wait for their turn (H3)', async () => {
+  test('only so many requests run for one host, and for all hosts; the others wait for their turn', async () => {
     const { held, resolve } = hold()
     const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 3, perHost: 2 } })
     const urls = ['a', 'a', 'a', 'b', 'b'].map((host, index) => `https://${host}.test/${index}`)

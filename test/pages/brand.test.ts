@@ -32,7 +32,7 @@ const metaOf = (pages: object): string[] =>
   ].map(([tag]) => tag)
 
 describe('pages.font', () => {
-  it('is served beside the stylesheet, under an address with its hash, and shown as soon as it is there (38)', () => {
+  it('is served beside the stylesheet at an address with its hash, and shown once it is there', () => {
     const views = viewsOf({ font: regular })
     const [face, ...more] = facesIn(styleOf({ font: regular }))
     expect(more).toEqual([])
@@ -118,7 +118,7 @@ describe('theme-color', () => {
     return join(folder, 'themed')
   }
 
-  it('is what the host fills the page with, in each scheme; without a theme the browser decides (39)', () => {
+  it('is the page’s background in each scheme; without a theme the browser decides', () => {
     expect(metaOf({})).toEqual([auto])
     expect(metaOf({ views: theme.pages.views })).toEqual([
       auto,

@@ -119,7 +119,7 @@ describe('templates', () => {
     expect([...spoken].filter(([, , value = '']) => /\p{L}/u.test(value)).map(([text]) => text)).toEqual([])
   })
 
-  it('speak every language without a gap: no key is printed, and no English but what hosts and clients wrote', () => {
+  it('speak every language without a gap: no key, no English but what hosts and clients wrote', () => {
     const views = createViews({ pages: look({ name: 'Acme' }), basePath: '' })
     const isKey = new RegExp(`>\\s*(?:${keys.map((key) => key.replaceAll('.', '\\.')).join('|')})\\s*<`)
     for (const { language, direction, texts } of translations) {
@@ -170,7 +170,7 @@ describe('the languages of a host', () => {
     expect(texts).toEqual({ ...de.texts, 'login.title': 'Einloggen' })
   })
 
-  it('may be its own: what it lacks comes from the language it is a form of, then the default, then English', () => {
+  it('may be its own; what it lacks comes from its parent language, the default, then English', () => {
     const locales = {
       nl: { texts: { 'login.title': 'Inloggen' } },
       'de-AT': { texts: { 'account.since': 'Zugriff seit Jänner' } },

@@ -150,7 +150,7 @@ describe('documents', () => {
     return: views.render('return', { url: '/oauth/authorize?request=1' }),
   })
 
-  it('are complete, name their language, and use one stylesheet, at most one own script and no inline style', () => {
+  it('name their language, and use one stylesheet, at most one own script and no inline style', () => {
     for (const html of Object.values(all())) {
       expect(html).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/)
       expect(html.trimEnd().endsWith('</html>')).toBe(true)
@@ -162,7 +162,7 @@ describe('documents', () => {
     }
   })
 
-  it('have no ids on the buttons of a decision, so that no fragment of a link gives one the focus', () => {
+  it('have no ids on the buttons of a decision, so that no link’s fragment gives one the focus', () => {
     for (const page of ['consent', 'select-account', 'remove-client', 'sign-out']) {
       const buttons = tags(all()[page] ?? '', 'button')
       expect(buttons.length).toBeGreaterThan(0)

@@ -209,7 +209,7 @@ describe('one cost', () => {
     expect(calls.map((call) => kindOf(call.hash))).toEqual([kindOf(hash)])
   })
 
-  test('in a table of several kinds, each name that does not exist is checked like one of them, always', async () => {
+  test('in a table of several kinds, each unknown name is always checked like the same one of them', async () => {
     const { calls, passwords } = observed({
       verify: async (_given, hash) => calls.push({ password: '', hash }) < 0,
     })
@@ -337,7 +337,7 @@ describe('turns', () => {
     }
   })
 
-  test('secrets of clients wait in the same queue, and do not change the hash that unknown users are checked with', async () => {
+  test('client secrets wait in the same queue, and do not change the hash for unknown users', async () => {
     const { passwords, running } = held(1, 0)
     const first = passwords.verify({ password: 'x', hash: undefined })
     const hash = await bcrypt('secret')

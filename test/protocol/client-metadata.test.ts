@@ -25,7 +25,7 @@ test('the plainest seed gets the defaults of a seeded client', () => {
   })
 })
 
-test('a confidential client that names no method has none, so that Basic and the form body both work', () => {
+test('a confidential client that names no method has none, so Basic and the form body both work', () => {
   expect(parse({})).not.toHaveProperty('token_endpoint_auth_method')
 })
 

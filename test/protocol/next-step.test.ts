@@ -275,7 +275,7 @@ always('prompt=none never shows a page', (context, step) => {
   if (context.request.prompt.includes('none')) expect(['issue', 'error']).toContain(step.step)
 })
 always(
-  'without prompt=none a user is asked and not refused, unless they denied or the hint names another',
+  'without prompt=none a user is asked, unless they denied or the hint names another',
   (context, step) => {
     if (step.step === 'error' && !context.request.prompt.includes('none')) {
       const denied = context.decision?.allowed === false
@@ -287,7 +287,7 @@ always('who denied gets no code under that login', ({ decision, login: standing 
   if (decision?.allowed === false && decision.sid === standing?.sid) expect(step.step).not.toBe('issue')
 })
 always(
-  'without a decision only a consent to every scope, or a client of the host’s own, gives a code',
+  'without a decision only a consent to every scope or a first-party client gives a code',
   (context, step) => {
     if (step.step !== 'issue' || context.decision?.sid === context.login?.sid) return
     const { client, consent: remembered, request: asked } = context

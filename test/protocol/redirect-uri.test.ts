@@ -315,7 +315,7 @@ const oddUris = fc.oneof(
   fc.string({ unit: 'binary' }),
 )
 
-test('what registration accepts, a browser reads as the host that is written, and it matches itself', () => {
+test('a browser reads a registrable URI as the host that is written, and the URI matches itself', () => {
   let accepted = 0
   fc.assert(
     fc.property(oddUris, (uri) => {

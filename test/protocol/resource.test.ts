@@ -108,7 +108,7 @@ test('resources with different kinds of access tokens need a token each', () => 
   refused(() => formatFor([notes.identifier, files.identifier], known))
 })
 
-test('no token has a resource or a scope beyond those of its authorization, whatever is asked and configured', () => {
+test('no token exceeds its authorization in resource or scope, whatever is asked and configured', () => {
   const identifiers = ['a', 'b', 'c'].map((name) => `https://${name}.example.com`)
   const apiScopes = ['r', 'w', 'x']
   const some = (of: readonly string[]) => fc.subarray([...of])

@@ -108,7 +108,7 @@ test('a machine client with a key calls the API', async () => {
   expect(await recipe.run('billing.mjs')).toBe('3600 {"for":"billing"}\n')
 })
 
-test('the backend of a single-page app signs in, and calls the API with a token that the browser never sees', async () => {
+test('a single-page app’s backend signs in, and calls the API with a token no browser sees', async () => {
   const env = { ISSUER: recipe.issuer, BASE_URL: backend, SESSION_SECRET: secret, ...secrets }
   await recipe.folder.start('bff.mjs', { PORT: new URL(backend).port, ...env })
   const browser = new RawBrowser(backend, backend)

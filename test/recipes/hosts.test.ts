@@ -53,7 +53,7 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
     expect((await silently(browser)).searchParams.has('code')).toBe(true)
   })
 
-  test('a user who is signed in to the app is not asked for a password, and the time of the login is known', async () => {
+  test('a user signed in to the app is not asked for a password, and the time of login is known', async () => {
     const browser = recipe.browser()
     expect((await signIn(browser)).location?.pathname).toBe('/')
     const page = await browser.open(authorizeAt(recipe.issuer, { max_age: '600' }))

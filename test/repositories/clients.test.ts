@@ -15,7 +15,7 @@ describeOnSampled('clients', (kind) => {
     return createClient(database, { clientId, secretHash: null, metadata, now: 1 })
   }
 
-  test('the longest lifetime of an ID token is that of any client, and their metadata is not read (M16)', async () => {
+  test('the longest lifetime of an ID token is that of any client, read without their metadata', async () => {
     expect(await longestIdTokenLifetime(database)).toBe(0)
     // More than one statement reads.
     for (let place = 100; place < 220; place += 1) await store(`client-${place}`, {})

@@ -81,7 +81,7 @@ const ofServer = (config: Knex.Config): void => {
     return Number((found.rows ?? found[0])[0].bound)
   }
 
-  test('the server ends long statements on a pool of ours, before we give up, and on no other pool (M12)', async () => {
+  test('the server ends long statements on our pools before we give up, and on no other pool', async () => {
     expect(await bound(config)).toBe(4500)
     expect(await bound(open(config))).toBe(0)
   })
@@ -96,7 +96,7 @@ const ofServer = (config: Knex.Config): void => {
     expect(await bound({ ...config, pool: { ...config.pool, afterCreate } })).toBe(700)
   })
 
-  test('a statement that runs too long ends at the server, and migrations may run as long as they need (M12)', async () => {
+  test('a statement that runs too long ends at the server, but migrations may take their time', async () => {
     const { hostKnex, database, close } = openDatabase(config, `t${randomBytes(4).toString('hex')}_`)
     const isPostgres = config.client === 'pg'
     const [short, slow] = isPostgres

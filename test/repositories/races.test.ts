@@ -49,7 +49,7 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
     )
   const pointsOf = async (...keys: string[]) => (await count(...keys)).map(({ points }) => points - 1)
 
-  test('counts under each key, returns the counts in the order of the keys, and keeps the first expiry until it is over', async () => {
+  test('counts each key, returns the counts in order, and keeps the first expiry until it is over', async () => {
     expect(await count('b', 'a')).toEqual([
       { key: 'b', points: 1, expiresAt: start + 60 },
       { key: 'a', points: 1, expiresAt: start + 60 },
@@ -96,7 +96,7 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
     expect(checked).toEqual(Array(10).fill(5))
   })
 
-  test('a sign-in that succeeds costs two statements and no transaction; one that fails costs one, and two more when it locks', async () => {
+  test('a sign-in costs two statements and no transaction; a failure costs one, or three to lock', async () => {
     const control = /^(begin|commit|start|rollback)/i
     const ada = { subject: 'ada' }
     const { db: database, statements } = watchedDatabase(db)
@@ -150,7 +150,7 @@ const racingOn = (config: Knex.Config): void => {
     describe('the count of failures without RETURNING, as on MySQL', () =>
       countingOn(() => opened, { lacksReturning: true }))
 
-  test('parallel requests never give a user more clients than the quota, and one decision about each counts', async () => {
+  test('parallel requests never exceed a user’s quota of clients, and one decision on each counts', async () => {
     const maxClients = 3
     const options = resolveOptions(
       {

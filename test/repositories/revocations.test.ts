@@ -85,7 +85,7 @@ const racingOn = (config: Knex.Config): void => {
     expect(await begin('five', since)).toBe(true)
   })
 
-  test('parallel first requests of a login of the host share one, and after a revocation there is none (H1)', async () => {
+  test('parallel first requests of a host’s login share one, and after a revocation get none', async () => {
     const { database } = opened
     const since = await countRevocations(database)
     const hostLoginHash = randomBytes(32).toString('base64url')

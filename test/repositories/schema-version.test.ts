@@ -144,7 +144,7 @@ test('in production the server does not migrate: it names what is missing and cr
   expect(messages(log.info)).toEqual([])
 })
 
-test('in development the first start says where the tables are and what comes next, and later ones say nothing', async () => {
+test('in development only the first start says where the tables are and what comes next', async () => {
   await open(true)
   await boot('development')
   expect(messages(log.info)).toEqual([
@@ -163,7 +163,7 @@ test('a single missing migration is named', async () => {
 })
 
 test.each(['production', 'development'] as const)(
-  'old code starts on a schema that a newer version has expanded, and logs it in one line, in %s',
+  'old code starts on a schema that a newer version expanded, and logs it in one line, in %s',
   async (environment) => {
     await open()
     await expandConsents()
@@ -217,7 +217,7 @@ test('running old code and old code that starts both work on an expanded schema'
   expect(await table('consents').pluck('mood')).toEqual([null])
 })
 
-test('old code leaves a newer schema as it is: it migrates nothing and does not roll back half of it', async () => {
+test('old code leaves a newer schema alone: it neither migrates it nor rolls half of it back', async () => {
   await open()
   await expandConsents()
   const { knex, tablePrefix } = database
@@ -277,7 +277,7 @@ test('an unavailable database causes the driver’s own error', async () => {
   await expect(version()).rejects.toBe(fault)
 })
 
-test('migrations of the core are numbered from 1, those of features from 101; each number is unique, and each removal needs an earlier one', () => {
+test('migrations have unique numbers, features from 101, and each removal needs an earlier one', () => {
   const numbers = [...migrations.keys()].map((name) => {
     expect(name).toMatch(/^\d{3}_[a-z_]+?(_needs_\d{3})?$/)
     const number = Number(name.slice(0, 3))

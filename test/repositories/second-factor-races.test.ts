@@ -37,7 +37,7 @@ const racingOn = (config: Knex.Config): void => {
     await opened.close()
   })
 
-  test('a second factor, its attempts, time steps and recovery codes are used as often as allowed, and no more', async () => {
+  test('second factors, attempts, time steps and recovery codes are used only as often as allowed', async () => {
     const { database } = opened
     const now = start
     const subject = 'ada'

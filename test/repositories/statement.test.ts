@@ -123,7 +123,7 @@ for (const [service, client] of kinds) {
         expect((await clientCredentials()).status).toBe(200)
       })
 
-      test('that falls silent within a transaction sends no ROLLBACK and does not use the connection again', async () => {
+      test('that falls silent within a transaction sends no ROLLBACK and does not reuse the connection', async () => {
         const db = open(given())
         const [kept, lost] = [replay(), replay()]
         expect(await createReplay(db, kept)).toBe(true)
@@ -244,7 +244,7 @@ for (const [service, client] of kinds) {
       expect(proxy.connections).toBe(before + 1)
     })
 
-    test('sign-ins, redemptions, refreshes and revocations work with one connection: no transaction waits for another', async () => {
+    test('sign-ins, redemptions, refreshes and revocations work with a single connection', async () => {
       const knex = hostKnex(config(single))
       const database = { knex, tablePrefix, close: async () => {} }
       const host = await startHost({ database, options: { users: undefined, database: { prune: false } } })
@@ -271,7 +271,7 @@ for (const [service, client] of kinds) {
       return Number(row.Value)
     }
 
-    test('statements are prepared, and with preparedStatements: false none is; values arrive unchanged', async () => {
+    test('statements are prepared unless preparedStatements is false, and values arrive unchanged', async () => {
       const texts = ['o’Brien', "o'Brien", 'back\\slash\\', '" -- ; drop', '$1 ? :name', 'ünïcödé 🗝']
       const counts: number[] = []
       for (const prepared of [true, false]) {

@@ -168,7 +168,7 @@ test('an API that leads browsers to its sign-in page, and refuses programs, is n
   expectFindings(await attackHost({ before: [leading] }, some), {})
 })
 
-test('a login in a signed cookie stays valid: with statelessLogin the report says so instead of a finding', async () => {
+test('with statelessLogin a signed cookie that stays valid is a note in the report, no finding', async () => {
   const name = 'session fixation: cookies of an earlier sign-in'
   const some = attacks.filter((one) => one.name === name)
   // The cookie is the login: whoever has a copy is the user.

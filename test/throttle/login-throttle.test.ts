@@ -11,7 +11,7 @@ import { describeWith, services } from '../support/services.ts'
 const now = () => 1_700_000_000
 
 test.each(['memory', 'database'] as const)(
-  'in %s: the refused attempts of a burst take back their failures, and the account stays locked',
+  'in %s: refused attempts of a burst take back their failures, and the account stays locked',
   async (store) => {
     const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
     const { database } = openDatabase(knex, tablePrefix)
@@ -89,7 +89,7 @@ const expectUnlocking = async (counters: Counters) => {
 }
 
 test.each(['memory', 'database'] as const)(
-  'in %s: an unlocked name is checked again everywhere, and no other name is unlocked (pages 28)',
+  'in %s: an unlocked name is checked again everywhere, and no other name is unlocked',
   async (store) => {
     const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
     const { database } = openDatabase(knex, tablePrefix)

@@ -82,7 +82,7 @@ test('a valid login gets both', async () => {
   ])
 })
 
-test('a client that needs no consent leaves what was allowed in an organization, and the choice of another', async () => {
+test('a client that needs no consent keeps an organization’s consent, and the choice of another', async () => {
   const chosen = async (organization: string, isFirstParty: boolean): Promise<void> => {
     const grant = await grantUnder(`${organization}-${isFirstParty}`, ['openid'])
     const { client, decision } = grant.context

@@ -91,7 +91,7 @@ describe("the host's table", () => {
     }
   })
 
-  test('with hashes of two kinds, each unknown name is checked like one of them, also while other users log in', async () => {
+  test('with hashes of two kinds each unknown name is checked like one, also while others log in', async () => {
     const [older, newer] = await mixedHashes()
     const people = { ada: older, bob: newer }
     const rows = Object.entries(people).map(([email, password_hash]) => ({ email, password_hash }))
@@ -114,7 +114,7 @@ describe("the host's table", () => {
     await expect(subjectOf(' ada@example.com', 'lower')).resolves.toBeUndefined()
   })
 
-  test('of several rows with one username the only active one counts; two match no user, and are logged', async () => {
+  test('of rows with one username the only active one counts; two match no user and are logged', async () => {
     const { users, log, knex } = await withPeople([
       { id: 1, email: 'ada@example.com', password_hash: await bcrypt('old'), disabled_at: '2026-01-01' },
       { id: 2, email: 'ada@example.com', password_hash: await bcrypt('new') },
@@ -157,7 +157,7 @@ describe("the host's table", () => {
     await expect(users.authenticate('ada', 'secret', req)).rejects.toThrow('users.isActive failed')
   })
 
-  test('isActive is called only after the right password: its duration must not reveal who has an account', async () => {
+  test('isActive is called only after the right password, so its duration reveals no account', async () => {
     const asked: unknown[] = []
     const isActive = async (row: UserRow): Promise<boolean> => asked.push(row.email) < 0
     const row = { id: 1, email: 'ada', password_hash: await bcrypt('secret') }
@@ -169,7 +169,7 @@ describe("the host's table", () => {
     expect(asked).toEqual(['ada'])
   })
 
-  test('claims come from columns and functions; what has no value is left out, a wrong column is reported once', async () => {
+  test('claims come from columns or functions, without empty ones; a wrong column is reported once', async () => {
     const { users, log } = await withPeople(
       [{ id: 1, email: 'ada', full_name: 'Ada', password_hash: null }],
       {
@@ -263,7 +263,7 @@ describe("the host's table", () => {
       expect(rehash).toHaveBeenCalledTimes(1)
     })
 
-    test('is not called, and nobody signs in, if the password is changed while the old one is checked (M2)', async () => {
+    test('is not called, and no one signs in, if the password changes while the old one is checked', async () => {
       const rehash = jest.fn()
       const table = await withPeople([{ id: 1, email: 'ada', password_hash: await bcrypt('secret') }])
       const changed = await bcrypt('new secret')
@@ -434,7 +434,7 @@ describe("Latchkey's own table", () => {
     })
   })
 
-  test('with hashes of two kinds, each unknown name is checked like one of them, and a disabled user as before', async () => {
+  test('with hashes of two kinds unknown names are checked like one, and disabled users as before', async () => {
     const own = await withAccounts()
     const [older, newer] = await mixedHashes()
     const update = (id: string, change: object) =>

@@ -17,7 +17,7 @@ const partsOf = ({ html }: Answer) => {
   return { open: named(true), closed: named(false) }
 }
 
-test('a new client has its basics in sight and the rest in closed parts, with JSON last (pages 35)', async () => {
+test('a new client shows its basics first and the rest in closed parts, with JSON last', async () => {
   const page = await carol().get(newClient)
   expect(partsOf(page)).toEqual({ open: [], closed: ['sign-in', 'permissions', 'links', 'advanced'] })
   const order = [...page.html.matchAll(/ id="(field-[a-z_]+|part-[a-z-]+)"/g)].map(([, id]) => id)

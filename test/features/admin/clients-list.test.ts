@@ -98,7 +98,7 @@ describe('the list of clients', () => {
     await other.close()
   })
 
-  test('a thousand have pages of fifty, with their place, previous and next, in six statements (pages 33)', async () => {
+  test('shows a thousand in pages of fifty, with place, previous and next, in six statements', async () => {
     const { knex, tablePrefix } = host.database
     const [row] = await knex(`${tablePrefix}clients`).where({ client_id: 'bee' })
     const rows = Array.from({ length: 1000 }, (_, index) => ({
@@ -135,14 +135,14 @@ describe('the list of clients', () => {
     expect(namesIn(beyond)).toEqual([])
   })
 
-  test('a name that is longer than what lists are sorted by, and cut within a character, is listed (pages 33)', async () => {
+  test('a name that is longer than the sort key, and cut within a character, is listed', async () => {
     const name = `${'a'.repeat(63)}😀${'İ'.repeat(100)}`
     const { client_id } = await create('odd', { client_name: name })
     expect((await open('?q=odd')).html).toContain(`client_id=${client_id}`)
   })
 })
 
-test('a client that waits is tagged so, is found by its owner, and Requests has its number (pages 33)', async () => {
+test('a client that waits is tagged, can be found by its owner, and is counted at Requests', async () => {
   const options = { features: { admin, developers: { ...developers, allow: () => 'approval' as const } } }
   const host = await startHost({ options, clients: [] })
   const carol = carolAt(host)

@@ -24,7 +24,7 @@ test('every type of event has a description, once, where it is announced (pages 
   expect(described.flatMap((each) => Object.keys(each)).sort()).toEqual([...new Set(declared)].sort())
 })
 
-test('no two types have the same title, and each sentence begins with a capital or a name (pages 27)', () => {
+test('no two types have the same title, and each sentence begins with a capital or a name', () => {
   const all = described.flatMap((each) => Object.values(each))
   expect(new Set(all.map(({ title }) => title)).size).toBe(all.length)
   for (const { sentence } of all) expect(sentence).toMatch(/^(\{|[A-Z])[^.]*$/)

@@ -34,7 +34,7 @@ describe('events', () => {
     await serverBehind(host.oauth)!.eventLog!.settled()
   })
 
-  test('are sentences with names, and their details lead to the user, the client and the request (pages 27)', async () => {
+  test('are sentences with names, and their details lead to the user, the client and the request', async () => {
     const shown = await page('type=login.succeeded')
     expect(textOf(shown)).toMatch(/\d\d:\d\d:\d\d ada@example\.com signed in to \S.* from 127\.0\.0\.1/)
     const links = [...shown.html.matchAll(/<dd><a href="([^"]+)"/g)].map(([, url]) => url)

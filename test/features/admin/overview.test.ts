@@ -56,7 +56,7 @@ describe('the overview', () => {
     clock.travel(now - clock.now())
   })
 
-  test('shows sign-ins and failures by hour, of today against last week, as a chart and as a table (pages 26)', async () => {
+  test('shows sign-ins and failures by hour, today against last week, as a chart and a table', async () => {
     const at = (type: string, time: number, count: number) => Array<Stored>(count).fill({ type, time })
     await store([
       ...at('login.succeeded', midnight, 1),
@@ -75,7 +75,7 @@ describe('the overview', () => {
     expect(html).not.toContain(' style=')
   })
 
-  test('says what is wrong in sentences, what hurts most people first, with the field that mends it (pages 26)', async () => {
+  test('says what is wrong, what hurts most people first, and names the field that mends it', async () => {
     const from = (address: string, time: number): Stored => ({
       type: 'request.refused',
       time,
@@ -110,7 +110,7 @@ describe('the overview', () => {
     expect(text).toContain('npx latchkey explain R-')
   })
 
-  test('begins a letter to the contacts of a client, and to no one if no contact is an address (pages 26)', async () => {
+  test('begins a letter to the contacts of a client, or to no one if none of them is an address', async () => {
     const letters = async (contacts: string[]): Promise<URL[]> => {
       await host.oauth.clients.update('web', { contacts })
       const { html } = await overview()
@@ -142,7 +142,7 @@ describe('the overview', () => {
     expect(await letters(['https://app.example/help'])).toEqual([])
   })
 
-  test('counts locked names once, and no longer after they are unlocked or the lock has passed (pages 26)', async () => {
+  test('counts locked names once, and no longer after an unlock or the end of the lock', async () => {
     const lock = (account: string, time: number): Stored => ({
       type: 'login.locked',
       time,

@@ -34,7 +34,7 @@ const unescaped = (html: string) =>
 /** The document in the frame. */
 const pictureIn = (html: string): string => unescaped(/ srcdoc="([^"]*)"/.exec(html)?.[1] ?? '')
 
-test('a new client is shown with all that it asks for, and with the login name of its owner (pages 34)', async () => {
+test('a new client is shown with all that it asks for, and with the login name of its owner', async () => {
   const list = await carol().get('/oauth/admin/requests')
   expect(textOf(list)).toMatch(new RegExp(`Order Desk New ${ada.email} ·`))
   const page = await request()
@@ -47,7 +47,7 @@ test('a new client is shown with all that it asks for, and with the login name o
   expect(said).not.toContain('clients are called')
 })
 
-test('the picture is the consent page that users will see, and nothing in it can be pressed or run (pages 34)', async () => {
+test('the picture is the consent page users will see, and nothing in it can be pressed or run', async () => {
   const { html } = await request()
   expect(html).toMatch(/<iframe [^>]*sandbox="allow-same-origin"/)
   const picture = pictureIn(html)
@@ -65,7 +65,7 @@ test('the picture is the consent page that users will see, and nothing in it can
   expect(permissions(picture)).toBeGreaterThan(0)
 })
 
-test('a change shows what differs, now and as asked, and names other clients of that name (pages 34)', async () => {
+test('a change shows what differs, now and as asked, and names other clients of that name', async () => {
   expectErrorPage(await request(), 404)
   await sent(owner, `/edit?client_id=${clientId}`, {
     client_name: 'journal',
