@@ -30,9 +30,9 @@ module.exports = {
     [`^(${packages.join('|')})$`]: standIn('$1'),
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
+  reporters: ['default', '<rootDir>/test/environment/reporter.cjs'],
   testTimeout: 20_000,
   testSequencer: '<rootDir>/test/support/slow-first.cjs',
   // Browsers, databases and other processes run beside the workers; a third one on two processors makes all of them slower.
   maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),
-  workerIdleMemoryLimit: '1500MB',
 }

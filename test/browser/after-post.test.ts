@@ -8,7 +8,7 @@ import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn } from '../support/browser-person.ts'
 import { codesFor, deviceClients } from '../support/device.ts'
 import { clients, people } from '../support/host.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 const [ada, bob] = people as [Person, Person]
@@ -107,7 +107,7 @@ const wrongCode = (title: string): Heard =>
   fails(title, 'Wrong code Check the code and enter it again. Each code works once.', 'textbox: Code')
 
 describeWith('chromium', 'what a screen reader is told after a form was sent', () => {
-  describe.each(ofToday(modes, 1))('%s', (_, { javaScriptEnabled, session, before }) => {
+  describe.each(sampleOf(modes, 1))('%s', (_, { javaScriptEnabled, session, before }) => {
     const app = useBrowserApp({
       clients: [...clients, ...deviceClients],
       before,

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { barriersOf } from '../support/browser-barriers.ts'
-import { ofToday, testsAll } from '../support/sample.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { type Gallery, openGallery } from './gallery.ts'
 
@@ -43,7 +43,7 @@ describeWith('chromium', 'axe and the edge of the window', () => {
     ).filter((name) => isShownIn(language, name))
 
   const numbered = settings.map((setting, index) => ({ ...setting, index }))
-  test.each(ofToday(numbered, 4))(
+  test.each(sampleOf(numbered, 4))(
     'find nothing in $language at $width px, $colorScheme, with details closed and open',
     ({ index, language, width, colorScheme }) =>
       withPage(

@@ -3,7 +3,7 @@ import supertest from 'supertest'
 import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { callback } from '../support/host.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 jest.setTimeout(120_000)
@@ -101,7 +101,7 @@ describeWith(
       'makes new keys': [() => '/admin/publish-keys', ['submit'], 'button.primary'],
     }
 
-    const tried = ofToday(Object.keys(decisions), 2)
+    const tried = sampleOf(Object.keys(decisions), 2)
 
     describe.each([
       ['with', true],

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { useShop } from '../support/browser-shop.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
@@ -121,7 +121,7 @@ describeWith(
         ['Space', 'Allow', toConsent, atEnd],
         ['Enter', 'Remove', remove, appList],
       ]
-      test.each(ofToday(keys, 2))(
+      test.each(sampleOf(keys, 2))(
         '%s does not press “%s”, which a link has no name for; one that is pressed there does',
         (key, name, url, heading) =>
           inBrowser(async (page) => {

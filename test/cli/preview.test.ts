@@ -10,7 +10,7 @@ import { resolveOptions } from '../../lib/options/resolve.ts'
 import { withOrigin } from '../../lib/pages/template-version.ts'
 import { previewPages } from '../../lib/preview/pages.ts'
 import { openCommandLine, program } from '../support/command-line.ts'
-import { ofToday, testsAll } from '../support/sample.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
 import { allSamples, featureSamples } from '../support/views.ts'
 
 jest.setTimeout(60_000)
@@ -54,7 +54,7 @@ describe('latchkey preview', () => {
     )
     // Those of the samples, and the consent page with the scopes of the host.
     expect(states).toHaveLength(allSamples.length + 1)
-    for (const state of testsAll ? states : ofToday(oneOfEachPage, 12)) {
+    for (const state of testsAll ? states : sampleOf(oneOfEachPage, 12)) {
       const { text } = await request(server).get(state).expect(200)
       expect({ state, isGerman: text.includes('<html lang="de"'), brand: text.includes('Juniper') }).toEqual({
         // Pages for operators are in English only.

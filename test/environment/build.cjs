@@ -1,3 +1,4 @@
+const { spawnSync } = require('node:child_process')
 const { createHash } = require('node:crypto')
 const { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs')
 const { dirname, join } = require('node:path')
@@ -61,7 +62,17 @@ const bundleLibrary = async () => {
 }
 
 /** Drivers that knex may load, and what a package can do without, stay with Node. */
-const drivers = ['better-sqlite3', 'mysql', 'mysql2', 'oracledb', 'pg', 'pg-*', 'sqlite3', 'tedious', 'mariadb/*']
+const drivers = [
+  'better-sqlite3',
+  'mysql',
+  'mysql2',
+  'oracledb',
+  'pg',
+  'pg-*',
+  'sqlite3',
+  'tedious',
+  'mariadb/*',
+]
 
 const bundlePackages = async () => {
   const state = createHash('sha256')
@@ -75,7 +86,14 @@ const bundlePackages = async () => {
   write(stamp, '')
 }
 
+/** A number made of the commit, so that its random tests try the same each time. */
+const seedOfCommit = () => {
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' })
+  return Number.parseInt(stdout?.slice(0, 7) || '1', 16)
+}
+
 /** Before the tests: bundles the library, in half a second, and after a change of the packages these as well. */
 module.exports = async () => {
+  process.env.TEST_SEED ??= `${seedOfCommit()}`
   await Promise.all([bundleLibrary(), bundlePackages()])
 }

@@ -2,8 +2,8 @@ const { join } = require('node:path')
 
 exports.root = join(__dirname, '../..')
 
-/** Where the bundles are. Below `node_modules`, so that nothing takes them for sources. */
-exports.folder = join(exports.root, 'node_modules/.cache/latchkey-tests')
+/** Where the bundles are; git ignores it. */
+exports.folder = join(exports.root, 'test/.artifacts/library')
 
 /** Packages that most test files load: each worker loads them once, like the library, and tests share its instance. */
 exports.packages = [

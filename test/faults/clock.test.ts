@@ -12,7 +12,6 @@ import {
   type DatabaseKind,
   describeOnSampled,
   type FaultDatabase,
-  isExhaustive,
   openFaultDatabase,
   rounds,
 } from '../support/fault-databases.ts'
@@ -30,6 +29,7 @@ import {
 import { authorizeUrl, type Host, issuer, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 
 jest.setTimeout(60_000)
 
@@ -46,7 +46,7 @@ const steps = [
 ] as const
 
 /** The statements that compare times are the same on every database, so servers are for TEST_ALL=1. */
-const describeOnTried: typeof describeOnSampled = isExhaustive
+const describeOnTried: typeof describeOnSampled = testsAll
   ? describeOnSampled
   : (name, tests) => describe(`${name}, on SQLite`, () => tests('SQLite'))
 

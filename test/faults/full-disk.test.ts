@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
-import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -27,7 +27,7 @@ import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectUnavailable } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
 import { web } from '../support/tokens.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './disks.ts'
 
@@ -247,7 +247,7 @@ const full = /database or disk is full/
 const failing = /disk I\/O error/
 
 describeWhere(missingMount(), 'a disk that is full', () => onDisk(() => openSmallDisk(4), full, false))
-if (isExhaustive) describe('a file that may not grow', () => onDisk(openLimitedFolder, failing, false))
+if (testsAll) describe('a file that may not grow', () => onDisk(openLimitedFolder, failing, false))
 describe('a file that may not grow, of a lone process', () => onDisk(openLimitedFolder, failing, true))
 
 test.each([
@@ -318,4 +318,4 @@ const withoutSpace = {
       }),
     ),
 }
-for (const kind of ofToday(['PostgreSQL', 'MariaDB'] as const, 1)) withoutSpace[kind]()
+for (const kind of sampleOf(['PostgreSQL', 'MariaDB'] as const, 1)) withoutSpace[kind]()

@@ -1,6 +1,6 @@
 // A Galera cluster of two nodes that both take writes, with Latchkey on each: what is used once is used once in all.
 import knex, { type Knex } from 'knex'
-import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -16,12 +16,13 @@ import {
 import { type Answer, successesOf, tally } from '../support/fault-load.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
+import { testsAll } from '../support/sample.ts'
 import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
 jest.setTimeout(120_000)
 
 const refreshGracePeriod = 3600
-const rounds = isExhaustive ? 50 : 3
+const rounds = testsAll ? 50 : 3
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined

@@ -1,12 +1,11 @@
 // `kill -9` of a server after statements of an exchange, and at random moments with eight requests under way.
 // Every fourth statement of one of the exchanges, and one moment, on SQLite and one server; with TEST_ALL=1 every statement,
 // before and after it, and 200 moments, on both servers.
-import { type Chance, createChance, faultSeed } from '../support/fault-chance.ts'
+import { type Chance, createChance, testSeed } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
   describeOnSampledServer,
   type FaultDatabase,
-  isExhaustive,
   openFaultDatabase,
   rounds,
 } from '../support/fault-databases.ts'
@@ -25,6 +24,7 @@ import { type Answer, insist } from '../support/fault-load.ts'
 import type { DeathPoint } from '../support/fault-server.ts'
 import { type FaultServer, type FaultServers, openServers } from '../support/fault-servers.ts'
 import type { Host } from '../support/host.ts'
+import { testsAll } from '../support/sample.ts'
 
 jest.setTimeout(600_000)
 
@@ -145,7 +145,7 @@ const onProcesses = (kind: DatabaseKind): void => {
     ['a redemption', 'after', newRedemption],
     ['a refresh', 'after', newRefresh],
     // The same states as after the statement before.
-    ...(isExhaustive
+    ...(testsAll
       ? ([
           ['a redemption', 'before', newRedemption],
           ['a refresh', 'before', newRefresh],
@@ -154,10 +154,10 @@ const onProcesses = (kind: DatabaseKind): void => {
   ]
 
   // Both exchanges run in the same kind of transaction, and each day another database has another of them.
-  const some = createChance(faultSeed + kinds.indexOf(kind))
+  const some = createChance(testSeed + kinds.indexOf(kind))
     .shuffled(exchanges)
     .slice(0, 1)
-  const tried = isExhaustive ? exchanges : some
+  const tried = testsAll ? exchanges : some
   test.each(tried)(
     '%s is done or not done as a whole when the process dies just %s a statement of it',
     async (_, when, make) => {
@@ -181,7 +181,7 @@ const onProcesses = (kind: DatabaseKind): void => {
         await expectWhole(victims, exchange)
         return true
       }
-      const step = isExhaustive ? 1 : 4
+      const step = testsAll ? 1 : 4
       let statement = createChance().upTo(step)
       while (await diesAt(statement)) statement += step
       // The last one, if it was not the turn of it.
@@ -215,7 +215,7 @@ const onProcesses = (kind: DatabaseKind): void => {
       const chance = createChance(lane)
       const victims = await openVictims()
       for (let round = 0; round < rounds(1, 67); round += 1)
-        await cut(victims, (round + lane + faultSeed) % 2 === 0, chance)
+        await cut(victims, (round + lane + testSeed) % 2 === 0, chance)
       await victims.server.kill()
     })
     await Promise.all(lanes)

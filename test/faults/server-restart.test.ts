@@ -15,7 +15,7 @@ import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
 import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 
 jest.setTimeout(180_000)
 
@@ -205,5 +205,5 @@ const told = (kind: Kind): void => {
   })
 }
 
-for (const kind of ofToday(['PostgreSQL', 'MariaDB'] as const, 1))
+for (const kind of sampleOf(['PostgreSQL', 'MariaDB'] as const, 1))
   describeUnless(missingServer[kind](), `a ${kind} that is restarted again and again`, () => told(kind))

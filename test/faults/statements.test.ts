@@ -1,14 +1,13 @@
 // Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
-// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 or FAULTS=1 for a sample.
+// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 for a sample.
 import type { Knex } from 'knex'
 import { listen, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
-import { createChance, faultSeed } from '../support/fault-chance.ts'
+import { createChance, testSeed } from '../support/fault-chance.ts'
 import {
   type DatabaseKind,
   describeOnSampledServer,
   type FaultDatabase,
-  isExhaustive,
   openFaultDatabase,
   silence,
 } from '../support/fault-databases.ts'
@@ -18,6 +17,7 @@ import { watched } from '../support/fault-statements.ts'
 import { authorizeUrl, createUsers, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage, expectUnavailable as expectFormUnavailable } from '../support/outcomes.ts'
 import type { Answer } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 import { type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { createSaboteur, ways } from './saboteur.ts'
 import { createScenarios, ok, type Scenario } from './scenarios.ts'
@@ -131,7 +131,7 @@ const onDatabase = (kind: DatabaseKind): void => {
   const sampled = (statements: number): number[] =>
     chance
       .shuffled(Array.from({ length: statements }, (_, index) => index + 1))
-      .slice(0, isExhaustive ? statements : sampleSize)
+      .slice(0, testsAll ? statements : sampleSize)
 
   /** Rows in one order. */
   const rowsOf = async (name: string): Promise<string[]> => {
@@ -162,10 +162,10 @@ const onDatabase = (kind: DatabaseKind): void => {
   // On servers every second request; what each statement does there is the same.
   const triedScenarios = chance.shuffled(scenarios)
   const sampledScenarios = triedScenarios.slice(0, Math.ceil(scenarios.length / 2))
-  describe.each(isExhaustive || kind === 'SQLite' ? scenarios : sampledScenarios)('$name', (scenario) => {
+  describe.each(testsAll || kind === 'SQLite' ? scenarios : sampledScenarios)('$name', (scenario) => {
     const { prepare, kind: answerKind, leaves } = scenario
 
-    const tried = isExhaustive ? ways : chance.shuffled(ways).slice(0, 1)
+    const tried = testsAll ? ways : chance.shuffled(ways).slice(0, 1)
     test.each(tried)('while a statement $name', async (way) => {
       const unharmed = await saboteur.during(undefined, 0, await prepare())
       scenario.expect(unharmed.result)
@@ -230,6 +230,6 @@ const onDatabase = (kind: DatabaseKind): void => {
   })
 }
 
-const name = `every statement failing in turn (FAULT_SEED=${faultSeed})`
+const name = `every statement failing in turn (TEST_SEED=${testSeed})`
 describe(`${name}, on SQLite`, () => onDatabase('SQLite'))
 describeOnSampledServer(name, onDatabase)

@@ -1,4 +1,4 @@
-import { describeVersions, fileOfVersion } from '../packed-package.ts'
+import { describeVersions, fileOfVersion } from '../package/packed-package.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { createUsers, type Host, startHost } from '../support/host.ts'
 import { describeWith, type Service, services } from '../support/services.ts'

@@ -7,7 +7,7 @@ import type { Knex } from 'knex'
 import { listen } from './client-server.ts'
 import { type Host, type HostSettings, startHost } from './host.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
-import { ofToday, testsAll } from './sample.ts'
+import { testsAll } from './sample.ts'
 
 /** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
 export interface Target {
@@ -191,9 +191,7 @@ interface Attacks {
 
 /** A host's middleware never reaches the database, so one mount is enough on a database server. */
 const moreMounts: readonly Mount[] =
-  process.env.DATABASE_URL !== undefined
-    ? []
-    : [...ofToday([parsedMount, proxiedMount], 1), ...(testsAll ? singleMounts : [])]
+  process.env.DATABASE_URL !== undefined ? [] : [parsedMount, proxiedMount, ...(testsAll ? singleMounts : [])]
 
 const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
   let isOpen = mount === plainMount || testsAll

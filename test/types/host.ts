@@ -1,4 +1,4 @@
-/** A host in TypeScript. test/package.test.ts compiles it against the packed tarball, as ESM and as CommonJS. */
+/** A host in TypeScript. test/package/package.test.ts compiles it against the packed tarball, as ESM and as CommonJS. */
 import express from 'express'
 import knex from 'knex'
 import {

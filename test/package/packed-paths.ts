@@ -6,16 +6,16 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { createMcpApp } from './interop/mcp-client.ts'
+import { createMcpApp } from '../interop/mcp-client.ts'
+import { until } from '../support/fault-programs.ts'
+import { freePorts } from '../support/free-ports.ts'
+import { ordersShownBy } from '../support/orders-shown.ts'
+import { locationOf, RawBrowser } from '../support/raw-browser.ts'
+import { createUserTable } from '../support/recipe.ts'
+import { sampleOf } from '../support/sample.ts'
+import { filesOf, partFor, snippetsOf } from '../support/snippets.ts'
+import { ada } from '../support/stock-client.ts'
 import { describeVersions, fileOfVersion, modules, type PackedPackage } from './packed-package.ts'
-import { faultSeed } from './support/fault-chance.ts'
-import { until } from './support/fault-programs.ts'
-import { freePorts } from './support/free-ports.ts'
-import { ordersShownBy } from './support/orders-shown.ts'
-import { locationOf, RawBrowser } from './support/raw-browser.ts'
-import { createUserTable } from './support/recipe.ts'
-import { filesOf, partFor, snippetsOf } from './support/snippets.ts'
-import { ada } from './support/stock-client.ts'
 
 const nodes = { 'Node 22': fileOfVersion('node-22', 'bin'), 'Node 24': join(modules, 'node/bin') }
 
@@ -32,10 +32,7 @@ const combinations = (['commonjs', 'module'] as const).flatMap((type) =>
 )
 type Combination = (typeof combinations)[number]
 
-/** One of them each day; all with TEST_ALL=1. */
-const tried = combinations.filter(
-  (_, index) => process.env.TEST_ALL === '1' || index === faultSeed % combinations.length,
-)
+const tried = sampleOf(combinations, 1)
 
 type Files = Readonly<Record<string, string>>
 

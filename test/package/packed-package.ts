@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
-import { clients } from './support/host.ts'
-import { ada } from './support/stock-client.ts'
+import { clients } from '../support/host.ts'
+import { ada } from '../support/stock-client.ts'
 
-export const root = join(__dirname, '..')
+export const root = join(__dirname, '../..')
 export const modules = join(root, 'node_modules')
 
 /** Other versions of Node and TypeScript: `npm ci --prefix test/versions` installs them. */

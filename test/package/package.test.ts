@@ -6,9 +6,14 @@ import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
 import * as openid from 'openid-client'
-import { describeOauth4webapi } from './interop/oauth4webapi.ts'
-import { describeOpenidClient } from './interop/openid-client.ts'
-
+import { describeOauth4webapi } from '../interop/oauth4webapi.ts'
+import { describeOpenidClient } from '../interop/openid-client.ts'
+import { freePort } from '../support/free-ports.ts'
+import { authorizeUrl, callback, pkce, secret } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
+import { describeWith, services } from '../support/services.ts'
+import { ada, answer, type Start } from '../support/stock-client.ts'
 import {
   describeVersions,
   fileOfVersion,
@@ -21,12 +26,6 @@ import {
   run,
 } from './packed-package.ts'
 import { describePaths } from './packed-paths.ts'
-import { freePort } from './support/free-ports.ts'
-import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
-import { RawBrowser } from './support/raw-browser.ts'
-import { ofToday, testsAll } from './support/sample.ts'
-import { describeWith, services } from './support/services.ts'
-import { ada, answer, type Start } from './support/stock-client.ts'
 
 /** A host as a team would write it; only the imports differ between the module systems. */
 const host = (imports: string) => `${imports}
@@ -329,7 +328,7 @@ describeVersions('on every supported version of Node', () => {
   // CommonJS needs more of Node: it requires an ECMAScript module.
   const sampledSystems = testsAll ? systems : systems.slice(1)
 
-  describe.each(ofToday(['node-22', 'node-26'], 1))('%s with better-sqlite3', (version) => {
+  describe.each(sampleOf(['node-22', 'node-26'], 1))('%s with better-sqlite3', (version) => {
     test.each(sampledSystems)('a host in %s', async (_system, file, source) => {
       await expectSignIn(await startOn(version, { file }, source))
     })
@@ -403,7 +402,7 @@ const modes = [
 
 describe('a host in TypeScript compiles, and so do the declarations', () => {
   const modesOfNewest = [['commonjs', 'bundler'], ...modes.slice(1)] as const
-  test.each(ofToday(modesOfNewest, 1))(
+  test.each(sampleOf(modesOfNewest, 1))(
     'TypeScript 7, module %s, resolution %s',
     (module, resolution) =>
       compile(`7 ${module}`, { compiler: join(modules, 'typescript') }, module, resolution),
