@@ -93,6 +93,7 @@ module.exports = class {
 
   async teardown() {
     this.fakeTimersModern.dispose()
+    this.moduleMocker.restoreAllMocks()
     restore(this.global.process.env, this.environmentBefore)
     restore(this.global, this.before)
   }

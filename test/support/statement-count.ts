@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import { closedAfterFile } from './told.ts'
 
 /** Statements that reached the driver, in order. */
 export interface StatementCount {
@@ -23,6 +24,7 @@ type Method = (this: Statement, ...values: unknown[]) => unknown
 
 const isControl = /^\s*(BEGIN|COMMIT|ROLLBACK|START TRANSACTION|SAVEPOINT|RELEASE)/i
 
+/** Until the end of the test file: the driver is shared by all files of a worker. */
 const wrap = (
   target: Record<string, Method>,
   name: string,
@@ -34,6 +36,10 @@ const wrap = (
     note(this, values[0])
     return method.apply(this, values)
   }
+  const unwrap = async (): Promise<void> => {
+    target[name] = method
+  }
+  closedAfterFile.push({ close: unwrap })
 }
 
 /** The statements of one call; several that are sent together stand on lines of their own. */
