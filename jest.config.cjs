@@ -1,6 +1,5 @@
 require('./scripts/check-node.cjs')
 const { availableParallelism } = require('node:os')
-const { packages, standIn } = require('./test/environment/paths.cjs')
 
 // Packages that ship ECMAScript modules only are compiled to CommonJS, like our own sources.
 const esmOnly = ['jose', 'eta', 'openid-client', 'oauth4webapi', '@auth/core', 'arctic', '@oslojs/[a-z0-9]+']
@@ -24,10 +23,10 @@ module.exports = {
     '<rootDir>/test/mcp-hosts/node_modules/',
     '<rootDir>/test/next/',
   ],
+  resolver: '<rootDir>/test/environment/resolver.cjs',
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',
-    [`^(${packages.join('|')})$`]: standIn('$1'),
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   reporters: ['default', '<rootDir>/test/environment/reporter.cjs'],

@@ -6,24 +6,26 @@ import { codeFor, redeem, refresh } from '../support/tokens.ts'
 
 // The oldest drivers that package.json allows. All other tests run with the newest.
 
-const drivers: readonly (readonly [Service, string, string, string])[] = [
-  ['postgresql', 'pg', 'pg-8.0', 'lib/index.js'],
-  ['mariadb', 'mysql2', 'mysql2-3.0', 'index.js'],
+const drivers: readonly (readonly [Service, string, string])[] = [
+  ['postgresql', 'pg-8.0', 'lib/index.js'],
+  ['mariadb', 'mysql2-3.0', 'index.js'],
 ]
 
-for (const [service, name, version, file] of drivers) {
+for (const [service, version, file] of drivers) {
   describeVersions(`the driver ${version}`, () => {
     describeWith(service, 'a host', () => {
       let host: Host
+      let driver: unknown
       beforeAll(async () => {
-        jest.doMock(name, () => jest.requireActual(fileOfVersion(version, file)))
         const database = openTestDatabase(services[service])
+        // Before the first connection.
+        driver = require(fileOfVersion(version, file))
+        database.knex.client.driver = driver
         await createUsers(database, `${database.tablePrefix}people`)
         host = await startHost({ database })
       })
       afterAll(async () => {
         await host.close()
-        jest.dontMock(name)
       })
 
       test('redeems a code once, and rotates a refresh token', async () => {
@@ -32,8 +34,7 @@ for (const [service, name, version, file] of drivers) {
         expect(attempts.map(({ status }) => status).sort()).toEqual([200, 400, 400])
         const other = await redeem(host, await codeFor(host, { scope: 'openid offline_access' }))
         expect((await refresh(host, other.body.refresh_token)).status).toBe(200)
-        const { driver }: { driver: unknown } = host.database.knex.client
-        expect(driver).toBe(jest.requireActual(fileOfVersion(version, file)))
+        expect(host.database.knex.client.driver).toBe(driver)
       })
     })
   })
