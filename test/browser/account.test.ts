@@ -9,8 +9,7 @@ jest.setTimeout(60_000)
 describeWith('chromium', 'connected apps and the choice of an account in Chromium', () => {
   const app = useBrowserApp()
   beforeEach(async () => {
-    const { knex, tablePrefix } = app.host.database
-    for (const name of ['consents', 'authorizations']) await knex(`${tablePrefix}${name}`).delete()
+    for (const name of ['consents', 'authorizations']) await app.host.table(name).delete()
   })
 
   const account = (): string => `${app.origin}/oauth/account`

@@ -135,8 +135,7 @@ describeWith('chromium', 'requests on the admin pages in Chromium', () => {
           scope: 'openid email',
         })
         await developers?.transfer(client_id, 1)
-        const { knex, tablePrefix } = app.host.database
-        await knex(`${tablePrefix}client_owners`).update({ status: 'waiting', approved_at: null })
+        await app.host.table('client_owners').update({ status: 'waiting', approved_at: null })
         await clients.disable(client_id)
 
         await page.goto(`${app.origin}/oauth/admin/clients`)

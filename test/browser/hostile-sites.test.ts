@@ -71,9 +71,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 
   /** All that an attack could change: stored rows, and cookies of the browser. */
   const standingOf = async (context: BrowserContext): Promise<Standing> => {
-    const { knex, tablePrefix } = shop.host.database
     const rowsOf = async (table: string): Promise<Record<string, unknown>[]> => {
-      const rows: Record<string, unknown>[] = await knex(`${tablePrefix}${table}`)
+      const rows: Record<string, unknown>[] = await shop.host.table(table)
       // Any visit may postpone it.
       return rows.map(({ idle_ends_at: _, last_seen_at: __, ...row }) => row)
     }

@@ -21,10 +21,10 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
   const app = useBrowserApp({
     options: { organizations: () => several },
   })
-  const consents = () => app.host.database.knex(`${app.host.database.tablePrefix}consents`)
+  const consents = () => app.host.table('consents')
   beforeEach(async () => {
     await consents().delete()
-    await app.host.database.knex(`${app.host.database.tablePrefix}authorizations`).delete()
+    await app.host.table('authorizations').delete()
   })
 
   const url = (): string => app.url({ scope: 'openid email notes:write' })

@@ -115,8 +115,7 @@ const suite = (url?: string): void => {
     expect(more).toEqual([])
     expect(claimsOf(logout!.token)).toMatchObject({ iss: issuer, aud: 'other', sub: '1' })
     expect((await host.oauth.sessions.list({ user: 1 })).items).toEqual([])
-    const { knex, tablePrefix } = host.database
-    expect(await knex(`${tablePrefix}events`).where({ type: 'login.ended', subject: '1' })).toHaveLength(1)
+    expect(await host.table('events').where({ type: 'login.ended', subject: '1' })).toHaveLength(1)
     expect(await cli.run(folder, ['sessions', 'end', '--', session!.id])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`no active session has the id ${session!.id}`),

@@ -39,8 +39,8 @@ afterAll(async () => {
 const inspect = async (input: string): Promise<Record<string, string>> =>
   JSON.parse((await cli.succeed(folder, ['token', 'inspect', '--json'], { input })).stdout)
 const revoke = (input: string) => cli.succeed(folder, ['token', 'revoke'], { input })
-const storedEvents = () => shared.knex(`${shared.tablePrefix}events`).orderBy('type').pluck('type')
-beforeEach(async () => void (await shared.knex(`${shared.tablePrefix}events`).delete()))
+const storedEvents = () => shared.table('events').orderBy('type').pluck('type')
+beforeEach(async () => void (await shared.table('events').delete()))
 
 test('an access token and a refresh token are inspected and revoked', async () => {
   const { access_token, refresh_token } = await tokensFor(host, { scope: 'openid notes:read' })

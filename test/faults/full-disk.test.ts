@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
+import { databaseOn } from '../support/database.ts'
 import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
@@ -41,8 +42,7 @@ const openedAt = (folder: string): FaultDatabase => {
     connection: { filename: join(folder, file) },
     useNullAsDefault: true,
   }
-  const database = knex(config)
-  return { kind: 'SQLite', knex: database, tablePrefix: 'latchkey_', config, close: () => database.destroy() }
+  return { ...databaseOn(knex(config)), kind: 'SQLite', config }
 }
 
 /** @param isAlone whether Latchkey is the only one that has the file open */

@@ -87,8 +87,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks())
 
 const counts = async (): Promise<number[]> => {
-  const { knex, tablePrefix } = host.database
-  const all = tables.map((table) => knex(`${tablePrefix}${table}`).count({ rows: '*' }).first())
+  const all = tables.map((table) => host.table(table).count({ rows: '*' }).first())
   return (await Promise.all(all)).map((row) => Number(row?.rows))
 }
 

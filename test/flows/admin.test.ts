@@ -489,11 +489,10 @@ describe('keys, events and all pages', () => {
 
   test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
     const client_name = '<script>alert(1)</script>‮"\' onmouseover=x'
-    const { knex, tablePrefix } = host.database
-    const [{ metadata }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
+    const [{ metadata }] = await host.table('clients').where({ client_id: 'web' })
     const uris = { client_uri: 'javascript:alert(1)', logo_uri: 'https://evil.example/x.png' }
     const hostile = JSON.stringify({ ...JSON.parse(metadata), client_name, ...uris })
-    await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
+    await host.table('clients').where({ client_id: 'web' }).update({ metadata: hostile })
     await signedIn()
     const asks = ['/disable-client?client_id=web', '/delete-client?client_id=web']
     const paths = ['', '/clients', '/client?client_id=web', ...asks, '/users?q=1', '/events']

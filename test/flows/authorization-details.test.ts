@@ -87,8 +87,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 beforeEach(async () => {
-  const { knex, tablePrefix } = host.database
-  for (const name of ['consents', 'authorizations']) await knex(`${tablePrefix}${name}`).delete()
+  for (const name of ['consents', 'authorizations']) await host.table(name).delete()
 })
 
 const asked = (details: unknown, fields: Record<string, string> = {}): string =>

@@ -46,11 +46,10 @@ afterAll(async () => {
   await host.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts']) await table(name).delete()
+  for (const name of ['consents', 'consent_receipts']) await host.table(name).delete()
 })
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
-const logins = () => table('logins').whereNull('ended_at')
+const logins = () => host.table('logins').whereNull('ended_at')
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const shop = { client_id: 'shop', scope: 'openid email notes:read notes:write roles', state: 's' }
 const browser = () => new RawBrowser(host.app)
@@ -189,7 +188,9 @@ describe('is remembered', () => {
     const request = { ...web, scope: 'openid notes:read notes:write' }
     const { agent, page } = await asked(request)
     expect(await grantedBy(await allowUnticked(agent, page))).toBe('openid notes:read')
-    expect(await table('consents').where({ subject: '1' })).toMatchObject([{ scopes: 'openid notes:read' }])
+    expect(await host.table('consents').where({ subject: '1' })).toMatchObject([
+      { scopes: 'openid notes:read' },
+    ])
     codeOf(await agent.get(authorizeUrl({ ...web, scope: 'openid notes:read' })))
     const again = await agent.open(authorizeUrl(request))
     expect(linesOf(again)[0]).toBe('Write notes for you New Optional')
@@ -205,7 +206,7 @@ describe('the answer', () => {
     const { agent, page } = await asked()
     expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
     expectExpiredPage(await agent.decide(page, 'allow'))
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     const again = await agent.open(authorizeUrl(web))
     expect(asks(again)).toBe(true)
     codeOf(await agent.decide(again, 'allow'))
@@ -264,7 +265,7 @@ describe('a receipt', () => {
       meaning: expect.any(String),
       ...more,
     })
-    const mine = table('authorizations').where({ subject: '1', client_id: 'shop' })
+    const mine = host.table('authorizations').where({ subject: '1', client_id: 'shop' })
     const [authorization] = await mine.orderBy('created_at', 'desc')
     expect(await receipts()).toEqual([
       {
@@ -289,7 +290,7 @@ describe('a receipt', () => {
         claims: ['email', 'email_verified'],
       },
     ])
-    expect(JSON.stringify(await table('consent_receipts'))).not.toContain('ada@example.com')
+    expect(JSON.stringify(await host.table('consent_receipts'))).not.toContain('ada@example.com')
   })
 
   test('holds the claims that were asked for one by one', async () => {
@@ -318,14 +319,14 @@ describe('a receipt', () => {
     const { agent, page } = await asked(shop)
     const { knex, tablePrefix } = host.database
     await knex.schema.renameTable(`${tablePrefix}consent_receipts`, `${tablePrefix}moved`)
-    const before = (await table('authorizations')).length
+    const before = (await host.table('authorizations')).length
     const failed = await agent.decide(page, 'allow')
     await knex.schema.renameTable(`${tablePrefix}moved`, `${tablePrefix}consent_receipts`)
     expectErrorPage(failed, 503)
-    expect(await table('consents')).toEqual([])
-    expect(await table('authorizations')).toHaveLength(before)
+    expect(await host.table('consents')).toEqual([])
+    expect(await host.table('authorizations')).toHaveLength(before)
     codeOf(await agent.decide(page, 'allow'))
-    expect(await table('consents')).toHaveLength(1)
+    expect(await host.table('consents')).toHaveLength(1)
     expect(await receipts()).toHaveLength(1)
   })
 })
@@ -403,7 +404,7 @@ describe('when the meaning of a scope has changed', () => {
     const { agent, page } = await asked(shop)
     const moved = await deployed(agent, otherText)
     const again = await moved.decide(page, 'allow')
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     expect(again.html).toContain('This page has changed since you opened it.')
     expect(again.html).toContain('Read all of your notes')
     codeOf(await moved.decide(again, 'allow'))

@@ -447,8 +447,7 @@ test('used proofs can be kept in memory: guards take no statement, and the token
   const statuses = []
   for (const _ of [1, 2]) statuses.push((await supertest(one.app).get('/api/notes').set(headers)).status)
   expect(statuses).toEqual([200, 401])
-  const { knex, tablePrefix } = one.database
-  expect(await knex(`${tablePrefix}replays`).select('hash')).toHaveLength(1)
+  expect(await one.table('replays').select('hash')).toHaveLength(1)
 })
 
 test('a bound token for a resource is for nothing once the host has no resources', async () => {

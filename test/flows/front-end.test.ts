@@ -47,7 +47,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   for (const name of ['consents', 'throttles']) {
-    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+    await host.table(name).delete()
   }
 })
 

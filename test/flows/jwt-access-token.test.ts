@@ -57,8 +57,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks())
 
 const storedTokens = async (): Promise<number> => {
-  const { knex, tablePrefix } = host.database
-  const [row] = await knex(`${tablePrefix}access_tokens`).count({ count: '*' })
+  const [row] = await host.table('access_tokens').count({ count: '*' })
   return Number(row?.count)
 }
 const state = async (token: string): Promise<unknown> => (await introspectAs(host, 'web', token)).active
@@ -259,7 +258,7 @@ describe('introspection detects', () => {
     },
     {
       event: 'the authorization was removed',
-      end: () => host.database.knex(`${host.database.tablePrefix}authorizations`).delete(),
+      end: () => host.table('authorizations').delete(),
     },
     { event: 'it expired', end: () => clock.travel(600) },
   ]

@@ -35,12 +35,11 @@ beforeAll(async () => {
 afterAll(() => Promise.all(open.map((each) => each.close())))
 beforeEach(async () => {
   clock = stopClock()
-  await table('consents').delete()
+  await host.table('consents').delete()
 })
 afterEach(() => jest.restoreAllMocks())
 
 const web = { client_id: 'web', scope: 'openid', state: 's' }
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const people = () => host.database.knex(host.usersTable)
 const browser = (of = host) => new RawBrowser(of.app)
 const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
@@ -186,7 +185,7 @@ test('a seeded account signs in until it is disabled, and a new password ends it
   await userinfo(own, tokens.access_token).expect(401)
   expectRefused(await silently(agent), 'login_required')
 
-  await knex(`${tablePrefix}users`).where({ id: seeded?.subject }).update({ disabled_at: 1 })
+  await own.table('users').where({ id: seeded?.subject }).update({ disabled_at: 1 })
   const again = await agent.open(authorizeUrl(web))
   expect(pathOf(await agent.signIn(again, 'grace', 'another horse'))).toBe(refusal)
 })

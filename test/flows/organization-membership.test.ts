@@ -18,7 +18,6 @@ import {
   members,
   options,
   request,
-  table,
   tokensFor,
   withOrganizations,
 } from '../support/organizations.ts'
@@ -161,13 +160,13 @@ describe('connected apps', () => {
 
   test('removing one ends all of it, of more than goes in one batch', async () => {
     const { agent } = await both()
-    const rows = await table('authorizations')
+    const rows = await host.table('authorizations')
     for (const row of rows) {
       const copies = Array.from({ length: 130 }, (_, n) => `${row.id.slice(0, 20)}-${n}`)
-      await table('authorizations').insert(copies.map((id) => ({ ...row, id, code_hash: id })))
+      await host.table('authorizations').insert(copies.map((id) => ({ ...row, id, code_hash: id })))
     }
     await agent.submit(await removalOf(agent, 'Globex'), 'csrf_token')
-    const standing = await table('authorizations').whereNull('revoked_at')
+    const standing = await host.table('authorizations').whereNull('revoked_at')
     expect(standing).toHaveLength(131)
     for (const { request: stored } of standing) expect(JSON.parse(stored).organization).toBe('acme')
   })
@@ -220,7 +219,7 @@ test('what is kept about a user contains the workspaces, and is erased with the 
   await host.oauth.users.erase(1)
   const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
   expect(await host.oauth.users.export(1)).toEqual(nothing)
-  expect(await table('consents').where({ subject: '1' })).toEqual([])
+  expect(await host.table('consents').where({ subject: '1' })).toEqual([])
 })
 
 test('actingAs() takes a workspace, or the only one, and refuses impossible tokens', async () => {
@@ -250,7 +249,7 @@ describe('a host', () => {
     expect(claimsOf(tokens.id_token)).not.toHaveProperty('org_id')
     expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('org_id')
     codeOf(await agent.get(named))
-    const rows = await plain.database.knex(`${plain.database.tablePrefix}consents`)
+    const rows = await plain.table('consents')
     expect(rows.map(({ organization }) => organization)).toEqual([''])
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
     expect(metadata.body.claims_supported).not.toContain('org_id')
@@ -279,7 +278,7 @@ describe('a host', () => {
     // Bob has one; what he allows is allowed for that one.
     const { agent: bobs, page: first } = await asked(request, bob)
     codeOf(await bobs.decide(first, 'allow'))
-    expect(await table('consents').where({ subject: '2' })).toMatchObject([{ organization: initech.id }])
+    expect(await host.table('consents').where({ subject: '2' })).toMatchObject([{ organization: initech.id }])
   })
 
   test('that removes organizations keeps its tokens, and its users see each client once', async () => {
@@ -294,7 +293,7 @@ describe('a host', () => {
     const remove = /href="(\/oauth\/account\?[^"]*)"/.exec(list.html)?.[1] ?? ''
     await again.submit(await again.open(remove), 'csrf_token')
     expect((await userinfo(after, tokens.access_token)).status).toBe(401)
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
   })
 })
 

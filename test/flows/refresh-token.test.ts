@@ -79,7 +79,7 @@ describe('refresh_token_rotation false', () => {
   })
 
   test('does not count for a client that is public now', async () => {
-    const natives = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: 'native' })
+    const natives = host.table('clients').where({ client_id: 'native' })
     const { metadata } = await natives.clone().first()
     const changed = { ...JSON.parse(metadata), refresh_token_rotation: false }
     await natives.clone().update({ metadata: JSON.stringify(changed) })

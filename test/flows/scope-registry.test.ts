@@ -33,8 +33,7 @@ afterAll(async () => {
   await host.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts'])
-    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+  for (const name of ['consents', 'consent_receipts']) await host.table(name).delete()
 })
 
 /** The same server after a deployment, with the same database and other scopes. */
@@ -70,7 +69,7 @@ test('seeds with an undescribed scope are refused and write nothing; without it 
     ]
     return seedClients(knex, seeds, { database: { tablePrefix }, scopes })
   }
-  const seeded = () => knex(`${tablePrefix}clients`).whereIn('client_id', ['first', 'second'])
+  const seeded = () => host.table('clients').whereIn('client_id', ['first', 'second'])
   await expect(seed({ scope: 'openid ordrs:read' })).rejects.toMatchObject({
     code: 'invalid_client_metadata',
     message: expect.stringContaining(

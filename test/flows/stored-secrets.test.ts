@@ -61,7 +61,7 @@ beforeAll(async () => {
     })
     note('client secret', secret, ...made.map(({ client_secret }) => client_secret))
     note('server secret', serverSecret)
-    for (const { private_key } of await knex(`${tablePrefix}signing_keys`)) {
+    for (const { private_key } of await database.table('signing_keys')) {
       const opened = openJwk([serverSecret], private_key)
       const jwk: Record<string, unknown> = { ...opened?.jwk }
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi']) {

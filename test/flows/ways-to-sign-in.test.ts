@@ -18,9 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
-beforeEach(() => table('consents').delete())
+beforeEach(() => host.table('consents').delete())
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const browser = () => new RawBrowser(host.app)
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const select = { ...web, prompt: 'select_account' }
@@ -109,7 +108,7 @@ describe('“Use another account”', () => {
   test('shows an empty sign-in form, and keeps the login until another user signs in', async () => {
     const agent = browser()
     const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
-    const open = async () => (await table('logins').where({ subject: '1' }).whereNull('ended_at')).length
+    const open = async () => (await host.table('logins').where({ subject: '1' }).whereNull('ended_at')).length
     const before = await open()
     const login = await choose(agent, await agent.open(authorizeUrl(select)), 'another')
     expect(pathOf(login)).toBe(loginPage)

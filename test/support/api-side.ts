@@ -89,8 +89,7 @@ export const signedByServer = async (
   header: object,
   claims: object,
 ): Promise<string> => {
-  const { knex, tablePrefix } = database
-  const row = await knex(`${tablePrefix}signing_keys`).where({ algorithm: 'RS256' }).first()
+  const row = await database.table('signing_keys').where({ algorithm: 'RS256' }).first()
   const opened = openJwk(['a secret of the tests that is long enough'], row.private_key)
   const key = createPrivateKey({ key: opened?.jwk as JsonWebKey, format: 'jwk' })
   const input = `${encoded({ alg: 'RS256', kid: row.kid, ...header })}.${encoded(claims)}`

@@ -61,7 +61,7 @@ export const useShop = (): Shop => {
   })
 
   // What was allowed in one test is not remembered in the next.
-  beforeEach(async () => void (await host.database.knex(`${host.database.tablePrefix}consents`).delete()))
+  beforeEach(async () => void (await host.table('consents').delete()))
 
   const inBrowser = (run: (page: Page) => Promise<void>): Promise<void> =>
     withPage(web.browser, {}, async (page) => {

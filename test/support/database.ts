@@ -2,13 +2,21 @@ import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import { closedAfterFile } from './told.ts'
 
-/** A database for one test file: SQLite in memory, or the server that DATABASE_URL names, under a prefix of its own. */
-export interface TestDatabase {
-  readonly knex: Knex
-  readonly tablePrefix: string
+/** A database for tests, with the tables of ours that have this prefix. */
+export const databaseOn = (
+  knex: Knex,
+  tablePrefix = 'latchkey_',
+  close = (): Promise<void> => knex.destroy(),
+) => ({
+  knex,
+  tablePrefix,
+  /** A query on a table of ours, by its name without the prefix. */
+  table: (name: string) => knex(`${tablePrefix}${name}`),
   /** May be called more than once. */
-  close(): Promise<void>
-}
+  close,
+})
+
+export type TestDatabase = Readonly<ReturnType<typeof databaseOn>>
 
 const clientOf = (url: string): string => (url.startsWith('postgres') ? 'pg' : 'mysql2')
 
@@ -32,6 +40,8 @@ export const dropTables = async (server: Knex, tablePrefix: string): Promise<voi
 }
 
 /**
+ * A database for one test file: SQLite in memory, or the server that DATABASE_URL names, under a prefix of its own.
+ *
  * @param url where, instead of there
  * @param content of a database in memory, as SQLite serializes it
  */
@@ -43,9 +53,9 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
       connection: { filename: (content as unknown as string) ?? ':memory:' },
       useNullAsDefault: true,
     })
-    const close = (): Promise<void> => memory.destroy()
-    closedAfterFile.push({ close })
-    return { knex: memory, tablePrefix: 'latchkey_', close }
+    const database = databaseOn(memory)
+    closedAfterFile.push(database)
+    return database
   }
   const tablePrefix = `t${randomBytes(4).toString('hex')}_`
   const server = knex({ client: clientOf(url), connection: url, pool: { min: 0, max: 8 } })
@@ -58,7 +68,7 @@ export const openTestDatabase = (url = process.env.DATABASE_URL, content?: Buffe
     closed ??= drop()
     return closed
   }
-  return { knex: server, tablePrefix, close }
+  return databaseOn(server, tablePrefix, close)
 }
 
 /** From now on every statement borrows a connection, as on a server; SQLite otherwise uses one that lies idle. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import { dropTables, type TestDatabase } from './database.ts'
+import { databaseOn, dropTables, type TestDatabase } from './database.ts'
 import { ofToday, testsAll } from './sample.ts'
 import { describeWith, services } from './services.ts'
 
@@ -42,7 +42,7 @@ const onFile = (own: (config: Knex.Config) => Knex.Config): FaultDatabase => {
     await file.destroy()
     rmSync(folder, { recursive: true })
   }
-  return { kind: 'SQLite', knex: file, tablePrefix: 'latchkey_', config, close }
+  return { ...databaseOn(file, undefined, close), kind: 'SQLite', config }
 }
 
 /** A database for one describe: an SQLite file, or tables of its own on a server. */
@@ -62,7 +62,7 @@ export const openFaultDatabase = (
     await dropTables(server, tablePrefix)
     await server.destroy()
   }
-  return { kind, knex: server, tablePrefix, config, close }
+  return { ...databaseOn(server, tablePrefix, close), kind, config }
 }
 
 const listed = {

@@ -42,7 +42,7 @@ export const startSharedHost = async (
   await seedUsers(database.knex, [ada], { database: { tablePrefix: database.tablePrefix } })
   // She signs in very often; how expensive her hash is, is no matter of these tests.
   const cheap = await hash(ada.password, { cost: 4 })
-  await database.knex(`${database.tablePrefix}users`).update({ password_hash: cheap })
+  await database.table('users').update({ password_hash: cheap })
   return host
 }
 
@@ -119,15 +119,15 @@ export interface Family {
   readonly refreshTokens: { readonly used: number; readonly unused: number }
 }
 
-export const familyOf = async ({ knex, tablePrefix }: FaultDatabase, code: string): Promise<Family> => {
-  const [head] = await knex(`${tablePrefix}authorizations`).where({ code_hash: hashSecret(code) })
+export const familyOf = async ({ table }: FaultDatabase, code: string): Promise<Family> => {
+  const [head] = await table('authorizations').where({ code_hash: hashSecret(code) })
   const of = { authorization_id: head.id }
-  const chain: { consumed_at: unknown }[] = await knex(`${tablePrefix}refresh_tokens`).where(of)
+  const chain: { consumed_at: unknown }[] = await table('refresh_tokens').where(of)
   const used = chain.filter(({ consumed_at }) => consumed_at !== null).length
   return {
     consumed: head.consumed_at !== null,
     revoked: head.revoked_at !== null,
-    accessTokens: (await knex(`${tablePrefix}access_tokens`).where(of)).length,
+    accessTokens: (await table('access_tokens').where(of)).length,
     refreshTokens: { used, unused: chain.length - used },
   }
 }

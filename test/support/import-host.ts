@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { CliOutcome } from './cli-process.ts'
 import { openCommandLine } from './command-line.ts'
+import { databaseOn } from './database.ts'
 import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
 
 const configuration = `export default {
@@ -46,7 +47,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   await cli.succeed(folder, ['migrate'])
   const connection = { filename: join(folder, 'app.sqlite') }
   const file = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
-  const database = { knex: file, tablePrefix: 'latchkey_', close: () => file.destroy() }
+  const database = databaseOn(file)
   await createUsers(database, 'latchkey_people')
   const host = await startHost({
     database,
@@ -74,7 +75,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
     },
     forget: async () => {
       for (const name of ['refresh_tokens', 'access_tokens', 'authorizations', 'imported_secrets', 'clients'])
-        await file(`latchkey_${name}`).delete()
+        await host.table(name).delete()
     },
     close: async () => {
       await host.close()

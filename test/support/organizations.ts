@@ -64,11 +64,10 @@ export const withOrganizations = (): void => {
     members.set('1', [acme, globex])
     members.set('2', [initech])
     for (const list of [told, logged, events]) list.length = 0
-    for (const name of ['consents', 'consent_receipts', 'authorizations']) await table(name).delete()
+    for (const name of ['consents', 'consent_receipts', 'authorizations']) await host.table(name).delete()
   })
 }
 
-export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 export const browser = () => new RawBrowser(host.app)
 export const scope = 'openid email notes:read offline_access'
 export const request = { client_id: 'web', scope, state: 's' }

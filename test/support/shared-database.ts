@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import { openTestDatabase, type TestDatabase } from './database.ts'
+import { databaseOn, openTestDatabase, type TestDatabase } from './database.ts'
 
 /** A database that other processes can open too: an SQLite file, or the server that DATABASE_URL names. */
 export interface SharedDatabase extends TestDatabase {
@@ -27,14 +27,9 @@ export const openSharedDatabase = (url = process.env.DATABASE_URL): SharedDataba
     useNullAsDefault: true,
   }
   const file = knex(config)
-  return {
-    knex: file,
-    tablePrefix: 'latchkey_',
-    config,
-    folder,
-    close: async () => {
-      await file.destroy()
-      rmSync(folder, { recursive: true })
-    },
+  const close = async (): Promise<void> => {
+    await file.destroy()
+    rmSync(folder, { recursive: true })
   }
+  return { ...databaseOn(file, undefined, close), config, folder }
 }

@@ -142,8 +142,8 @@ export const startTarget = async (
   const server = await listen(frontOf(mount, host))
   const { origin, pathname } = new URL(issuer)
   const browser = (): RawBrowser => new RawBrowser(server.origin, origin, headers)
-  const { knex, tablePrefix } = host.database
-  const table = (name: string): Knex.QueryBuilder => knex(`${tablePrefix}${name}`)
+  const { knex } = host.database
+  const table = (name: string): Knex.QueryBuilder => host.table(name)
   /** SQLite counts the rows that were ever changed, which is quicker than reading them all. */
   const countChanges = async (): Promise<unknown> =>
     process.env.DATABASE_URL === undefined ? (await knex.raw('SELECT total_changes() AS count'))[0].count : {}
