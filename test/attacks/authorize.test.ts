@@ -1,9 +1,9 @@
-import { browserSide, evil, ownCookies, pageOf, requestOf, still } from '../support/browser-side.ts'
+import { browserSide, evil, ownCookies, requestOf, still } from '../support/browser-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, pkce, secret } from '../support/host.ts'
 import { claimsOf, expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
-import { type Answer, formOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, formOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { bob } from '../support/tokens.ts'
 
@@ -56,7 +56,7 @@ underAttack(
       return `${at('/authorize')}?${[...pairs, more].join('&')}`
     }
     /** For a stranger, for Ada, and in silence: the client hears it, no code is issued, nothing is written. */
-    const expectRefused = (url: string, error: string, place: { fragment?: boolean } = {}): Promise<void> =>
+    const expectRefusals = (url: string, error: string, place: { fragment?: boolean } = {}): Promise<void> =>
       undisturbed(async () => {
         for (const agent of [browser(), ada]) {
           for (const more of ['', '&prompt=none']) {
@@ -104,7 +104,7 @@ underAttack(
         async (response_type) => {
           const fragment = /\b(token|id_token)\b/.test(response_type) && response_type !== 'code,token'
           for (const client_id of ['web', 'legacy'])
-            await expectRefused(
+            await expectRefusals(
               authorizeUrl({ response_type, nonce: 'n', client_id }),
               'unsupported_response_type',
               { fragment },
@@ -113,7 +113,7 @@ underAttack(
       )
 
       test('by a second response_type (parameter pollution)', () =>
-        expectRefused(raw('response_type=token'), 'invalid_request'))
+        expectRefusals(raw('response_type=token'), 'invalid_request'))
 
       test('by a response_type that comes with the waiting request (CVE-2026-7571)', async () => {
         const { agent, page, id } = await side.consentPage({ client_id: 'legacy' })
@@ -127,7 +127,7 @@ underAttack(
     // OAuth 2.0 Form Post Response Mode §5, RFC 9700 §4.1; CVE-2023-6927 slipped through one mode more.
     describe('with a response mode of the attacker’s choice', () => {
       test('twice, with two values, is refused in the first', () =>
-        expectRefused(raw('response_mode=query&response_mode=fragment'), 'invalid_request'))
+        expectRefusals(raw('response_mode=query&response_mode=fragment'), 'invalid_request'))
 
       everyMount(() => {
         test('form_post leads to the registered place and nowhere else, and runs nothing (CVE-2023-6134)', async () => {
@@ -149,13 +149,13 @@ underAttack(
     describe('without the protection of PKCE', () => {
       test('the challenge taken out, for a public client and one registered with it: the client hears of it', async () => {
         const without = { code_challenge: undefined, code_challenge_method: undefined }
-        await expectRefused(authorizeUrl({ client_id: 'native', ...without }), 'invalid_request')
-        await expectRefused(authorizeUrl({ client_id: 'strict' }), 'invalid_request')
+        await expectRefusals(authorizeUrl({ client_id: 'native', ...without }), 'invalid_request')
+        await expectRefusals(authorizeUrl({ client_id: 'strict' }), 'invalid_request')
       })
 
       test('with a second challenge or method (parameter pollution): the client hears invalid_request', async () => {
         for (const more of [`code_challenge=${'A'.repeat(43)}`, 'code_challenge_method=plain'])
-          await expectRefused(raw(`${new URLSearchParams(native)}&${more}`, 'client_id'), 'invalid_request')
+          await expectRefusals(raw(`${new URLSearchParams(native)}&${more}`, 'client_id'), 'invalid_request')
       })
 
       test('a code that was requested without it cannot be redeemed with a verifier (CVE-2024-23647, CVE-2024-22258, CVE-2025-4144)', async () => {
@@ -207,7 +207,7 @@ underAttack(
 
       test('request_uri is refused and not fetched', async () => {
         for (const request_uri of [own.origin, 'file:///etc/passwd', 'urn:ietf:params:oauth:request_uri:x'])
-          await expectRefused(authorizeUrl({ request_uri }), 'request_uri_not_supported')
+          await expectRefusals(authorizeUrl({ request_uri }), 'request_uri_not_supported')
       })
 
       test('request, whatever it holds, is refused where the query says, and changes nothing of it', async () => {
@@ -215,7 +215,7 @@ underAttack(
         const jku = own.origin
         const claims = { client_id: 'other', redirect_uri: evil, response_type: 'token', jku, iss: evil }
         for (const head of [{ alg: 'none' }, { alg: 'HS256' }, { alg: 'RS256', jku, x5u: jku }])
-          await expectRefused(
+          await expectRefusals(
             authorizeUrl({ request: `${part(head)}.${part(claims)}.` }),
             'request_not_supported',
           )

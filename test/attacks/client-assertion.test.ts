@@ -176,7 +176,7 @@ underAttack(
     const right = (claims: Claims = {}, key = ec): Promise<string> =>
       assertion('signer', key, { aud: target().issuer, ...claims })
     const expectAccepted = async (jwt: string): Promise<void> => expect((await send(jwt)).status).toBe(200)
-    const expectRefused = async (jwt: string): Promise<void> => {
+    const expectInvalidClient = async (jwt: string): Promise<void> => {
       await side.expectRefused(() => send(jwt), 'invalid_client')
     }
 
@@ -186,19 +186,19 @@ underAttack(
     })
 
     test.each(Object.entries(forgeries))('%s is refused', async (_, make) => {
-      for (const jwt of make(target())) await expectRefused(await jwt)
+      for (const jwt of make(target())) await expectInvalidClient(await jwt)
     })
 
     test.each(Object.entries(wrongClaims))('%s is refused', async (_, claims) =>
-      expectRefused(await right(claims(target().issuer))),
+      expectInvalidClient(await right(claims(target().issuer))),
     )
 
     test('that says two names is taken for neither unless the last one signed it (RFC 8259 §4)', async () => {
       const { aud, exp } = usual(target())
       const both = (first: string, last: string): string =>
         `{"iss":"${first}","sub":"${first}","aud":"${aud}","exp":${exp},"jti":"${randomUUID()}","iss":"${last}","sub":"${last}"}`
-      await expectRefused(await signed(both('mallory', 'signer'), stranger))
-      await expectRefused(await signed(both('signer', 'mallory'), ec))
+      await expectInvalidClient(await signed(both('mallory', 'signer'), stranger))
+      await expectInvalidClient(await signed(both('signer', 'mallory'), ec))
       const answer = await send(await signed(both('signer', 'mallory'), stranger))
       const asking = asserted(await assertion('mallory', stranger, { aud }))
       const told = await introspect(tokensOf(answer).access_token, { ...noCredentials, ...asking })
@@ -212,14 +212,14 @@ underAttack(
 
     test('is not replaced by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
       const { id_token, access_token, refresh_token } = await tokensFor()
-      for (const value of [id_token, access_token, refresh_token]) await expectRefused(value)
+      for (const value of [id_token, access_token, refresh_token]) await expectInvalidClient(value)
     })
 
     describe('is used once (OIDC Core §9, CVE-2020-15222, GHSA-3p3g-vpw6-4w66)', () => {
       test('at whatever endpoint', async () => {
         const jwt = await right()
         await expectAccepted(jwt)
-        await expectRefused(jwt)
+        await expectInvalidClient(jwt)
         const again = { token: `lk_rt_${'A'.repeat(43)}`, ...noCredentials, ...asserted(jwt) }
         for (const path of ['/introspect', '/revoke'])
           await side.expectRefused(() => ask(path, again), 'invalid_client')
@@ -228,20 +228,22 @@ underAttack(
       test('and not again with the other right signature of the same words', async () => {
         const [one, two] = [await right(), await right()]
         await expectAccepted(mirrored(one))
-        await expectRefused(one)
+        await expectInvalidClient(one)
         await expectAccepted(two)
-        await expectRefused(mirrored(two))
+        await expectInvalidClient(mirrored(two))
       })
 
       test('nor in other words with the same identifier', async () => {
         const jti = randomUUID()
         await expectAccepted(await right({ jti }))
-        await expectRefused(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, rsa))
+        await expectInvalidClient(
+          await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, rsa),
+        )
       })
 
       test('and is not used up by an assertion with a wrong signature', async () => {
         const jti = randomUUID()
-        await expectRefused(await assertion('signer', stranger, { aud: target().issuer, jti }))
+        await expectInvalidClient(await assertion('signer', stranger, { aud: target().issuer, jti }))
         await expectAccepted(await right({ jti }))
       })
     })

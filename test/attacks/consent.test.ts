@@ -1,8 +1,8 @@
-import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { browserSide, evil, ownCookies, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, pkce, secret } from '../support/host.ts'
 import { claimsOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
-import type { RawBrowser } from '../support/raw-browser.ts'
+import { pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 

@@ -63,7 +63,7 @@ underAttack(
       (await open(path, agent)).fields.csrf_token ?? ''
 
     /** Each attempt gets an error page, and none writes anything. */
-    const expectRefused = (
+    const expectErrorPages = (
       statuses: readonly number[],
       tries: Readonly<Record<string, () => Promise<Answer>>>,
     ): Promise<void> =>
@@ -99,7 +99,7 @@ underAttack(
             if (path !== '/logout' || other !== path)
               tokens[`of ${other} in the same browser`] = await tokenOf(other, agent)
           }
-          await expectRefused([403], {
+          await expectErrorPages([403], {
             ...triesOf(tokens, (csrf_token) =>
               post(agent, path, { ...others, csrf_token }, { Origin: 'null' }),
             ),
@@ -116,7 +116,7 @@ underAttack(
             ...[...foreign, otherScheme].map((Origin) => ({ Origin })),
           ]
           const named = Object.fromEntries(origins.map((headers) => [JSON.stringify(headers), headers]))
-          await expectRefused(
+          await expectErrorPages(
             [403],
             triesOf(named, (headers) => post(agent, path, fields, headers)),
           )
@@ -149,7 +149,7 @@ underAttack(
             'multipart/form-data; boundary=x': `${parts.join('')}--x--`,
           }
           const typed = Object.fromEntries(Object.entries(bodies).map((one) => [one[0], one]))
-          await expectRefused(
+          await expectErrorPages(
             [415],
             triesOf(typed, ([type, body]) =>
               agent.send('POST', at(path), { body, headers: { 'Content-Type': type } }),
@@ -157,7 +157,7 @@ underAttack(
           )
           const names = pairs.map(([name]) => name).filter((name) => !name.startsWith('scope:'))
           const twice = Object.fromEntries(names.map((name) => [`${name} twice`, name]))
-          await expectRefused(
+          await expectErrorPages(
             [400],
             triesOf(twice, (name) => post(agent, path, [...pairs, [name, fields[name] ?? '']] as Form)),
           )
@@ -165,7 +165,7 @@ underAttack(
             (name) => path !== '/logout' && names.includes(name),
           )
           const lists = needed.flatMap((name) => [`${name}[]`, `${name}[__proto__]`])
-          await expectRefused(
+          await expectErrorPages(
             [400, 403],
             triesOf(Object.fromEntries(lists.map((list) => [list, list])), (list) => {
               const renamed = pairs.map(([name, value]): [string, string] => [
@@ -176,7 +176,7 @@ underAttack(
             }),
           )
           const methods = ['PUT', 'DELETE', 'PATCH', 'OPTIONS']
-          await expectRefused(
+          await expectErrorPages(
             [405],
             triesOf(Object.fromEntries(methods.map((method) => [method, method])), (method) =>
               agent.send(method, at(path, fields)),

@@ -1,7 +1,7 @@
-import { browserSide, evil, ownCookies, pageOf, requestOf, still } from '../support/browser-side.ts'
+import { browserSide, evil, ownCookies, requestOf, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
 import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 

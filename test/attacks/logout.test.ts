@@ -1,7 +1,7 @@
-import { type Asked, browserSide, evil, pageOf, still } from '../support/browser-side.ts'
+import { type Asked, browserSide, evil, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 
@@ -61,7 +61,7 @@ underAttack(
       return { agent, page, fields: fieldsOf(page, 'csrf_token') }
     }
     /** A user who is signed in and one who is not see an error page, which shows nothing of the attacker’s. */
-    const expectRefused = (parameters: Asked): Promise<void> =>
+    const expectErrorPages = (parameters: Asked): Promise<void> =>
       quietly(async () => {
         for (const who of [visitor, browser()]) {
           const answer = await who.get(at('/logout', parameters))
@@ -144,7 +144,7 @@ underAttack(
         const id_token_hint = hints.shop
         const place = { post_logout_redirect_uri, state: 's' }
         for (const way of [{ client_id: 'shop' }, { id_token_hint }, { id_token_hint, client_id: 'shop' }])
-          await expectRefused({ ...way, ...place })
+          await expectErrorPages({ ...way, ...place })
         // Without a client it is ignored, or refused for its characters.
         for (const who of [visitor, browser()]) {
           const answer = await quietly(() => who.get(at('/logout', place)))
@@ -165,7 +165,7 @@ underAttack(
           'SHOP',
           "' OR '1'='1",
         ])
-          await expectRefused({ client_id, post_logout_redirect_uri: bye })
+          await expectErrorPages({ client_id, post_logout_redirect_uri: bye })
         await expectSignedIn(visitor)
       })
 
@@ -202,10 +202,10 @@ underAttack(
     test('takes no hint that is no token, nor one of another client than the one that is named', async () => {
       for (const id_token_hint of ['x', 'x'.repeat(8193), `${hints.shop}\0`])
         for (const more of [{}, { post_logout_redirect_uri: bye }] as Fields[])
-          await expectRefused({ id_token_hint, ...more })
+          await expectErrorPages({ id_token_hint, ...more })
       for (const place of [bye, otherBye]) {
         const mixed = { client_id: 'shop', post_logout_redirect_uri: place }
-        await expectRefused({ id_token_hint: hints.other, ...mixed })
+        await expectErrorPages({ id_token_hint: hints.other, ...mixed })
       }
       await expectSignedIn(visitor)
     })

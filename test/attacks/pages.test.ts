@@ -1,7 +1,7 @@
-import { browserSide, evil, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { browserSide, evil, ownCookies, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { expectErrorPage, expectExpiredPage, withoutOwnScript } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { forUsers, underAttack } from '../support/target.ts'
 import { ada } from '../support/tokens.ts'
 

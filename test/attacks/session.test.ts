@@ -1,7 +1,7 @@
-import { browserSide, ownCookies, pageOf, still } from '../support/browser-side.ts'
+import { browserSide, ownCookies, still } from '../support/browser-side.ts'
 import { pkce } from '../support/host.ts'
 import { claimsOf, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
 import { underAttack, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
 

@@ -85,7 +85,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
     return begun
   }
   /** A sign-in that is refused shows the form again, and the next one at the same second succeeds. */
-  const expectRefused = async (host: Host, browser: RawBrowser, after: Answer): Promise<void> => {
+  const expectSignInRefused = async (host: Host, browser: RawBrowser, after: Answer): Promise<void> => {
     expect(after.url.pathname).toBe('/oauth/login')
     expect(after.html).toContain('Please sign in again.')
     expectErrorRedirect(await browser.get(silent), 'login_required')
@@ -160,7 +160,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
     test('a sign-in ends with revokeAll(), for a client and at the account, and the next one succeeds (H1)', async () => {
       const browser = new RawBrowser(host.app)
       const page = await browser.open(url)
-      await expectRefused(host, browser, await meanwhile(() => browser.signIn(page), revokeAll))
+      await expectSignInRefused(host, browser, await meanwhile(() => browser.signIn(page), revokeAll))
       const account = await browser.open('/oauth/account')
       const after = await meanwhile(() => browser.signIn(account), revokeAll)
       expect(after.html).toContain('Please sign in again.')
@@ -285,7 +285,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
         () => browser.signIn(page),
         () => host.oauth.users.revokeAll(1),
       )
-      await expectRefused(host, browser, after)
+      await expectSignInRefused(host, browser, after)
     })
 
     test.each([

@@ -123,7 +123,7 @@ describe('refusals', () => {
     return { action, fields: { ...fields, ...changes } as Record<string, string> }
   }
   /** Each attempt is refused, and nothing is changed or announced. */
-  const expectRefused = async (attempts: readonly (() => Promise<Answer>)[]): Promise<void> => {
+  const expectForbidden = async (attempts: readonly (() => Promise<Answer>)[]): Promise<void> => {
     const before = await stored()
     for (const attempt of attempts) expectErrorPage(await attempt(), 403)
     expect(await stored()).toEqual(before)
@@ -140,7 +140,7 @@ describe('refusals', () => {
       // In the same browser: another administrator, and a person who is not one.
       const sameBrowser = (name: string) =>
         new RawBrowser(host.app, undefined, { 'x-admin': name }, carol.cookies)
-      await expectRefused([
+      await expectForbidden([
         () => sameBrowser('dave').post(action, fields),
         () => sameBrowser('').post(action, fields),
         () => carol.post(action, without),
@@ -154,7 +154,7 @@ describe('refusals', () => {
     const [carol, other] = [as('carol'), as('carol')]
     const { action, fields } = await opened(carol, 'disable')
     await opened(other, 'disable')
-    await expectRefused([
+    await expectForbidden([
       () => carol.post(action, fields, { 'sec-fetch-site': 'cross-site' }),
       () => carol.post(action, fields, { origin: 'https://evil.example' }),
       () => carol.post(action, { ...fields, decision: 'enable' }),

@@ -7,7 +7,7 @@ import {
   expectErrorRedirect,
   expectExpiredPage,
 } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { bob, redeem, refresh } from '../support/tokens.ts'
 
 type Scopes = NonNullable<AuthRouterOptions['scopes']>
@@ -53,13 +53,12 @@ const logins = () => host.table('logins').whereNull('ended_at')
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const shop = { client_id: 'shop', scope: 'openid email notes:read notes:write roles', state: 's' }
 const browser = () => new RawBrowser(host.app)
-const asks = ({ status, url }: Answer): boolean => status === 200 && url.pathname === '/oauth/consent'
 
 /** A browser in which Ada is signed in and is asked. */
 const asked = async (parameters: Record<string, string> = web) => {
   const agent = browser()
   const page = await agent.signIn(await agent.open(authorizeUrl(parameters)))
-  expect(asks(page)).toBe(true)
+  expect(pageOf(page)).toBe('200 /consent')
   return { agent, page }
 }
 /** The same, after Allow. */
@@ -143,7 +142,7 @@ describe('is remembered', () => {
     const request = authorizeUrl({ scope: 'openid', client_id, redirect_uri: redirectUri, ...challenge })
     const agent = browser()
     const page = await agent.signIn(await agent.open(request))
-    expect(asks(page)).toBe(true)
+    expect(pageOf(page)).toBe('200 /consent')
     codeOf(await agent.decide(page, 'allow'), { redirectUri })
     const other = browser()
     codeOf(await other.signIn(await other.open(request)), { redirectUri })
@@ -155,7 +154,7 @@ describe('is remembered', () => {
       const request = authorizeUrl({ client_id: 'native', scope: 'openid', redirect_uri, ...challenge })
       const agent = browser()
       codeOf(await agent.grant(request), { redirectUri: redirect_uri })
-      expect(asks(await agent.open(request))).toBe(true)
+      expect(pageOf(await agent.open(request))).toBe('200 /consent')
     },
   )
 
@@ -163,9 +162,9 @@ describe('is remembered', () => {
     const { agent } = await allowed()
     const other = browser()
     const page = await other.signIn(await other.open(authorizeUrl(web)), bob.email, bob.password)
-    expect(asks(page)).toBe(true)
+    expect(pageOf(page)).toBe('200 /consent')
     const native = authorizeUrl({ client_id: 'native', scope: 'openid', ...challenge })
-    expect(asks(await agent.open(native))).toBe(true)
+    expect(pageOf(await agent.open(native))).toBe('200 /consent')
   })
 
   test('until more is asked for; then what is new is marked, and both are remembered', async () => {
@@ -208,7 +207,7 @@ describe('the answer', () => {
     expectExpiredPage(await agent.decide(page, 'allow'))
     expect(await host.table('consents')).toEqual([])
     const again = await agent.open(authorizeUrl(web))
-    expect(asks(again)).toBe(true)
+    expect(pageOf(again)).toBe('200 /consent')
     codeOf(await agent.decide(again, 'allow'))
     const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email' }))
     expectErrorRedirect(await agent.decide(wider, 'deny'), 'access_denied', { state: 's' })
@@ -246,7 +245,7 @@ describe('the answer', () => {
     const ours = { client_id: 'ours', scope: 'openid profile', state: 's' }
     codeOf(await agent.signIn(await agent.open(authorizeUrl(ours))))
     codeOf(await agent.get(authorizeUrl({ ...ours, prompt: 'none' })))
-    expect(asks(await agent.open(authorizeUrl({ ...ours, prompt: 'consent' })))).toBe(true)
+    expect(pageOf(await agent.open(authorizeUrl({ ...ours, prompt: 'consent' })))).toBe('200 /consent')
   })
 })
 
@@ -388,7 +387,7 @@ describe('when the meaning of a scope has changed', () => {
       'notes:share': 'Share your notes',
     })
     codeOf(await moved.get(authorizeUrl({ ...shop, scope: 'openid email notes:read roles' })))
-    expect(asks(await moved.open(authorizeUrl(shop)))).toBe(true)
+    expect(pageOf(await moved.open(authorizeUrl(shop)))).toBe('200 /consent')
   })
 
   test('a code of the earlier consent stays valid, and the user is not asked once the scope has its old meaning', async () => {
@@ -396,7 +395,7 @@ describe('when the meaning of a scope has changed', () => {
     const moved = await deployed(agent, otherText)
     expect((await redeem(host, code, { client_id: 'shop' })).status).toBe(200)
     expect(JSON.stringify(await receipts())).not.toContain('Read all of your notes')
-    expect(asks(await moved.open(authorizeUrl(shop)))).toBe(true)
+    expect(pageOf(await moved.open(authorizeUrl(shop)))).toBe('200 /consent')
     codeOf(await agent.get(authorizeUrl({ ...shop, prompt: 'none' })))
   })
 
@@ -430,7 +429,7 @@ describe('at another place of the client', () => {
     const page = await agent.open(authorizeUrl(at(elsewhere, 'openid')))
     codeOf(await agent.decide(page, 'allow'), { redirectUri: elsewhere })
     const more = await agent.open(authorizeUrl(at(elsewhere, 'openid email')))
-    expect([asks(more), newOnes(more)]).toEqual([true, ['See who you are']])
+    expect([pageOf(more), newOnes(more)]).toEqual(['200 /consent', ['See who you are']])
   })
 
   test('another path, or another port of this machine, is the same place', async () => {

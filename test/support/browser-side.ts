@@ -1,6 +1,6 @@
 import { callback } from './host.ts'
 import { claimsOf } from './outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from './raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from './raw-browser.ts'
 import type { Asked, Fields, Form, Target } from './target.ts'
 import { ada, given, type TokenAnswer, web } from './tokens.ts'
 
@@ -18,9 +18,6 @@ const usual: Asked = {
   scope: 'openid',
   state: 's',
 }
-
-/** A page of ours by its status and the end of its path. */
-export const pageOf = ({ status, url }: Answer): string => `${status} ${url.pathname.replace(/.*\//, '/')}`
 
 /** The id of the request that a page is about. */
 export const requestOf = ({ url }: Answer): string => url.searchParams.get('authorization_request') ?? ''

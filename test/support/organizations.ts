@@ -2,7 +2,7 @@ import supertest from 'supertest'
 import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../../lib/index.ts'
 import { authorizeUrl, callback, clients, laterHost, secret } from './host.ts'
 import { codeOf, withoutOwnScript } from './outcomes.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
+import { type Answer, pageOf, RawBrowser } from './raw-browser.ts'
 import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
 
 export const acme: Organization = { id: 'acme', name: 'Acme & Sons' }
@@ -71,8 +71,6 @@ export const withOrganizations = (): void => {
 export const browser = () => new RawBrowser(host.app)
 export const scope = 'openid email notes:read offline_access'
 export const request = { client_id: 'web', scope, state: 's' }
-export const isConsent = ({ status, url }: Answer) => ({ status, path: url.pathname })
-export const consentPage = { status: 200, path: '/oauth/consent' }
 /** What of a hostile name a browser would act upon. */
 export const aliveIn = ({ html }: Answer): string[] =>
   ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
@@ -98,7 +96,7 @@ export const asked = async (
   agent = browserOf(as),
 ) => {
   const { answer: page } = await visit(parameters, as, agent)
-  expect(isConsent(page)).toEqual(consentPage)
+  expect(pageOf(page)).toBe('200 /consent')
   return { agent, page }
 }
 /** The workspaces of a page, each with whether it is ticked. */
