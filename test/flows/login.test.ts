@@ -251,7 +251,7 @@ describe('prompt=login', () => {
   test.each<[Record<string, string>, string]>([
     [{ prompt: 'login' }, loginPage],
     [{ max_age: '50' }, loginPage],
-    [{ prompt: 'select_account' }, '200 /oauth/select-account'],
+    [{ prompt: 'select_account' }, '200 /select-account'],
   ])(
     'or the like, %j, cannot be skipped by leaving out the session cookie at the start (M1)',
     async (demand, page) => {

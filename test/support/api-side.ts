@@ -105,8 +105,8 @@ export const dead = { access: 401, refresh: 400 }
  * what clients ask for.
  *
  * @example
- * underAttack('a stolen code', (target) => {
- *   const { codeFor, redeem } = apiSide(target)
+ * describe('a stolen code', () => {
+ *   const { codeFor, redeem } = apiSide(targetIn(plainMount))
  *   test('…', async () => expectRefusal(await redeem(await codeFor(), other), 'invalid_grant'))
  * })
  */
