@@ -1,10 +1,10 @@
 import { openCommandLine, program } from '../support/command-line.ts'
+import { openSharedDatabase } from '../support/database.ts'
 import { callback, clients, createUsers, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
-import { openSharedDatabase } from '../support/shared-database.ts'
 import { ada, answerOf, bob, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // `latchkey sessions` and `latchkey grants`, beside a running server on the same database.

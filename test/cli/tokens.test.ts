@@ -3,9 +3,9 @@ import { personalTokenOption } from '../../lib/features/personal-tokens/option.t
 import { serverBehind } from '../../lib/router.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
 import { openCommandLine } from '../support/command-line.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
-import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { standingLogin } from '../support/standing-login.ts'
 import { refresh, tokensFor } from '../support/tokens.ts'
 

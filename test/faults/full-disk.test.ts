@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
-import { databaseOn } from '../support/database.ts'
+import { databaseOn, sqliteAt } from '../support/database.ts'
 import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
@@ -37,11 +37,7 @@ jest.setTimeout(60_000)
 const file = 'latchkey.sqlite'
 
 const openedAt = (folder: string): FaultDatabase => {
-  const config = {
-    client: 'better-sqlite3',
-    connection: { filename: join(folder, file) },
-    useNullAsDefault: true,
-  }
+  const config = sqliteAt(join(folder, file))
   return { ...databaseOn(knex(config)), kind: 'SQLite', config }
 }
 

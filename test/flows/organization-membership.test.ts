@@ -11,7 +11,6 @@ import {
   guarded,
   host,
   initech,
-  introspect,
   logged,
   members,
   options,
@@ -22,7 +21,7 @@ import {
 import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
-import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+import { answerOf, bob, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 withOrganizations()
 
@@ -35,7 +34,7 @@ describe('a user who has left the organization', () => {
     expectError(await redeem(host, code), 400, 'invalid_grant')
     expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toEqual({ active: false })
+      expect((await introspect(host, token)).body).toEqual({ active: false })
     for (const answer of [await userinfo(host, tokens.access_token), await guarded(tokens)]) {
       expectError(answer, 401, 'invalid_token')
       expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
@@ -85,8 +84,8 @@ describe('an invalid answer of the host', () => {
     }
     const answers = [
       await refresh(host, tokens.refresh_token),
-      await introspect(tokens.access_token),
-      await introspect(tokens.refresh_token),
+      await introspect(host, tokens.access_token),
+      await introspect(host, tokens.refresh_token),
       await userinfo(host, tokens.access_token),
       await guarded(tokens),
     ]
@@ -268,7 +267,7 @@ describe('a host', () => {
     expectError(await userinfo(host, tokens.access_token), 401, 'invalid_token')
     expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toEqual({ active: false })
+      expect((await introspect(host, token)).body).toEqual({ active: false })
     // Nothing is revoked, in case the option was a mistake.
     await refresh(before, tokens.refresh_token).expect(200)
     const { page: now } = await asked()
@@ -318,7 +317,7 @@ test('needs no additional statement', async () => {
       refresh_token = (await answerOf(refresh(host, refresh_token))).refresh_token
     }),
     userinfo: await during(() => userinfo(host, tokens.access_token).expect(200)),
-    introspection: await during(() => introspect(tokens.access_token).expect(/"active":true/)),
+    introspection: await during(() => introspect(host, tokens.access_token).expect(/"active":true/)),
     guard: await during(() => guarded(tokens).expect(200)),
   }).toEqual({
     // On PostgreSQL a conditional write is one statement.

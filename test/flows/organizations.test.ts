@@ -12,7 +12,6 @@ import {
   guarded,
   host,
   initech,
-  introspect,
   members,
   pick,
   request,
@@ -24,7 +23,7 @@ import {
 } from '../support/organizations.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
-import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens.ts'
+import { ada, answerOf, bob, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 withOrganizations()
 
@@ -47,7 +46,7 @@ describe('the choice', () => {
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ sub: '1', org_id: globex.id })
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toMatchObject({ active: true, org_id: globex.id })
+      expect((await introspect(host, token)).body).toMatchObject({ active: true, org_id: globex.id })
     expect((await guarded(tokens)).body).toEqual({ organization: globex.id })
     const about = { subject: '1', organization: globex.id }
     for (const type of ['consent.allowed', 'authorization.issued', 'tokens.issued'])

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { CliOutcome } from './cli-process.ts'
 import { openCommandLine } from './command-line.ts'
-import { databaseOn } from './database.ts'
+import { databaseOn, sqliteAt } from './database.ts'
 import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
 
 const configuration = `export default {
@@ -45,9 +45,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   const cli = openCommandLine()
   const folder = cli.folder({ 'latchkey.config.mjs': configuration })
   await cli.succeed(folder, ['migrate'])
-  const connection = { filename: join(folder, 'app.sqlite') }
-  const file = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
-  const database = databaseOn(file)
+  const database = databaseOn(knex(sqliteAt(join(folder, 'app.sqlite'))))
   await createUsers(database, 'latchkey_people')
   const host = await startHost({
     database,
@@ -68,7 +66,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
     run: (...args) => cli.run(folder, ['import', ...args]),
     sqlite: async (fill) => {
       const filename = join(cli.folder(), 'peer.sqlite')
-      const peer = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
+      const peer = knex(sqliteAt(filename))
       await fill(peer)
       await peer.destroy()
       return filename

@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { closeServer, listenOn } from './client-server.ts'
 
 /** A list whose growth can be waited for. */
 export interface Inbox<T> {
@@ -72,17 +72,10 @@ export const openLogoutReceiver = async (): Promise<LogoutReceiver> => {
       answer(res, count)
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', resolve)
-  })
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${await listenOn(server)}`,
     requests,
     answer: (path, answer) => void answers.set(path, answer),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server),
   }
 }

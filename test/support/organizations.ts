@@ -3,7 +3,7 @@ import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../..
 import { authorizeUrl, callback, clients, laterHost, secret } from './host.ts'
 import { codeOf, withoutOwnScript } from './outcomes.ts'
 import { type Answer, pageOf, RawBrowser } from './raw-browser.ts'
-import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
+import { ada, answerOf, redeem, type TokenAnswer } from './tokens.ts'
 
 export const acme: Organization = { id: 'acme', name: 'Acme & Sons' }
 export const globex: Organization = { id: '7f0c-globex', name: 'Globex' }
@@ -115,11 +115,6 @@ export const tokensFor = async (
   const { page } = await asked(request, ada, agent)
   return { agent, tokens: await answerOf(redeem(host, codeOf(await pick(agent, page, organization)))) }
 }
-export const introspect = (token: string) =>
-  supertest(host.app)
-    .post('/oauth/introspect')
-    .type('form')
-    .send({ ...web, token })
 /** A route of the host's that answers with the workspace of the token. */
 export const guarded = ({ access_token }: TokenAnswer) =>
   supertest(host.app).get('/api/organization').set('Authorization', `Bearer ${access_token}`)

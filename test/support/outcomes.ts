@@ -82,6 +82,6 @@ export const codeOf = (answer: Answer, { redirectUri = callback, iss = issuer } 
   return String(code)
 }
 
-/** The claims of an ID token, unverified. */
-export const claimsOf = (idToken: string): Record<string, unknown> =>
-  JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
+/** The claims of a JWT, unverified. */
+export const claimsOf = (jwt: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())

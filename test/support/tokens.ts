@@ -79,7 +79,7 @@ export const tokensFor = async (
 ): Promise<TokenAnswer> => answerOf(redeem(host, await codeFor(host, parameters, visit), fields))
 
 /** The tokens of an answer that must be a success. */
-export const answerOf = async (request: supertest.Test): Promise<TokenAnswer> => {
+export const answerOf = async (request: PromiseLike<supertest.Response>): Promise<TokenAnswer> => {
   const res = await request
   if (res.status !== 200) throw new Error(`expected tokens, got ${res.status}: ${res.text}`)
   return res.body
