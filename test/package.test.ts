@@ -8,7 +8,6 @@ import knex from 'knex'
 import * as openid from 'openid-client'
 import { describeOauth4webapi } from './interop/oauth4webapi.ts'
 import { describeOpenidClient } from './interop/openid-client.ts'
-
 import {
   describeVersions,
   fileOfVersion,
@@ -26,7 +25,8 @@ import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { ofToday, testsAll } from './support/sample.ts'
 import { describeWith, services } from './support/services.ts'
-import { ada, answer, type Start } from './support/stock-client.ts'
+import { answer, type Start } from './support/stock-client.ts'
+import { ada } from './support/tokens.ts'
 
 /** A host as a team would write it; only the imports differ between the module systems. */
 const host = (imports: string) => `${imports}

@@ -15,7 +15,7 @@ import { ordersShownBy } from './support/orders-shown.ts'
 import { locationOf, RawBrowser } from './support/raw-browser.ts'
 import { createUserTable } from './support/recipe.ts'
 import { filesOf, partFor, snippetsOf } from './support/snippets.ts'
-import { ada } from './support/stock-client.ts'
+import { ada } from './support/tokens.ts'
 
 const nodes = { 'Node 22': fileOfVersion('node-22', 'bin'), 'Node 24': join(modules, 'node/bin') }
 

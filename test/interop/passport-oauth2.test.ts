@@ -5,7 +5,7 @@ import { Strategy } from 'passport-oauth2'
 import type { ClientSeed } from '../../lib/index.ts'
 import { secret } from '../support/host.ts'
 import { passportApp } from '../support/passport-app.ts'
-import { ada } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
 
 class UserInfoStrategy extends Strategy {

@@ -2,7 +2,7 @@ import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { callback, clients, pkce, secret } from './host.ts'
-import { codeOf } from './outcomes.ts'
+import { codeOf, expectJsonError } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
 import { type Asked, type Fields, type Form, type Target, writesNothing } from './target.ts'
 import { ada, given, type TokenAnswer } from './tokens.ts'
@@ -52,28 +52,9 @@ const statuses: Readonly<Record<string, number>> = {
   temporarily_unavailable: 503,
 }
 
-/**
- * Asserts an error of RFC 6749 §5.2, with headers that forbid caches to store it and browsers to run it.
- *
- * @param status by default that of the error
- */
-export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void => {
-  // Of an error of the server the log has a line under this id.
-  const errorId = status >= 500 ? ',"error_id":"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}"' : ''
-  expect({ status: answer.status, body: answer.html }).toEqual({
-    status,
-    body: expect.stringMatching(
-      new RegExp(`^\\{"error":"${error}","error_description":"[ !#-\\[\\]-~]+"${errorId}\\}$`),
-    ),
-  })
-  expect(answer.headers).toMatchObject({
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'",
-  })
-  expect(answer.headers).not.toHaveProperty('location')
-}
+/** As {@link expectJsonError}, by default with the status of the error. */
+export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void =>
+  expectJsonError(answer, status, error)
 
 /** Everything by which a client could tell two answers apart; a session cookie of the host's is always another one. */
 export const comparable = ({ status, html, headers }: Answer) => {

@@ -4,12 +4,14 @@ import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { FaultDatabase } from './fault-databases.ts'
 import { type Answer, postForm } from './fault-load.ts'
 import type { StartFaultServer } from './fault-server.ts'
-import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
+import { authorizeUrl, callback, clients, type Host, secret, silent, startHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { RawBrowser } from './raw-browser.ts'
-import { web } from './tokens.ts'
+import { ada, web } from './tokens.ts'
 
 const secretOfAll = 'a secret of the tests that is long enough'
+
+const adaAsUser = { username: ada.email, password: ada.password }
 
 /** Clients of the tests, and one more that is confidential. */
 export const faultClients = [...clients, { ...clients[0]!, client_id: 'other', client_name: 'Other client' }]
@@ -38,8 +40,7 @@ export const startSharedHost = async (
     clients: faultClients,
     options: { users: undefined, secrets: [secretOfAll], limits: false, ...options },
   })
-  const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(database.knex, [ada], { database: { tablePrefix: database.tablePrefix } })
+  await seedUsers(database.knex, [adaAsUser], { database: { tablePrefix: database.tablePrefix } })
   // She signs in very often; how expensive her hash is, is no matter of these tests.
   const cheap = await hash(ada.password, { cost: 4 })
   await database.table('users').update({ password_hash: cheap })
@@ -49,11 +50,9 @@ export const startSharedHost = async (
 /** Tables, clients and Ada, before any server is started. */
 export const prepareDatabase = async ({ knex, tablePrefix }: FaultDatabase): Promise<void> => {
   await migrate(knex, { database: { tablePrefix } })
-  const logger = { info: () => {}, warn: () => {}, error: () => {} }
   const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
-  await seedClients(knex, faultClients, { database: { tablePrefix }, logger, scopes })
-  const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(knex, [ada], { database: { tablePrefix }, logger })
+  await seedClients(knex, faultClients, { database: { tablePrefix }, logger: silent, scopes })
+  await seedUsers(knex, [adaAsUser], { database: { tablePrefix }, logger: silent })
 }
 
 /** Ada's browser, signed in, and allowed what most tests ask for. */

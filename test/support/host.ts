@@ -104,7 +104,7 @@ const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<T
 /** All of them, although most tests have scopes with English texts only. */
 const locales = { ar: true, de: true, en: true, es: true, fr: true, ja: true }
 
-const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
+export const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** An app with a user table of its own and Latchkey mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {

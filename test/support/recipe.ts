@@ -11,7 +11,7 @@ import { callback, secret } from './host.ts'
 import { type HostFolder, openHostFolder } from './host-folder.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
 import { fileOfReadme, filesOf } from './snippets.ts'
-import { ada } from './stock-client.ts'
+import { ada } from './tokens.ts'
 
 const root = join(__dirname, '../..')
 
