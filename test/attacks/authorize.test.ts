@@ -1,11 +1,11 @@
-import { browserSide, evil, ownCookies, requestOf, still } from '../support/browser-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, pkce, secret } from '../support/host.ts'
 import { claimsOf, expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, formOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
-import { type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
 import { bob } from '../support/tokens.ts'
+import { browserSide, evil, ownCookies, requestOf, still } from './browser-side.ts'
+import { type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

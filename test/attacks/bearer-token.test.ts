@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { base64url } from 'jose'
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { stopClock } from '../support/clock.ts'
+import { secret } from '../support/host.ts'
+import { claimsOf } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { bob } from '../support/tokens.ts'
 import {
   apiSide,
   comparable,
@@ -11,13 +16,8 @@ import {
   signedByServer,
   tokensOf,
   web,
-} from '../support/api-side.ts'
-import { stopClock } from '../support/clock.ts'
-import { secret } from '../support/host.ts'
-import { claimsOf } from '../support/outcomes.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { type Fields, type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
-import { bob } from '../support/tokens.ts'
+} from './api-side.ts'
+import { type Fields, type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

@@ -9,7 +9,6 @@ import {
 } from 'node:crypto'
 import { base64url, CompactSign } from 'jose'
 import type { ClientSeed } from '../../lib/index.ts'
-import { type Asked, apiSide, expectRefusal, jsonOf, rivals, tokensOf } from '../support/api-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
@@ -20,7 +19,8 @@ import {
   type ClientKey,
   createClientKey,
 } from '../support/signing-client.ts'
-import { plainMount, type Target, targetIn } from '../support/target.ts'
+import { type Asked, apiSide, expectRefusal, jsonOf, rivals, tokensOf } from './api-side.ts'
+import { plainMount, type Target, targetIn } from './target.ts'
 
 const noCredentials = { client_id: undefined, client_secret: undefined }
 

@@ -1,10 +1,10 @@
-import { browserSide, evil, ownCookies, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, pkce, secret } from '../support/host.ts'
 import { claimsOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { pageOf, type RawBrowser } from '../support/raw-browser.ts'
-import { plainMount, targetIn, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
+import { browserSide, evil, ownCookies, still } from './browser-side.ts'
+import { plainMount, targetIn, writesNothing } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

@@ -1,9 +1,9 @@
 import supertest from 'supertest'
 import { createOperatorCode } from '../../lib/keys/operator-code.ts'
-import { apiSide, comparable, expectRefusal, jsonOf, rivals, web } from '../support/api-side.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { type Fields, type Mount, mounts, plainMount, targetIn } from '../support/target.ts'
+import { apiSide, comparable, expectRefusal, jsonOf, rivals, web } from './api-side.ts'
+import { type Fields, type Mount, mounts, plainMount, targetIn } from './target.ts'
 
 const documents = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/jwks']
 const evil = 'https://evil.example'

@@ -1,9 +1,9 @@
-import { browserSide, ownCookies, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, type RawBrowser } from '../support/raw-browser.ts'
-import { type Fields, type Form, mounts, targetIn, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
+import { browserSide, ownCookies, still } from './browser-side.ts'
+import { type Fields, type Form, mounts, targetIn, writesNothing } from './target.ts'
 
 const bye = 'https://client.example.com/bye'
 const shop = { client_id: 'shop', client_secret: secret, redirect_uris: [callback], scope: 'openid' }

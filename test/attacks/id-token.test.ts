@@ -1,6 +1,14 @@
 import { createHash, createHmac, createPublicKey, type JsonWebKey } from 'node:crypto'
 import { base64url, createLocalJWKSet, decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import type { ClientSeed } from '../../lib/index.ts'
+import { clientAnswer } from '../support/client-answer.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, secret } from '../support/host.ts'
+import { claimsOf, codeOf } from '../support/outcomes.ts'
+import { grace, onePerson } from '../support/person.ts'
+import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
+import { bob, type TokenAnswer } from '../support/tokens.ts'
 import {
   alive,
   apiSide,
@@ -13,16 +21,8 @@ import {
   signedByServer,
   tokensOf,
   verifier,
-} from '../support/api-side.ts'
-import { clientAnswer } from '../support/client-answer.ts'
-import { openServer, type TestServer } from '../support/client-server.ts'
-import { stopClock } from '../support/clock.ts'
-import { callback, secret } from '../support/host.ts'
-import { claimsOf, codeOf } from '../support/outcomes.ts'
-import { grace, onePerson } from '../support/person.ts'
-import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { plainMount, type Target, targetIn, writesNothing } from '../support/target.ts'
-import { bob, type TokenAnswer } from '../support/tokens.ts'
+} from './api-side.ts'
+import { plainMount, type Target, targetIn, writesNothing } from './target.ts'
 
 /** What a thief's server would be asked for, if the server under attack followed a header. */
 let thief: TestServer

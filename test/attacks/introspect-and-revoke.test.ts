@@ -1,4 +1,8 @@
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { stopClock } from '../support/clock.ts'
+import { secret } from '../support/host.ts'
+import type { Answer } from '../support/raw-browser.ts'
+import { bob, type TokenAnswer } from '../support/tokens.ts'
 import {
   type Asked,
   alive,
@@ -14,12 +18,8 @@ import {
   rivals,
   tokensOf,
   web,
-} from '../support/api-side.ts'
-import { stopClock } from '../support/clock.ts'
-import { secret } from '../support/host.ts'
-import type { Answer } from '../support/raw-browser.ts'
-import { type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
-import { bob, type TokenAnswer } from '../support/tokens.ts'
+} from './api-side.ts'
+import { type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

@@ -1,9 +1,9 @@
-import { browserSide, evil, ownCookies, requestOf, still } from '../support/browser-side.ts'
 import { stopClock } from '../support/clock.ts'
 import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
-import { type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
+import { browserSide, evil, ownCookies, requestOf, still } from './browser-side.ts'
+import { type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

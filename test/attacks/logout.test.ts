@@ -1,9 +1,9 @@
-import { type Asked, browserSide, evil, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
-import { plainMount, targetIn, writesNothing } from '../support/target.ts'
 import { ada, bob } from '../support/tokens.ts'
+import { type Asked, browserSide, evil, still } from './browser-side.ts'
+import { plainMount, targetIn, writesNothing } from './target.ts'
 
 type Fields = Record<string, string>
 

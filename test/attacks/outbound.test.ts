@@ -1,13 +1,13 @@
 import { createServer, type Server } from 'node:net'
 import type { ClientSeed } from '../../lib/index.ts'
-import { type Asked, apiSide, comparable, expectRefusal, rivals } from '../support/api-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, secret } from '../support/host.ts'
 import { createInbox, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { plainMount, startTarget, type Target, targetIn } from '../support/target.ts'
+import { type Asked, apiSide, comparable, expectRefusal, rivals } from './api-side.ts'
+import { plainMount, startTarget, type Target, targetIn } from './target.ts'
 
 /** A service of the inner network: an attacker who connects to it has got through. */
 let inside: Server

@@ -1,9 +1,9 @@
-import { browserSide, evil, ownCookies, still } from '../support/browser-side.ts'
 import { callback, clients, secret } from '../support/host.ts'
 import { expectErrorPage, expectExpiredPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
-import { forUsers, type Mount, mounts, plainMount, targetIn } from '../support/target.ts'
 import { ada } from '../support/tokens.ts'
+import { browserSide, evil, ownCookies, still } from './browser-side.ts'
+import { forUsers, type Mount, mounts, plainMount, targetIn } from './target.ts'
 
 type Fields = Record<string, string>
 

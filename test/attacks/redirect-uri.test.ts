@@ -1,9 +1,9 @@
 import type { ClientSeed } from '../../lib/index.ts'
-import { browserSide, evil, still } from '../support/browser-side.ts'
 import { callback, clients, pkce, secret } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import type { Answer, RawBrowser } from '../support/raw-browser.ts'
-import { forUsers, type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
+import { browserSide, evil, still } from './browser-side.ts'
+import { forUsers, type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 const withQuery = `${callback}?organization=7&next=%2Fhome`
 const challenge = pkce().challenge

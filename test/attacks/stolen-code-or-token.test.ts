@@ -1,4 +1,7 @@
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { stopClock } from '../support/clock.ts'
+import { callback, pkce, secret } from '../support/host.ts'
+import { ada, bob } from '../support/tokens.ts'
 import {
   type Asked,
   alive,
@@ -15,11 +18,8 @@ import {
   tokensOf,
   verifier,
   web,
-} from '../support/api-side.ts'
-import { stopClock } from '../support/clock.ts'
-import { callback, pkce, secret } from '../support/host.ts'
-import { type Mount, mounts, plainMount, targetIn } from '../support/target.ts'
-import { ada, bob } from '../support/tokens.ts'
+} from './api-side.ts'
+import { type Mount, mounts, plainMount, targetIn } from './target.ts'
 
 afterEach(() => jest.restoreAllMocks())
 

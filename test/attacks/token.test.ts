@@ -1,5 +1,9 @@
 import type { ClientSeed } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
+import { callback, secret } from '../support/host.ts'
+import type { Answer } from '../support/raw-browser.ts'
+import { asserted } from '../support/signing-client.ts'
+import { ada, given } from '../support/tokens.ts'
 import {
   type Asked,
   apiSide,
@@ -13,12 +17,8 @@ import {
   tokensOf,
   verifier,
   web,
-} from '../support/api-side.ts'
-import { callback, secret } from '../support/host.ts'
-import type { Answer } from '../support/raw-browser.ts'
-import { asserted } from '../support/signing-client.ts'
-import { type Fields, type Mount, mounts, plainMount, targetIn, writesNothing } from '../support/target.ts'
-import { ada, given } from '../support/tokens.ts'
+} from './api-side.ts'
+import { type Fields, type Mount, mounts, plainMount, targetIn, writesNothing } from './target.ts'
 
 const forItself = { grant_types: ['client_credentials' as const], redirect_uris: [], scope: 'notes:read' }
 /** A client whose name is the identifier of a user. */

@@ -2,14 +2,14 @@ import type { RequestHandler } from 'express'
 import expressSession from 'express-session'
 import { Secret, TOTP } from 'otpauth'
 import type { Page, Request } from 'playwright-core'
-import { type Heard, heardOn } from '../support/accessibility-tree.ts'
 import { newPage } from '../support/browser.ts'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn } from '../support/browser-person.ts'
 import { codesFor, deviceClients } from '../support/device.ts'
 import { clients, people } from '../support/host.ts'
 import { ofToday } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { type Heard, heardOn } from './accessibility-tree.ts'
+import { useBrowserApp } from './app.ts'
 
 const [ada, bob] = people as [Person, Person]
 

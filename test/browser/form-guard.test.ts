@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import supertest from 'supertest'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { callback } from '../support/host.ts'
 import { ofToday } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(120_000)
 

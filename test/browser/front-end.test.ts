@@ -2,13 +2,13 @@
 
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { reactFrontEnd } from '../support/front-end.ts'
 import { clients, people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { answerOf } from '../support/tokens.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 

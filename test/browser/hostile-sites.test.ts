@@ -1,10 +1,10 @@
 import type { BrowserContext, Frame, Page } from 'playwright-core'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { useShop } from '../support/browser-shop.ts'
-import { type Received, sendPage } from '../support/browser-web.ts'
 import { people } from '../support/host.ts'
 import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { useShop } from './shop.ts'
+import { type Received, sendPage } from './web.ts'
 
 const bob = people[1]!
 

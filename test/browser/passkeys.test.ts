@@ -1,8 +1,8 @@
 import type { CDPSession, Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 const ada = people[0]!
 

@@ -1,8 +1,8 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 

@@ -21,8 +21,6 @@ import {
   signIn,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
-import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, describeWhere, notAsked, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
@@ -31,6 +29,8 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { ofToday } from '../support/sample.ts'
 import { web } from '../support/tokens.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './disks.ts'
+import { missingServer, openInstance } from './instance-kinds.ts'
+import type { Instance } from './instances.ts'
 
 jest.setTimeout(60_000)
 

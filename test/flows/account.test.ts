@@ -1,6 +1,5 @@
 import session from 'express-session'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -29,6 +28,7 @@ import {
   web,
   withAccounts,
 } from './connected-clients.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 withAccounts()
 

@@ -1,9 +1,9 @@
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, bob, tokensFor, userinfo } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 const users = '/oauth/admin/users'
 const acting = '/oauth/admin/user-act'

@@ -18,12 +18,12 @@ import {
   typesOf,
   withDevelopers,
 } from '../support/developers.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, issuer, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { ada, bob, redeem } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 jest.setTimeout(60_000)
 withDevelopers()

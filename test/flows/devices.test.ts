@@ -2,11 +2,11 @@ import session from 'express-session'
 import { deviceName } from '../../lib/account/device-name.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 const path = '/oauth/account/devices'
 const chrome =

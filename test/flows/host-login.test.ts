@@ -12,8 +12,8 @@ import {
 } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { introspectAs } from '../support/resource-host.ts'
-import { endRestored } from '../support/restored-backup.ts'
 import { answerOf, guarded, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
+import { endRestored } from './restored-backup.ts'
 
 // Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
 

@@ -2,6 +2,10 @@ import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { actingAs } from '../../lib/testing/index.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { answerOf, bob, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 import {
   acme,
   asked,
@@ -17,11 +21,7 @@ import {
   request,
   tokensFor,
   withOrganizations,
-} from '../support/organizations.ts'
-import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { countStatements } from '../support/statement-count.ts'
-import { answerOf, bob, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
+} from './organizations.ts'
 
 withOrganizations()
 

@@ -1,6 +1,9 @@
 import type { Organization } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl } from '../support/host.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
+import { ada, answerOf, bob, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 import {
   acme,
   aliveIn,
@@ -20,10 +23,7 @@ import {
   told,
   visit,
   withOrganizations,
-} from '../support/organizations.ts'
-import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, pageOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
-import { ada, answerOf, bob, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
+} from './organizations.ts'
 
 withOrganizations()
 

@@ -7,7 +7,6 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { endRestored } from '../support/restored-backup.ts'
 import {
   ada,
   answerOf,
@@ -23,6 +22,7 @@ import {
   userinfo,
   web,
 } from '../support/tokens.ts'
+import { endRestored } from './restored-backup.ts'
 
 let host: Host
 let clock: Clock

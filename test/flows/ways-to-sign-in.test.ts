@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import express from 'express'
 import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { forgedForms } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
+import { forgedForms } from './forged-forms.ts'
 
 // What else a user can choose to sign in: another account, and links to other pages of the host.
 

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { callback, clients, secret } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
 import { answer, type Provider, startProvider } from '../support/stock-client.ts'
-import { type StockProgram, startProgram } from '../support/stock-program.ts'
 import { ada } from '../support/tokens.ts'
+import { type StockProgram, startProgram } from './stock-program.ts'
 
 describeWith('go-oidc', 'go-oidc', () => {
   let provider: Provider

@@ -4,10 +4,10 @@ import express, { type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
 import type { Knex } from 'knex'
-import { listen } from './client-server.ts'
-import { type Host, type HostSettings, startHost } from './host.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { testsAll } from './sample.ts'
+import { listen } from '../support/client-server.ts'
+import { type Host, type HostSettings, startHost } from '../support/host.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 
 /** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
 export interface Target {

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import type { CliOutcome } from './cli-process.ts'
-import { openCommandLine } from './command-line.ts'
-import { databaseOn, sqliteAt } from './database.ts'
-import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
+import type { CliOutcome } from '../support/cli-process.ts'
+import { openCommandLine } from '../support/command-line.ts'
+import { databaseOn, sqliteAt } from '../support/database.ts'
+import { createUsers, type Host, type HostSettings, startHost } from '../support/host.ts'
 
 const configuration = `export default {
   database: { client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true },

@@ -1,9 +1,9 @@
 import supertest from 'supertest'
 import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../../lib/index.ts'
-import { authorizeUrl, callback, clients, laterHost, secret } from './host.ts'
-import { codeOf, withoutOwnScript } from './outcomes.ts'
-import { type Answer, pageOf, RawBrowser } from './raw-browser.ts'
-import { ada, answerOf, redeem, type TokenAnswer } from './tokens.ts'
+import { authorizeUrl, callback, clients, laterHost, secret } from '../support/host.ts'
+import { codeOf, withoutOwnScript } from '../support/outcomes.ts'
+import { type Answer, pageOf, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, redeem, type TokenAnswer } from '../support/tokens.ts'
 
 export const acme: Organization = { id: 'acme', name: 'Acme & Sons' }
 export const globex: Organization = { id: '7f0c-globex', name: 'Globex' }

@@ -1,11 +1,11 @@
 import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
-import { callback, clients, pkce, secret } from './host.ts'
-import { codeOf, expectJsonError } from './outcomes.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
+import { callback, clients, pkce, secret } from '../support/host.ts'
+import { codeOf, expectJsonError } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, given, type TokenAnswer } from '../support/tokens.ts'
 import { type Asked, type Fields, type Form, type Target, writesNothing } from './target.ts'
-import { ada, given, type TokenAnswer } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 

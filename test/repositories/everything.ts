@@ -2,12 +2,12 @@ import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { expired } from '../../lib/schema.ts'
-import { operationNames, operationsAt } from './counted-operations.ts'
-import { authorizeUrl, callback, type Host } from './host.ts'
-import { codeOf } from './outcomes.ts'
-import { RawBrowser } from './raw-browser.ts'
-import { files, introspectAs, notes, tokensOf } from './resource-host.ts'
-import { answerOf, introspect, redeem, revoke } from './tokens.ts'
+import { operationNames, operationsAt } from '../support/counted-operations.ts'
+import { authorizeUrl, callback, type Host } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { files, introspectAs, notes, tokensOf } from '../support/resource-host.ts'
+import { answerOf, introspect, redeem, revoke } from '../support/tokens.ts'
 
 /** A client that registers itself, changes its registration and removes it, where this is on. */
 const registrationAt = async (app: Host['app']): Promise<void> => {

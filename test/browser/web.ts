@@ -9,9 +9,9 @@ import { createServer, request as httpsRequest } from 'node:https'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import type { Browser } from 'playwright-core'
-import { launchBrowser } from './browser.ts'
-import { certificate } from './certificate.ts'
-import { closeServer, listenOn } from './client-server.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { certificate } from '../support/certificate.ts'
+import { closeServer, listenOn } from '../support/client-server.ts'
 
 /** A request that came to a site which is not ours. */
 export interface Received {

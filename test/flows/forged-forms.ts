@@ -1,5 +1,5 @@
-import { expectErrorPage } from './outcomes.ts'
-import type { RawBrowser } from './raw-browser.ts'
+import { expectErrorPage } from '../support/outcomes.ts'
+import type { RawBrowser } from '../support/raw-browser.ts'
 
 type Fields = Readonly<Record<string, string>>
 

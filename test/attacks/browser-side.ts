@@ -1,8 +1,8 @@
-import { callback } from './host.ts'
-import { claimsOf, expectErrorRedirect, type Place, pairsFor } from './outcomes.ts'
-import { type Answer, fieldsOf, pageOf, type RawBrowser } from './raw-browser.ts'
+import { callback } from '../support/host.ts'
+import { claimsOf, expectErrorRedirect, type Place, pairsFor } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
+import { ada, given, type TokenAnswer, web } from '../support/tokens.ts'
 import type { Asked, Fields, Form, Target } from './target.ts'
-import { ada, given, type TokenAnswer, web } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 

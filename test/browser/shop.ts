@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import type { ClientSeed } from '../../lib/index.ts'
-import { withPage } from './browser.ts'
-import { signIn, waitForHeading } from './browser-person.ts'
-import { openWeb, type Web } from './browser-web.ts'
-import { authorizeUrl, type Host, people, secret, startHost } from './host.ts'
+import { withPage } from '../support/browser.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
+import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
+import { openWeb, type Web } from './web.ts'
 
 type Fields = Readonly<Record<string, string>>
 

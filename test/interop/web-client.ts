@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { ClientSeed } from '../../lib/index.ts'
-import { openServer } from './client-server.ts'
-import { type HostSettings, secret } from './host.ts'
-import { type Answer, formOf, locationOf, RawBrowser } from './raw-browser.ts'
-import { authorize, type Provider, startProvider } from './stock-client.ts'
+import { openServer } from '../support/client-server.ts'
+import { type HostSettings, secret } from '../support/host.ts'
+import { type Answer, formOf, locationOf, RawBrowser } from '../support/raw-browser.ts'
+import { authorize, type Provider, startProvider } from '../support/stock-client.ts'
 
 /** What a stock client is told about itself and its provider. */
 export interface WebClientPlace {
