@@ -33,7 +33,7 @@ export type Fields = Readonly<Record<string, string>>
 export type Asked = Readonly<Record<string, string | undefined>>
 
 export type Form = Fields | readonly [string, string][]
-export type Rows = Readonly<Record<string, readonly string[]>>
+type Rows = Readonly<Record<string, readonly string[]>>
 
 /** Where a host has mounted the router. The same attacks must fail in each place. */
 export interface Mount {

@@ -6,7 +6,7 @@ import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, pkce, startHost } from '../support/host.ts'
 
 /** Chromium, and an app with helmet() and Latchkey that listens on localhost. */
-export interface BrowserApp {
+interface BrowserApp {
   readonly browser: Browser
   readonly host: Host
   readonly origin: string

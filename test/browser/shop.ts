@@ -8,13 +8,13 @@ import { openWeb, type Web } from './web.ts'
 type Fields = Readonly<Record<string, string>>
 
 /** Text that runs scripts if it is treated as markup. */
-export const alive = (name: string): string =>
+const alive = (name: string): string =>
   `"'><script>alert('${name}')</script><img src="https://attacker.test/${name}" onerror="alert('${name}')">`
 
-export const hostileName = `Notes</title></bdi></style>${alive('name')}`
+const hostileName = `Notes</title></bdi></style>${alive('name')}`
 
 /** A provider at `id.shop.test` in an app without helmet(), two clients at `client.test`, and Chromium. */
-export interface Shop {
+interface Shop {
   readonly web: Web
   readonly host: Host
   issuer(): string

@@ -18,7 +18,7 @@ export interface Instance {
   close(): Promise<void>
 }
 
-export interface InstanceProgram {
+interface InstanceProgram {
   readonly folder: ServerFolder
   readonly client: 'pg' | 'mysql2'
   readonly url: string

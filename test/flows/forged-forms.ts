@@ -4,7 +4,7 @@ import type { RawBrowser } from '../support/raw-browser.ts'
 type Fields = Readonly<Record<string, string>>
 
 /** What another site, or a user who edits the page, sends instead of the form. */
-export interface ForgedForm {
+interface ForgedForm {
   readonly fields: Record<string, string>
   readonly headers?: Fields
 }

@@ -12,7 +12,7 @@ const configuration = `export default {
 `
 
 /** What `latchkey import --json` prints. */
-export interface ImportReport {
+interface ImportReport {
   readonly code: number
   readonly clients: readonly { client_id: string; action: string; fields: { name: string; to?: unknown }[] }[]
   readonly refused: readonly { client_id: string; remark: string }[]

@@ -12,7 +12,7 @@ export interface WebClientPlace {
   readonly redirectUri: string
 }
 
-export interface WebClientSettings {
+interface WebClientSettings {
   /** Path of the redirect URI. */
   readonly callback: string
   /** How it is registered where it differs from a confidential client that may have every standard scope. */

@@ -18,7 +18,7 @@ interface Surroundings {
 }
 
 /** `latchkey` in folders of a test file. */
-export interface CommandLine {
+interface CommandLine {
   /** An empty folder below which Node finds the packages that a host has. */
   folder(files?: Readonly<Record<string, string>>): string
   run(folder: string, args: readonly string[], surroundings?: Surroundings): Promise<CliOutcome>

@@ -25,7 +25,7 @@ export const deviceClients: ClientSeed[] = [
 ]
 
 /** What `/device_authorization` answers. */
-export interface DeviceAnswer {
+interface DeviceAnswer {
   device_code: string
   user_code: string
   verification_uri: string

@@ -110,7 +110,7 @@ export const isActive = async (origin: string, token: unknown): Promise<unknown>
   (await postForm(`${origin}/oauth/introspect`, { token: String(token), ...web })).body.active
 
 /** What the tables hold of the family that a code began. */
-export interface Family {
+interface Family {
   readonly consumed: boolean
   readonly revoked: boolean
   readonly accessTokens: number

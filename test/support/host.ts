@@ -159,7 +159,7 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
 }
 
 /** A host that several modules share as a constant. Its members can be read after it has started. */
-export interface LaterHost extends Host {
+interface LaterHost extends Host {
   start(): Promise<void>
 }
 

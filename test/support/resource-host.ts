@@ -84,7 +84,7 @@ export const tokenRequest = (host: Host, fields: Fields, resources: readonly str
   post(host, withResources({ ...web, ...fields }, resources))
 
 /** The answer to the code of an authorization for these resources. */
-export const redeemFor = async (
+const redeemFor = async (
   host: Host,
   resources: readonly string[],
   fields: Fields = {},
