@@ -9,7 +9,7 @@ import { ordersShownBy } from './support/orders-shown.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { createUserTable } from './support/recipe.ts'
 import { fileOfReadme, filesOf } from './support/snippets.ts'
-import { ada } from './support/stock-client.ts'
+import { ada } from './support/tokens.ts'
 
 const root = join(__dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')

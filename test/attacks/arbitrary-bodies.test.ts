@@ -1,8 +1,8 @@
-import { jsonOf, web } from '../support/api-side.ts'
 import { callback, secret } from '../support/host.ts'
 import { fc, runs } from '../support/property.ts'
 import type { Answer } from '../support/raw-browser.ts'
-import { parsedMount, plainMount, startTarget } from '../support/target.ts'
+import { jsonOf, web } from './api-side.ts'
+import { parsedMount, plainMount, startTarget } from './target.ts'
 
 /** What RFC 6749 §5.2, RFC 6750 §3.1 and RFC 7009 §2.2.1 register. */
 const registeredErrors = [

@@ -9,7 +9,6 @@ import {
 } from 'node:crypto'
 import { base64url, CompactSign } from 'jose'
 import type { ClientSeed } from '../../lib/index.ts'
-import { type Asked, apiSide, expectRefusal, jsonOf, rivals, tokensOf } from '../support/api-side.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { secret } from '../support/host.ts'
 import type { Answer } from '../support/raw-browser.ts'
@@ -20,7 +19,8 @@ import {
   type ClientKey,
   createClientKey,
 } from '../support/signing-client.ts'
-import { type Target, underAttack } from '../support/target.ts'
+import { type Asked, apiSide, expectRefusal, jsonOf, rivals, tokensOf } from './api-side.ts'
+import { plainMount, type Target, targetIn } from './target.ts'
 
 const noCredentials = { client_id: undefined, client_secret: undefined }
 
@@ -165,116 +165,113 @@ const wrongClaims: Record<string, (issuer: string) => Claims> = {
   'with a NUL behind the issuer': () => ({ iss: 'signer\0', sub: 'signer\0' }),
 }
 
-underAttack(
-  'a client assertion',
-  (target) => {
-    const side = apiSide(target)
-    const { ask, introspect, redeem, refresh, token, tokensFor, userinfo } = side
-    const grant = { grant_type: 'client_credentials', scope: 'notes:read' }
-    const send = (jwt: string, fields: Asked = {}): Promise<Answer> =>
-      token({ ...grant, ...asserted(jwt), ...fields })
-    const right = (claims: Claims = {}, key = ec): Promise<string> =>
-      assertion('signer', key, { aud: target().issuer, ...claims })
-    const expectAccepted = async (jwt: string): Promise<void> => expect((await send(jwt)).status).toBe(200)
-    const expectRefused = async (jwt: string): Promise<void> => {
-      await side.expectRefused(() => send(jwt), 'invalid_client')
-    }
-
-    afterEach(async () => {
-      await expectAccepted(await right())
-      expect(visits).toEqual([])
-    })
-
-    test.each(Object.entries(forgeries))('%s is refused', async (_, make) => {
-      for (const jwt of make(target())) await expectRefused(await jwt)
-    })
-
-    test.each(Object.entries(wrongClaims))('%s is refused', async (_, claims) =>
-      expectRefused(await right(claims(target().issuer))),
-    )
-
-    test('that says two names is taken for neither unless the last one signed it (RFC 8259 §4)', async () => {
-      const { aud, exp } = usual(target())
-      const both = (first: string, last: string): string =>
-        `{"iss":"${first}","sub":"${first}","aud":"${aud}","exp":${exp},"jti":"${randomUUID()}","iss":"${last}","sub":"${last}"}`
-      await expectRefused(await signed(both('mallory', 'signer'), stranger))
-      await expectRefused(await signed(both('signer', 'mallory'), ec))
-      const answer = await send(await signed(both('signer', 'mallory'), stranger))
-      const asking = asserted(await assertion('mallory', stranger, { aud }))
-      const told = await introspect(tokensOf(answer).access_token, { ...noCredentials, ...asking })
-      expect(jsonOf(told)).toMatchObject({ active: true, client_id: 'mallory' })
-    })
-
-    test('of another client than the request names is refused', async () => {
-      const jwt = await assertion('mallory', stranger, { aud: target().issuer })
-      await side.expectRefused(() => send(jwt, { client_id: 'signer' }), 'invalid_request')
-    })
-
-    test('is not replaced by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
-      const { id_token, access_token, refresh_token } = await tokensFor()
-      for (const value of [id_token, access_token, refresh_token]) await expectRefused(value)
-    })
-
-    describe('is used once (OIDC Core §9, CVE-2020-15222, GHSA-3p3g-vpw6-4w66)', () => {
-      test('at whatever endpoint', async () => {
-        const jwt = await right()
-        await expectAccepted(jwt)
-        await expectRefused(jwt)
-        const again = { token: `lk_rt_${'A'.repeat(43)}`, ...noCredentials, ...asserted(jwt) }
-        for (const path of ['/introspect', '/revoke'])
-          await side.expectRefused(() => ask(path, again), 'invalid_client')
-      })
-
-      test('and not again with the other right signature of the same words', async () => {
-        const [one, two] = [await right(), await right()]
-        await expectAccepted(mirrored(one))
-        await expectRefused(one)
-        await expectAccepted(two)
-        await expectRefused(mirrored(two))
-      })
-
-      test('nor in other words with the same identifier', async () => {
-        const jti = randomUUID()
-        await expectAccepted(await right({ jti }))
-        await expectRefused(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, rsa))
-      })
-
-      test('and is not used up by an assertion with a wrong signature', async () => {
-        const jti = randomUUID()
-        await expectRefused(await assertion('signer', stranger, { aud: target().issuer, jti }))
-        await expectAccepted(await right({ jti }))
-      })
-    })
-
-    test.each<[string, Asked, string?]>([
-      ['without its type', { client_assertion_type: undefined }],
-      [
-        'of another type',
-        { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
-        'invalid_client',
-      ],
-      ['missing', { client_assertion: undefined }],
-      ['of more than 8 kB', { client_assertion: 'A'.repeat(8193) }],
-      ['with NUL', { client_assertion: 'e30.e30.AA\0' }],
-      ['beside a secret', { client_id: 'signer', client_secret: secret }],
-    ])('%s is refused and not used up (RFC 7521 §4.2)', async (_, fields, error = 'invalid_request') => {
-      const jwt = await right()
-      await side.expectRefused(() => send(jwt, fields), error)
-      await expectAccepted(jwt)
-    })
-
-    test('is no token, no code and no hint (RFC 8725 §3.12)', async () => {
-      const jwt = await right()
-      expectRefusal(await userinfo(jwt), 'invalid_token')
-      for (const use of [redeem, refresh]) expectRefusal(await use(jwt), 'invalid_request')
-      expect(jsonOf(await introspect(jwt))).toEqual({ active: false })
-      const page = await target().get(`${target().base}/logout?id_token_hint=${jwt}`)
-      expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
-      await expectAccepted(jwt)
-    })
-  },
-  () => ({
+describe('a client assertion', () => {
+  const target = targetIn(plainMount, () => ({
     clients: [...rivals, signing('signer', ec, rsa), signing('mallory', stranger)],
     options: { outbound: { allow: [thief.origin] } },
-  }),
-)
+  }))
+  const side = apiSide(target)
+  const { ask, introspect, redeem, refresh, token, tokensFor, userinfo } = side
+  const grant = { grant_type: 'client_credentials', scope: 'notes:read' }
+  const send = (jwt: string, fields: Asked = {}): Promise<Answer> =>
+    token({ ...grant, ...asserted(jwt), ...fields })
+  const right = (claims: Claims = {}, key = ec): Promise<string> =>
+    assertion('signer', key, { aud: target().issuer, ...claims })
+  const expectAccepted = async (jwt: string): Promise<void> => expect((await send(jwt)).status).toBe(200)
+  const expectInvalidClient = async (jwt: string): Promise<void> => {
+    await side.expectRefused(() => send(jwt), 'invalid_client')
+  }
+
+  afterEach(async () => {
+    await expectAccepted(await right())
+    expect(visits).toEqual([])
+  })
+
+  test.each(Object.entries(forgeries))('%s is refused', async (_, make) => {
+    for (const jwt of make(target())) await expectInvalidClient(await jwt)
+  })
+
+  test.each(Object.entries(wrongClaims))('%s is refused', async (_, claims) =>
+    expectInvalidClient(await right(claims(target().issuer))),
+  )
+
+  test('that says two names is taken for neither unless the last one signed it (RFC 8259 §4)', async () => {
+    const { aud, exp } = usual(target())
+    const both = (first: string, last: string): string =>
+      `{"iss":"${first}","sub":"${first}","aud":"${aud}","exp":${exp},"jti":"${randomUUID()}","iss":"${last}","sub":"${last}"}`
+    await expectInvalidClient(await signed(both('mallory', 'signer'), stranger))
+    await expectInvalidClient(await signed(both('signer', 'mallory'), ec))
+    const answer = await send(await signed(both('signer', 'mallory'), stranger))
+    const asking = asserted(await assertion('mallory', stranger, { aud }))
+    const told = await introspect(tokensOf(answer).access_token, { ...noCredentials, ...asking })
+    expect(jsonOf(told)).toMatchObject({ active: true, client_id: 'mallory' })
+  })
+
+  test('of another client than the request names is refused', async () => {
+    const jwt = await assertion('mallory', stranger, { aud: target().issuer })
+    await side.expectRefused(() => send(jwt, { client_id: 'signer' }), 'invalid_request')
+  })
+
+  test('is not replaced by an ID token or an access token of this server (RFC 8725 §3.12)', async () => {
+    const { id_token, access_token, refresh_token } = await tokensFor()
+    for (const value of [id_token, access_token, refresh_token]) await expectInvalidClient(value)
+  })
+
+  describe('is used once (OIDC Core §9, CVE-2020-15222, GHSA-3p3g-vpw6-4w66)', () => {
+    test('at whatever endpoint', async () => {
+      const jwt = await right()
+      await expectAccepted(jwt)
+      await expectInvalidClient(jwt)
+      const again = { token: `lk_rt_${'A'.repeat(43)}`, ...noCredentials, ...asserted(jwt) }
+      for (const path of ['/introspect', '/revoke'])
+        await side.expectRefused(() => ask(path, again), 'invalid_client')
+    })
+
+    test('and not again with the other right signature of the same words', async () => {
+      const [one, two] = [await right(), await right()]
+      await expectAccepted(mirrored(one))
+      await expectInvalidClient(one)
+      await expectAccepted(two)
+      await expectInvalidClient(mirrored(two))
+    })
+
+    test('nor in other words with the same identifier', async () => {
+      const jti = randomUUID()
+      await expectAccepted(await right({ jti }))
+      await expectInvalidClient(await right({ jti, aud: `${target().issuer}/token`, exp: now() + 300 }, rsa))
+    })
+
+    test('and is not used up by an assertion with a wrong signature', async () => {
+      const jti = randomUUID()
+      await expectInvalidClient(await assertion('signer', stranger, { aud: target().issuer, jti }))
+      await expectAccepted(await right({ jti }))
+    })
+  })
+
+  test.each<[string, Asked, string?]>([
+    ['without its type', { client_assertion_type: undefined }],
+    [
+      'of another type',
+      { client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:saml2-bearer' },
+      'invalid_client',
+    ],
+    ['missing', { client_assertion: undefined }],
+    ['of more than 8 kB', { client_assertion: 'A'.repeat(8193) }],
+    ['with NUL', { client_assertion: 'e30.e30.AA\0' }],
+    ['beside a secret', { client_id: 'signer', client_secret: secret }],
+  ])('%s is refused and not used up (RFC 7521 §4.2)', async (_, fields, error = 'invalid_request') => {
+    const jwt = await right()
+    await side.expectRefused(() => send(jwt, fields), error)
+    await expectAccepted(jwt)
+  })
+
+  test('is no token, no code and no hint (RFC 8725 §3.12)', async () => {
+    const jwt = await right()
+    expectRefusal(await userinfo(jwt), 'invalid_token')
+    for (const use of [redeem, refresh]) expectRefusal(await use(jwt), 'invalid_request')
+    expect(jsonOf(await introspect(jwt))).toEqual({ active: false })
+    const page = await target().get(`${target().base}/logout?id_token_hint=${jwt}`)
+    expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
+    await expectAccepted(jwt)
+  })
+})

@@ -38,7 +38,6 @@ describe.each([
     host.oauth.events.on('*', (event) => void events.push(event))
   })
   afterAll(() => host.close())
-  const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
   beforeEach(async () => {
     right = Object.fromEntries(['1', '2'].map((id) => [id, String(Math.random()).slice(2, 8)]))
     verified = 0
@@ -50,7 +49,8 @@ describe.each([
       },
       acr: 'mfa',
     })
-    for (const name of ['throttles', 'logins', 'authorizations', 'pending_logins']) await table(name).delete()
+    for (const name of ['throttles', 'logins', 'authorizations', 'pending_logins'])
+      await host.table(name).delete()
     events = []
   })
   afterEach(() => jest.restoreAllMocks())
@@ -69,9 +69,9 @@ describe.each([
     const agent = new RawBrowser(host.app)
     return { agent, page: await halfway(agent, user) }
   }
-  const loginCount = async (): Promise<number> => (await table('logins').select('sid')).length
+  const loginCount = async (): Promise<number> => (await host.table('logins').select('sid')).length
   const expectNoLogin = async (): Promise<void> => {
-    const issued = await table('authorizations').select('id')
+    const issued = await host.table('authorizations').select('id')
     const types = events.map(({ type }) => type).filter((type) => /succeeded|issued/.test(type))
     expect({ logins: await loginCount(), issued, types }).toEqual({ logins: 0, issued: [], types: [] })
   }
@@ -199,7 +199,7 @@ describe.each([
     const asAda = await agent.signIn(await agent.open(other.replaceAll('&amp;', '&')))
     expect(asAda.url.pathname).toBe('/oauth/second-factor')
     codeOf(await agent.get(url({ prompt: 'none' })))
-    expect(await table('logins').distinct('subject')).toEqual([{ subject: '2' }])
+    expect(await host.table('logins').distinct('subject')).toEqual([{ subject: '2' }])
   })
 
   test('is not skipped by a request for no level after an unfinished step-up', async () => {
@@ -245,7 +245,7 @@ describe.each([
   test('parallel forms with the right code, or with several right codes, lead to one login', async () => {
     factorOf = () => ({ kind: 'code', verify: async (code) => code.startsWith('right') })
     for (const codes of [Array(3).fill('right'), ['right', 'right2', 'right3']]) {
-      await table('logins').delete()
+      await host.table('logins').delete()
       events = []
       const { agent, page } = await start()
       await Promise.all(codes.map((code) => enter(agent.clone(), page, code)))

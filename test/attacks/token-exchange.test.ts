@@ -29,8 +29,7 @@ beforeEach(() => {
 })
 afterEach(() => jest.restoreAllMocks())
 
-const tokens = (): Promise<unknown> =>
-  host.database.knex(`${host.database.tablePrefix}access_tokens`).count({ count: '*' }).first()
+const tokens = (): Promise<unknown> => host.table('access_tokens').count({ count: '*' }).first()
 
 /** An exchange that must fail, and store nothing. */
 const refused = async (subject: string, fields: Fields = {}, code = 'invalid_request'): Promise<void> => {

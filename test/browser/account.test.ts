@@ -1,16 +1,15 @@
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
-import { focused, tabTo } from '../support/browser-barriers.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
+import { focused, tabTo } from './barriers.ts'
 
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'connected apps and the choice of an account in Chromium', () => {
   const app = useBrowserApp()
   beforeEach(async () => {
-    const { knex, tablePrefix } = app.host.database
-    for (const name of ['consents', 'authorizations']) await knex(`${tablePrefix}${name}`).delete()
+    for (const name of ['consents', 'authorizations']) await app.host.table(name).delete()
   })
 
   const account = (): string => `${app.origin}/oauth/account`

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
-import { tabTo } from '../support/browser-barriers.ts'
 import { waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
+import { tabTo } from './barriers.ts'
 
 jest.setTimeout(120_000)
 
@@ -135,8 +135,7 @@ describeWith('chromium', 'requests on the admin pages in Chromium', () => {
           scope: 'openid email',
         })
         await developers?.transfer(client_id, 1)
-        const { knex, tablePrefix } = app.host.database
-        await knex(`${tablePrefix}client_owners`).update({ status: 'waiting', approved_at: null })
+        await app.host.table('client_owners').update({ status: 'waiting', approved_at: null })
         await clients.disable(client_id)
 
         await page.goto(`${app.origin}/oauth/admin/clients`)

@@ -2,14 +2,14 @@ import type { RequestHandler } from 'express'
 import expressSession from 'express-session'
 import { Secret, TOTP } from 'otpauth'
 import type { Page, Request } from 'playwright-core'
-import { type Heard, heardOn } from '../support/accessibility-tree.ts'
 import { newPage } from '../support/browser.ts'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn } from '../support/browser-person.ts'
 import { codesFor, deviceClients } from '../support/device.ts'
 import { clients, people } from '../support/host.ts'
 import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { type Heard, heardOn } from './accessibility-tree.ts'
+import { useBrowserApp } from './app.ts'
 
 const [ada, bob] = people as [Person, Person]
 
@@ -124,18 +124,17 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
         },
       },
     })
-    const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
     const rename = (client_name: string): Promise<unknown> =>
       app.host.oauth.clients.update('web', { client_name })
     /** Codes may be used again, which saves half a minute for each. */
     const forgetCodes = async (): Promise<void> => {
-      await table('second_factors').update({ last_step: 0 })
-      await table('replays').delete()
+      await app.host.table('second_factors').update({ last_step: 0 })
+      await app.host.table('replays').delete()
     }
     beforeEach(async () => {
       await rename('Web client')
       const all = 'consents authorizations second_factors recovery_codes replays throttles passkeys'
-      for (const name of all.split(' ')) await table(name).delete()
+      for (const name of all.split(' ')) await app.host.table(name).delete()
     })
 
     const visit = (run: (page: Page) => Promise<void>): Promise<void> =>
@@ -338,7 +337,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
           await page.goto(`${app.origin}/oauth/account/passkeys`)
           expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).count()).toBe(0)
           await signIn(page)
-          await table('passkeys').insert(stored)
+          await app.host.table('passkeys').insert(stored)
           await page.reload()
           expect(await page.textContent('#no-passkey')).toContain('allows scripts')
           expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
@@ -431,7 +430,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
             'a change of what has changed meanwhile',
             async (each) => {
               await press('a[href*=edit]')(each)
-              await table('client_owners').increment('revision')
+              await app.host.table('client_owners').increment('revision')
               await send({ '#field-client_name': 'Order Table' })(each)
             },
             fails(
@@ -522,7 +521,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
             'approving a request that has changed meanwhile',
             async (each) => {
               await open('/admin/requests', 'a[href*="request?"]')(each)
-              await table('client_owners').increment('revision')
+              await app.host.table('client_owners').increment('revision')
               await press('button:has-text("Approve")')(each)
             },
             fails(

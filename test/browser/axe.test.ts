@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
-import { barriersOf } from '../support/browser-barriers.ts'
-import { sampleOf, testsAll } from '../support/sample.ts'
+import { ofToday, testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { barriersOf } from './barriers.ts'
 import { type Gallery, openGallery } from './gallery.ts'
 
 // Hundreds of pages for each setting, on a machine that may be busy.

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
-import { barriersOf, tabTo } from '../support/browser-barriers.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
+import { barriersOf, tabTo } from './barriers.ts'
 
 jest.setTimeout(60_000)
 

@@ -1,9 +1,9 @@
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { clients } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { answerOf } from '../support/tokens.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 

@@ -1,11 +1,11 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, type PageOptions } from '../support/browser.ts'
-import { barriersOf } from '../support/browser-barriers.ts'
 import { press, waitForHeading } from '../support/browser-person.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { type RunningExample, startExampleApp } from '../support/client-server-example-app.ts'
 import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { barriersOf } from './barriers.ts'
 
 const mira = { email: 'mira@notes.example', password: 'seven green lanterns', name: 'Mira Okafor' }
 const ines = { email: 'ines@notes.example', password: 'paper boats on water', name: 'Ines Dahl' }

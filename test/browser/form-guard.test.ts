@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core'
 import supertest from 'supertest'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { callback } from '../support/host.ts'
 import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(120_000)
 
@@ -25,7 +25,6 @@ describeWith(
     /** A client that a stranger has registered, and one of Ada that waits for approval. */
     let [evil, waiting] = ['', '']
 
-    const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
     const at = (path: string): string => `${app.origin}/oauth${path}`
 
     const register = async (): Promise<string> => {
@@ -41,7 +40,8 @@ describeWith(
       const created = await app.host.oauth.clients.create({ client_name: 'Desk', redirect_uris: [callback] })
       waiting = created.client_id
       for (const clientId of [waiting, 'web']) await app.host.oauth.developers?.transfer(clientId, 1)
-      await table('client_owners')
+      await app.host
+        .table('client_owners')
         .where({ client_id: waiting })
         .update({ status: 'waiting', approved_at: null })
       await app.host.oauth.clients.disable(waiting)
@@ -159,7 +159,7 @@ describeWith(
         await page.locator(button).first().focus()
         await page.keyboard.press('Enter')
         await page.getByText('The request is refused', { exact: false }).waitFor()
-        expect(await table('client_owners').where({ client_id: waiting }).first()).toMatchObject({
+        expect(await app.host.table('client_owners').where({ client_id: waiting }).first()).toMatchObject({
           status: 'refused',
         })
       }))

@@ -2,13 +2,13 @@
 
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { reactFrontEnd } from '../support/front-end.ts'
 import { clients, people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { answerOf } from '../support/tokens.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 
@@ -37,8 +37,7 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
   })
   beforeEach(async () => {
     needsCode = false
-    const { knex, tablePrefix } = app.host.database
-    for (const name of ['consents', 'throttles', 'replays']) await knex(`${tablePrefix}${name}`).delete()
+    for (const name of ['consents', 'throttles', 'replays']) await app.host.table(name).delete()
   })
 
   const signIn = async (page: Page, password = ada.password): Promise<void> => {
@@ -69,8 +68,7 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
       await page.getByRole('radio', { name: 'Globex' }).check()
       const url = await app.toClient(page, () => press(page, 'Allow'))
       expect(url.searchParams.get('code')).toMatch(/^lk_ac_/)
-      const { knex, tablePrefix } = app.host.database
-      expect(await knex(`${tablePrefix}consents`).pluck('organization')).toEqual(['globex'])
+      expect(await app.host.table('consents').pluck('organization')).toEqual(['globex'])
     }))
 
   test('“Not you?”, Back and Deny', () =>

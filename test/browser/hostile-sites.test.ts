@@ -1,10 +1,10 @@
 import type { BrowserContext, Frame, Page } from 'playwright-core'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { useShop } from '../support/browser-shop.ts'
-import { type Received, sendPage } from '../support/browser-web.ts'
 import { people } from '../support/host.ts'
 import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { useShop } from './shop.ts'
+import { type Received, sendPage } from './web.ts'
 
 const bob = people[1]!
 
@@ -71,9 +71,8 @@ describeWith('chromium', 'pages of other sites in Chromium, in an app without he
 
   /** All that an attack could change: stored rows, and cookies of the browser. */
   const standingOf = async (context: BrowserContext): Promise<Standing> => {
-    const { knex, tablePrefix } = shop.host.database
     const rowsOf = async (table: string): Promise<Record<string, unknown>[]> => {
-      const rows: Record<string, unknown>[] = await knex(`${tablePrefix}${table}`)
+      const rows: Record<string, unknown>[] = await shop.host.table(table)
       // Any visit may postpone it.
       return rows.map(({ idle_ends_at: _, last_seen_at: __, ...row }) => row)
     }

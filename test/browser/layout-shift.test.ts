@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { signIn } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 

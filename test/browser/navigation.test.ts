@@ -4,10 +4,10 @@ import type { Page, Response } from 'playwright-core'
 import type { ClientSeed } from '../../lib/index.ts'
 import { withPage } from '../support/browser.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { openWeb, sendPage, type Web } from '../support/browser-web.ts'
 import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
 import { headings } from '../support/outcomes.ts'
 import { describeWith } from '../support/services.ts'
+import { openWeb, sendPage, type Web } from './web.ts'
 
 const ada = people[0]!
 const { finished } = headings

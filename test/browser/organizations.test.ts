@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
 import type { Organization } from '../../lib/index.ts'
-import { useBrowserApp } from '../support/browser-app.ts'
-import { tabTo } from '../support/browser-barriers.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
+import { tabTo } from './barriers.ts'
 
 const ada = people[0]!
 const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
@@ -21,10 +21,10 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
   const app = useBrowserApp({
     options: { organizations: () => several },
   })
-  const consents = () => app.host.database.knex(`${app.host.database.tablePrefix}consents`)
+  const consents = () => app.host.table('consents')
   beforeEach(async () => {
     await consents().delete()
-    await app.host.database.knex(`${app.host.database.tablePrefix}authorizations`).delete()
+    await app.host.table('authorizations').delete()
   })
 
   const url = (): string => app.url({ scope: 'openid email notes:write' })

@@ -1,8 +1,8 @@
 import type { CDPSession, Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 const ada = people[0]!
 
@@ -11,9 +11,8 @@ jest.setTimeout(60_000)
 describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', () => {
   const app = useBrowserApp({ options: { features: { passkeys: true } } })
   const page = (): string => `${app.origin}/oauth/account/passkeys`
-  const table = (name: string) => app.host.database.knex(`${app.host.database.tablePrefix}${name}`)
   beforeEach(async () => {
-    for (const name of ['passkeys', 'consents', 'throttles']) await table(name).delete()
+    for (const name of ['passkeys', 'consents', 'throttles']) await app.host.table(name).delete()
   })
 
   interface Device {
@@ -86,7 +85,7 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
       await tab.getByRole('link', { name: 'Old phone' }).click()
       await press(tab, 'Remove')
       await tab.getByText('Passkey removed.').waitFor()
-      expect(await table('passkeys')).toEqual([])
+      expect(await app.host.table('passkeys')).toEqual([])
     }))
 
   test('the list at the name field signs in without a click on our page', () =>
@@ -101,7 +100,7 @@ describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', (
     app.visit(async (tab) => {
       await withoutConditionalMediation(tab)
       await add(tab)
-      await table('passkeys').delete()
+      await app.host.table('passkeys').delete()
       await tab.context().clearCookies()
       await tab.goto(app.url())
       await press(tab, 'Sign in with a passkey')

@@ -6,10 +6,10 @@ import type { Page } from 'playwright-core'
 import { type PageOptions, withPage } from '../support/browser.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
-import { hasIpv6, openWeb, sendPage, type Web } from '../support/browser-web.ts'
 import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
 import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { hasIpv6, openWeb, sendPage, type Web } from './web.ts'
 
 /** Where a client waits for its answer. */
 interface Place {

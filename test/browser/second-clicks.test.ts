@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { useShop } from '../support/browser-shop.ts'
-import { sampleOf } from '../support/sample.ts'
+import { ofToday } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
+import { useShop } from './shop.ts'
 
 // A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
 jest.setTimeout(60_000)

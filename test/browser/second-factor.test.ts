@@ -1,8 +1,8 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(60_000)
 
@@ -11,9 +11,8 @@ describeWith('chromium', 'a second factor in Chromium', () => {
   const settings = (): string => `${app.origin}/oauth/account/second-factor`
   const title = 'Enter your code'
   beforeEach(async () => {
-    const { knex, tablePrefix } = app.host.database
     for (const name of ['second_factors', 'recovery_codes', 'replays', 'throttles', 'consents'])
-      await knex(`${tablePrefix}${name}`).delete()
+      await app.host.table(name).delete()
   })
 
   /** The code of an app. The server also accepts the next one, because clocks differ. */

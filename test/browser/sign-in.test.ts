@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core'
-import { useBrowserApp } from '../support/browser-app.ts'
-import { tabTo } from '../support/browser-barriers.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
+import { tabTo } from './barriers.ts'
 
 const ada = people[0]!
 const scope = 'openid profile email notes:read notes:write'

@@ -1,10 +1,10 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Locator, Page } from 'playwright-core'
 import { serverBehind } from '../../lib/router.ts'
-import { useBrowserApp } from '../support/browser-app.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
+import { useBrowserApp } from './app.ts'
 
 jest.setTimeout(120_000)
 

@@ -1,10 +1,10 @@
 import { openCommandLine, program } from '../support/command-line.ts'
+import { openSharedDatabase } from '../support/database.ts'
 import { callback, clients, createUsers, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
-import { openSharedDatabase } from '../support/shared-database.ts'
 import { ada, answerOf, bob, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
 // `latchkey sessions` and `latchkey grants`, beside a running server on the same database.
@@ -115,8 +115,7 @@ const suite = (url?: string): void => {
     expect(more).toEqual([])
     expect(claimsOf(logout!.token)).toMatchObject({ iss: issuer, aud: 'other', sub: '1' })
     expect((await host.oauth.sessions.list({ user: 1 })).items).toEqual([])
-    const { knex, tablePrefix } = host.database
-    expect(await knex(`${tablePrefix}events`).where({ type: 'login.ended', subject: '1' })).toHaveLength(1)
+    expect(await host.table('events').where({ type: 'login.ended', subject: '1' })).toHaveLength(1)
     expect(await cli.run(folder, ['sessions', 'end', '--', session!.id])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`no active session has the id ${session!.id}`),

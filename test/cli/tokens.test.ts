@@ -3,9 +3,9 @@ import { personalTokenOption } from '../../lib/features/personal-tokens/option.t
 import { serverBehind } from '../../lib/router.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
 import { openCommandLine } from '../support/command-line.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
-import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { standingLogin } from '../support/standing-login.ts'
 import { refresh, tokensFor } from '../support/tokens.ts'
 
@@ -39,8 +39,8 @@ afterAll(async () => {
 const inspect = async (input: string): Promise<Record<string, string>> =>
   JSON.parse((await cli.succeed(folder, ['token', 'inspect', '--json'], { input })).stdout)
 const revoke = (input: string) => cli.succeed(folder, ['token', 'revoke'], { input })
-const storedEvents = () => shared.knex(`${shared.tablePrefix}events`).orderBy('type').pluck('type')
-beforeEach(async () => void (await shared.knex(`${shared.tablePrefix}events`).delete()))
+const storedEvents = () => shared.table('events').orderBy('type').pluck('type')
+beforeEach(async () => void (await shared.table('events').delete()))
 
 test('an access token and a refresh token are inspected and revoked', async () => {
   const { access_token, refresh_token } = await tokensFor(host, { scope: 'openid notes:read' })

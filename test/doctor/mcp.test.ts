@@ -97,8 +97,7 @@ const stops = ({ hosts }: McpDiagnosis): Record<string, string | undefined> =>
 const everywhere = (cause: string | undefined): Record<string, string | undefined> =>
   Object.fromEntries(mcpHosts.map(({ id }) => [id, cause]))
 
-const clientIds = (): Promise<string[]> =>
-  host.database.knex(`${host.database.tablePrefix}clients`).pluck('client_id')
+const clientIds = (): Promise<string[]> => host.table('clients').pluck('client_id')
 
 test('every known host reaches sign-in at the app of docs/mcp.md and leaves no registration', async () => {
   const found = await diagnose(await start())
@@ -230,7 +229,7 @@ test('a registration that cannot be removed is noted with its id', async () => {
   expect(findings).toEqual([
     expect.objectContaining({ check: 'left-client', level: 'note', message: expect.stringContaining(left!) }),
   ])
-  const [stored] = await host.database.knex(`${host.database.tablePrefix}clients`).pluck('metadata')
+  const [stored] = await host.table('clients').pluck('metadata')
   expect(JSON.parse(stored).client_name).toBe('Claude (latchkey doctor)')
 })
 

@@ -242,26 +242,25 @@ const wrongClock: RequestHandler = (_req, res, next) => {
   next()
 }
 
-const registered = ({ database: { knex, tablePrefix } }: Host, change: object): Promise<unknown> =>
-  knex(`${tablePrefix}clients`)
+const registered = ({ table }: Host, change: object): Promise<unknown> =>
+  table('clients')
     .where({ client_id: 'web' })
     .then((rows) => ({ ...JSON.parse(rows[0].metadata), ...change }))
     .then((metadata) =>
-      knex(`${tablePrefix}clients`)
+      table('clients')
         .where({ client_id: 'web' })
         .update({ metadata: JSON.stringify(metadata) }),
     )
 
 const redirectsTo = (uri: string) => (host: Host) => registered(host, { redirect_uris: [uri] })
 
-const isOld = (host: Host): Promise<unknown> =>
-  host.database.knex(`${host.database.tablePrefix}signing_keys`).update({ active_at: 1 })
+const isOld = (host: Host): Promise<unknown> => host.table('signing_keys').update({ active_at: 1 })
 
-const lacksMigration = ({ database: { knex, tablePrefix } }: Host): Promise<unknown> =>
-  knex(`${tablePrefix}migrations`)
+const lacksMigration = ({ table }: Host): Promise<unknown> =>
+  table('migrations')
     .orderBy('id', 'desc')
     .limit(1)
-    .then(([{ id }]) => knex(`${tablePrefix}migrations`).where({ id }).delete())
+    .then(([{ id }]) => table('migrations').where({ id }).delete())
 
 const changeUsers =
   (change: (table: import('knex').Knex.AlterTableBuilder) => void) =>
@@ -423,12 +422,11 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
 
 /** Every client but one describes itself, in words that a shell or a reader could take for ours. */
 const describedByStrangers = async (host: Host): Promise<void> => {
-  const { knex, tablePrefix } = host.database
-  const [{ client_id: _, ...row }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
+  const [{ client_id: _, ...row }] = await host.table('clients').where({ client_id: 'web' })
   const uris = Array.from({ length: 50 }, (__, number) => `http://evil${number}.example/$(id)`)
   const metadata = { redirect_uris: uris, scope: 'evil:all', self_described: 'registration' }
   for (let number = 0; number < 25; number += 1)
-    await knex(`${tablePrefix}clients`).insert({
+    await host.table('clients').insert({
       ...row,
       client_id: `stranger-${number}`,
       metadata: JSON.stringify(metadata),

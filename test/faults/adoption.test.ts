@@ -1,4 +1,3 @@
-import type { Knex } from 'knex'
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import {
@@ -42,18 +41,29 @@ const adoptingOn = (kind: DatabaseKind): void => {
     await database.close()
   })
 
-  const table = (name: string, knex: Knex = database.knex) => knex(`${database.tablePrefix}${name}`)
   const register = async () =>
     (await supertest(host.app).post('/oauth/register').send(described).expect(201)).body
 
   /** Adopts a client as another process does, and commits when this request waits for it. */
   const adoptDuring = async <T>(clientId: string, send: () => PromiseLike<T>): Promise<T> => {
     const request = await database.knex.transaction(async (adopting) => {
-      const [row] = await table('clients', adopting).where({ client_id: clientId }).forUpdate()
+      const [row] = await database
+        .table('clients')
+        .transacting(adopting)
+        .where({ client_id: clientId })
+        .forUpdate()
       const { self_described: _, scope_follows_resources: __, ...adopted } = JSON.parse(row.metadata)
       const metadata = JSON.stringify({ ...adopted, client_name: 'Verified', scope: 'openid' })
-      await table('client_registrations', adopting).where({ client_id: clientId }).delete()
-      await table('clients', adopting).where({ client_id: clientId }).update({ metadata })
+      await database
+        .table('client_registrations')
+        .transacting(adopting)
+        .where({ client_id: clientId })
+        .delete()
+      await database
+        .table('clients')
+        .transacting(adopting)
+        .where({ client_id: clientId })
+        .update({ metadata })
       const answer = Promise.resolve(send())
       const isWaiting = async (): Promise<boolean> => {
         const found = await database.knex.raw(waiting[kind]!, [`update%${database.tablePrefix}clients%`])

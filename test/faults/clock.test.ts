@@ -75,9 +75,9 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     await host.close()
   })
 
-  const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
   const endOf = async (name: string, token: unknown): Promise<number> => {
-    const row = await table(name)
+    const row = await database
+      .table(name)
       .where({ hash: hashSecret(String(token)) })
       .first()
     return Number(row.expires_at)
@@ -93,7 +93,8 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
 
   test.each(steps)('%s does not change when a code expires', async (_, step) => {
     const [early, late] = [await ada.code(), await ada.code()]
-    const { code_expires_at } = await table('authorizations')
+    const { code_expires_at } = await database
+      .table('authorizations')
       .where({ code_hash: hashSecret(early) })
       .first()
     const end = Number(code_expires_at)
@@ -147,7 +148,8 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     const code = await ada.code()
     let token = (await redeem(code)).refresh_token
     const head = () =>
-      table('authorizations')
+      database
+        .table('authorizations')
         .where({ code_hash: hashSecret(code) })
         .first()
     const { expires_at } = await head()
@@ -196,7 +198,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     const living = async (now: number): Promise<Record<string, number>> => {
       const counts: Record<string, number> = {}
       for (const name of names)
-        counts[name] = (await table(name).where('expires_at', '>', now).select('expires_at')).length
+        counts[name] = (await database.table(name).where('expires_at', '>', now).select('expires_at')).length
       return counts
     }
 
@@ -310,10 +312,7 @@ test('keys rotate in order while the clock goes forward and back, and every ID t
       await jwtVerify(idToken, createLocalJWKSet(keys), { issuer, currentDate })
       expect(claimsOf(idToken)).toMatchObject({ iat: clock.now(), exp: clock.now() + rotation.idToken })
     }
-    const rows = await host.database
-      .knex(`${host.database.tablePrefix}signing_keys`)
-      .where({ algorithm: 'RS256' })
-      .orderBy('generation')
+    const rows = await host.table('signing_keys').where({ algorithm: 'RS256' }).orderBy('generation')
     const generations = rows.map(({ generation }) => Number(generation))
     expect(generations).toEqual(generations.map((_, index) => generations[0]! + index))
     const most = 2 + Math.ceil((latest - begun) / rotation.signingKey)

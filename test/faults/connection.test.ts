@@ -31,8 +31,8 @@ import { authorizeUrl, type Host } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { services } from '../support/services.ts'
-import { shortenTimeouts } from '../support/short-timeouts.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
+import { shortenTimeouts } from './short-timeouts.ts'
 
 jest.setTimeout(120_000)
 

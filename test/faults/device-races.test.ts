@@ -30,7 +30,6 @@ describeOnSampled('the code of a device', (kind: DatabaseKind) => {
   afterAll(() => host.close())
 
   const browser = () => new RawBrowser(host.app)
-  const table = (name: string) => database.knex(database.tablePrefix + name)
   const tally = (values: readonly string[]): Record<string, number> => {
     const counts: Record<string, number> = {}
     for (const value of values) counts[value] = (counts[value] ?? 0) + 1
@@ -44,7 +43,11 @@ describeOnSampled('the code of a device', (kind: DatabaseKind) => {
   test('polled at once while it waits: one poll counts, and every other adds five seconds', async () => {
     const codes = await codesFor(host)
     expect((await pollAtOnce(codes)).counts).toEqual({ authorization_pending: 1, slow_down: crowd - 1 })
-    const [row] = await table('device_codes').whereNull('decision').orderBy('created_at', 'desc').limit(1)
+    const [row] = await database
+      .table('device_codes')
+      .whereNull('decision')
+      .orderBy('created_at', 'desc')
+      .limit(1)
     expect(row.poll_interval).toBe(5 * crowd)
   })
 
@@ -75,10 +78,10 @@ describeOnSampled('the code of a device', (kind: DatabaseKind) => {
 
   test('allowed twice at once: one browser connects it, and one authorization is stored', async () => {
     for (let round = 0; round < rounds(3, 20); round += 1) {
-      const before = await table('authorizations').select('id')
+      const before = await database.table('authorizations').select('id')
       const { said, polled } = await decideAtOnce('allow', 'allow')
       expect({ said: said.sort(), polled }).toEqual({ said: ['connected', 'finished'], polled: 'tokens' })
-      expect(await table('authorizations').select('id')).toHaveLength(before.length + 1)
+      expect(await database.table('authorizations').select('id')).toHaveLength(before.length + 1)
     }
   })
 

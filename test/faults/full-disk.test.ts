@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
-import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { databaseOn, sqliteAt } from '../support/database.ts'
+import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,
@@ -20,8 +21,6 @@ import {
   signIn,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
-import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, describeWhere, notAsked, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { authorizeUrl } from '../support/host.ts'
@@ -30,19 +29,16 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { sampleOf, testsAll } from '../support/sample.ts'
 import { web } from '../support/tokens.ts'
 import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './disks.ts'
+import { missingServer, openInstance } from './instance-kinds.ts'
+import type { Instance } from './instances.ts'
 
 jest.setTimeout(60_000)
 
 const file = 'latchkey.sqlite'
 
 const openedAt = (folder: string): FaultDatabase => {
-  const config = {
-    client: 'better-sqlite3',
-    connection: { filename: join(folder, file) },
-    useNullAsDefault: true,
-  }
-  const database = knex(config)
-  return { kind: 'SQLite', knex: database, tablePrefix: 'latchkey_', config, close: () => database.destroy() }
+  const config = sqliteAt(join(folder, file))
+  return { ...databaseOn(knex(config)), kind: 'SQLite', config }
 }
 
 /** @param isAlone whether Latchkey is the only one that has the file open */

@@ -1,13 +1,8 @@
 import { existsSync } from 'node:fs'
-import {
-  installMariadb,
-  mariadbParameters,
-  missingServer,
-  programOf,
-} from '../support/fault-instance-kinds.ts'
-import { type Instance, instanceOf } from '../support/fault-instances.ts'
 import { openServerFolder } from '../support/fault-programs.ts'
 import { freePorts } from '../support/free-ports.ts'
+import { installMariadb, mariadbParameters, missingServer, programOf } from './instance-kinds.ts'
+import { type Instance, instanceOf } from './instances.ts'
 
 const libraries = ['/usr/lib/galera/libgalera_smm.so', '/usr/lib64/galera-4/libgalera_smm.so']
 const library = libraries.find(existsSync)

@@ -64,7 +64,7 @@ describeOnSampled('five processes of one host', (kind) => {
 
   const kept = () => JSON.parse(readFileSync(file, 'utf8'))
   const access = (token: string) => Promise.all(origins.map((origin) => userinfoStatus(origin, token)))
-  const expire = () => database.knex(`${database.tablePrefix}access_tokens`).update({ expires_at: 1 })
+  const expire = () => database.table('access_tokens').update({ expires_at: 1 })
 
   test('refresh at once, repeatedly, and stay logged in; a stolen token still ends the family', async () => {
     const [origin = ''] = origins
@@ -99,10 +99,7 @@ describeOnSampled('five processes of one host', (kind) => {
     }
 
     // Long after the grace period.
-    await database
-      .knex(`${database.tablePrefix}refresh_tokens`)
-      .whereNotNull('consumed_at')
-      .update({ consumed_at: 1 })
+    await database.table('refresh_tokens').whereNotNull('consumed_at').update({ consumed_at: 1 })
     const refresh = (refresh_token: unknown) =>
       postToken(origin, { grant_type: 'refresh_token', client_id, refresh_token: String(refresh_token) })
     expect(await refresh(stolen)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })

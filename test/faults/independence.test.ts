@@ -51,7 +51,6 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
   const url = Object.assign(new URL(services.postgresql), { pathname: `/${name}` }).href
   const server = knex({ client: 'pg', connection: services.postgresql, pool: { min: 0, max: 1 } })
   let host: Host
-  const table = (of: string): string => `${host.database.tablePrefix}${of}`
   const openAnother = (): Knex => knex({ client: 'pg', connection: url, pool: { min: 0, max: 4 } })
 
   beforeAll(async () => {
@@ -76,9 +75,9 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     const { knex: pool, tablePrefix } = host.database
     const { database } = openDatabase(pool, tablePrefix)
     await tokensFor(host)
-    const { id } = await pool(table('authorizations')).first('id')
+    const { id } = await host.table('authorizations').first('id')
     const locking = await pool.transaction()
-    await locking(table('authorizations')).where({ id }).forUpdate()
+    await host.table('authorizations').transacting(locking).where({ id }).forUpdate()
     const order: string[] = []
     const write = revokeAuthorization(database, { id, now }).then(() => order.push('written'))
     const read = findClient(database, { clientId: 'web', now }).then(() => order.push('read'))
@@ -94,7 +93,7 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
     const { knex: pool } = host.database
     const code = await codeFor(host)
     const locking = await pool.transaction()
-    await locking(table('authorizations')).forUpdate()
+    await host.table('authorizations').transacting(locking).forUpdate()
     const order: string[] = []
     const redemption = redeem(host, code).then(({ status }) => order.push(`redeemed ${status}`))
     const answer = userinfo(host, access_token).then(({ status }) => order.push(`user ${status}`))
@@ -106,13 +105,13 @@ describeWith('postgresql', 'requests on PostgreSQL', () => {
 
   test('200 rounds of crossed updates of two processes cause no deadlock', async () => {
     await Promise.all([tokensFor(host), tokensFor(host)])
-    const rows = await host.database.knex(table('authorizations')).limit(2).orderBy('id')
+    const rows = await host.table('authorizations').limit(2).orderBy('id')
     const ids = rows.map(({ id }) => String(id))
     const pools = [openAnother(), openAnother()]
     const [one, other] = pools.map((pool) => openDatabase(pool, host.database.tablePrefix).database)
     const before = await deadlocks()
     for (let round = 0; round < 200; round += 1) {
-      await host.database.knex(table('authorizations')).update({ revoked_at: null })
+      await host.table('authorizations').update({ revoked_at: null })
       const writes = [
         ...ids.map((id) => revokeAuthorization(one!, { id, now })),
         ...ids.toReversed().map((id) => revokeAuthorization(other!, { id, now })),

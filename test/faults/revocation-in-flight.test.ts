@@ -59,15 +59,14 @@ const inFlightOn = (kind: DatabaseKind): void => {
     opened.push(host)
     return host
   }
-  const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
   /** What still works for the user: logins, and what they have added. */
   const standing = async (): Promise<Record<string, number>> => {
     const rows = {
-      logins: await table('logins').where({ subject: '1' }).whereNull('ended_at'),
-      authorizations: await table('authorizations').where({ subject: '1' }).whereNull('revoked_at'),
-      passkeys: await table('passkeys').where({ subject: '1' }),
-      tokens: await table('personal_tokens').where({ subject: '1' }),
-      factors: await table('second_factors').where({ subject: '1' }).whereNull('expires_at'),
+      logins: await database.table('logins').where({ subject: '1' }).whereNull('ended_at'),
+      authorizations: await database.table('authorizations').where({ subject: '1' }).whereNull('revoked_at'),
+      passkeys: await database.table('passkeys').where({ subject: '1' }),
+      tokens: await database.table('personal_tokens').where({ subject: '1' }),
+      factors: await database.table('second_factors').where({ subject: '1' }).whereNull('expires_at'),
     }
     return Object.fromEntries(Object.entries(rows).map(([name, { length }]) => [name, length]))
   }
@@ -86,7 +85,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
     return begun
   }
   /** A sign-in that is refused shows the form again, and the next one at the same second succeeds. */
-  const expectRefused = async (host: Host, browser: RawBrowser, after: Answer): Promise<void> => {
+  const expectSignInRefused = async (host: Host, browser: RawBrowser, after: Answer): Promise<void> => {
     expect(after.url.pathname).toBe('/oauth/login')
     expect(after.html).toContain('Please sign in again.')
     expectErrorRedirect(await browser.get(silent), 'login_required')
@@ -161,7 +160,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
     test('revokeAll() ends a sign-in under way, for a client and at the account; the next one works', async () => {
       const browser = new RawBrowser(host.app)
       const page = await browser.open(url)
-      await expectRefused(host, browser, await meanwhile(() => browser.signIn(page), revokeAll))
+      await expectSignInRefused(host, browser, await meanwhile(() => browser.signIn(page), revokeAll))
       const account = await browser.open('/oauth/account')
       const after = await meanwhile(() => browser.signIn(account), revokeAll)
       expect(after.html).toContain('Please sign in again.')
@@ -188,14 +187,14 @@ const inFlightOn = (kind: DatabaseKind): void => {
         () => browser.signIn(page),
         () => host.oauth.users.erase(1),
       )
-      expect(await table('logins').where({ subject: '1' })).toEqual([])
-      expect(await table('authorizations').where({ subject: '1' })).toEqual([])
+      expect(await database.table('logins').where({ subject: '1' })).toEqual([])
+      expect(await database.table('authorizations').where({ subject: '1' })).toEqual([])
     })
 
     test('a sign-in with a passkey ends with revokeAll() and with passkeys.removeAll() (H1) (M4)', async () => {
       for (const end of [revokeAll, () => host.oauth.passkeys?.removeAll(1)]) {
         const authenticator = createAuthenticator()
-        await table('passkeys').insert(authenticator.row('1'))
+        await database.table('passkeys').insert(authenticator.row('1'))
         const browser = new RawBrowser(host.app)
         const page = await browser.open(url)
         const passkey = authenticator.get(askedBy(page))
@@ -220,7 +219,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
     test('passkeys.removeAll() alone ends logins, codes and tokens (M4)', async () => {
       const { browser } = await signedInAt('/account')
       const tokens = await answerOf(redeem(host, codeOf(await browser.open(url))))
-      await table('passkeys').insert(createAuthenticator().row('1'))
+      await database.table('passkeys').insert(createAuthenticator().row('1'))
       await host.oauth.passkeys?.removeAll(1)
       expect(await standing()).toEqual(nothing)
       expectErrorRedirect(await browser.get(silent), 'login_required')
@@ -256,7 +255,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
   describe('with users in a table', () => {
     let host: Host
     let rehashed: string[] = []
-    const people = () => database.knex(`${database.tablePrefix}people`).where({ id: 1 })
+    const people = () => database.table('people').where({ id: 1 })
     const original = `plain:${ada.password}`
     beforeAll(async () => {
       host = await start({
@@ -279,14 +278,14 @@ const inFlightOn = (kind: DatabaseKind): void => {
     })
 
     test('a sign-in ends with the first revokeAll() of the database, also if the password stays (H1)', async () => {
-      await table('revocations').delete()
+      await database.table('revocations').delete()
       const browser = new RawBrowser(host.app)
       const page = await browser.open(url)
       const after = await meanwhile(
         () => browser.signIn(page),
         () => host.oauth.users.revokeAll(1),
       )
-      await expectRefused(host, browser, after)
+      await expectSignInRefused(host, browser, after)
     })
 
     test.each([

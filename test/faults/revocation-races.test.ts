@@ -201,7 +201,7 @@ const onProcesses = (kind: DatabaseKind): void => {
   const newUser = async () => {
     users += 1
     const username = `ada-${users}@example.com`
-    const table = database.knex(`${database.tablePrefix}users`)
+    const table = database.table('users')
     const [{ id: _, ...row }] = await table.clone().where({ username: 'ada@example.com' })
     const subject = randomUUID()
     const keep = () => table.clone().insert({ ...row, id: subject, username })

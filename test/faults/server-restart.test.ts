@@ -11,11 +11,11 @@ import {
   sharedOptions,
   signIn,
 } from '../support/fault-family.ts'
-import { missingServer, openInstance } from '../support/fault-instance-kinds.ts'
-import type { Instance } from '../support/fault-instances.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
-import { sampleOf } from '../support/sample.ts'
+import { ofToday } from '../support/sample.ts'
+import { missingServer, openInstance } from './instance-kinds.ts'
+import type { Instance } from './instances.ts'
 
 jest.setTimeout(180_000)
 

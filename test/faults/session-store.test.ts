@@ -14,7 +14,6 @@ import {
   expectUnavailable as expectFormUnavailable,
 } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { shortenTimeouts } from '../support/short-timeouts.ts'
 import { web } from '../support/tokens.ts'
 import {
   describeWithRedisServer,
@@ -23,6 +22,7 @@ import {
   type RedisServer,
   type StoreState,
 } from './session-stores.ts'
+import { shortenTimeouts } from './short-timeouts.ts'
 
 jest.setTimeout(120_000)
 

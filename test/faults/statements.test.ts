@@ -1,6 +1,5 @@
 // Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
-// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 for a sample.
-import type { Knex } from 'knex'
+// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 or FAULTS=1 for a sample.
 import { listen, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { createChance, testSeed } from '../support/fault-chance.ts'
@@ -75,8 +74,6 @@ const onDatabase = (kind: DatabaseKind): void => {
   const unhandled: unknown[] = []
   const noteUnhandled = (error: unknown) => void unhandled.push(error)
 
-  const table = (name: string): Knex.QueryBuilder => database.knex(`${database.tablePrefix}${name}`)
-
   beforeAll(async () => {
     process.on('unhandledRejection', noteUnhandled)
     // Or the keys would be read again once a minute, and be counted.
@@ -123,7 +120,7 @@ const onDatabase = (kind: DatabaseKind): void => {
     ada: () => ada,
     steady: () => steady,
     key: () => key,
-    table,
+    table: (name) => database.table(name),
   })
 
   const chance = createChance()
@@ -135,7 +132,7 @@ const onDatabase = (kind: DatabaseKind): void => {
 
   /** Rows in one order. */
   const rowsOf = async (name: string): Promise<string[]> => {
-    const rows: Record<string, unknown>[] = await table(name).select('*')
+    const rows: Record<string, unknown>[] = await database.table(name).select('*')
     return rows.map((row) => JSON.stringify(row)).sort()
   }
 
@@ -154,9 +151,9 @@ const onDatabase = (kind: DatabaseKind): void => {
   }
 
   beforeEach(async () => {
-    for (const name of codeTables) await table(name).delete()
+    for (const name of codeTables) await database.table(name).delete()
     // Bob’s of the test before; each would be ended, and counted, when something ends all that he has.
-    for (const name of ['logins', 'consents']) await table(name).where({ subject: '2' }).delete()
+    for (const name of ['logins', 'consents']) await database.table(name).where({ subject: '2' }).delete()
   })
 
   // On servers every second request; what each statement does there is the same.
@@ -197,7 +194,7 @@ const onDatabase = (kind: DatabaseKind): void => {
 
   test('users.revokeAll() rejects, and works the next time', async () => {
     for (const way of ways) {
-      await table('logins').where({ subject: '2' }).delete()
+      await database.table('logins').where({ subject: '2' }).delete()
       const tell = (): Promise<unknown> =>
         host.oauth.users.revokeAll(2).then(
           () => 'told',

@@ -2,9 +2,8 @@ import type supertest from 'supertest'
 import { type AuthEvent, type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import type { AccessRequest } from '../../lib/options/access.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
-import { s256, verifier } from '../support/api-side.ts'
 import { codesFor, connect, deviceClients, openCode, poll } from '../support/device.ts'
-import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { bob, codeFor, expectError, post, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
@@ -87,13 +86,14 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks())
 
 const counts = async (): Promise<number[]> => {
-  const { knex, tablePrefix } = host.database
-  const all = tables.map((table) => knex(`${tablePrefix}${table}`).count({ rows: '*' }).first())
+  const all = tables.map((table) => host.table(table).count({ rows: '*' }).first())
   return (await Promise.all(all)).map((row) => Number(row?.rows))
 }
 
 const native = { client_id: 'native', client_secret: undefined }
-const publicRequest = { client_id: 'native', scope: 'openid offline_access', ...s256 }
+const { verifier, challenge } = pkce()
+const proof = { code_challenge: challenge, code_challenge_method: 'S256' }
+const publicRequest = { client_id: 'native', scope: 'openid offline_access', ...proof }
 const scope = 'openid offline_access notes:read'
 const url = (more: Record<string, string> = {}): string => authorizeUrl({ client_id: 'web', scope, ...more })
 

@@ -1,6 +1,5 @@
 import session from 'express-session'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -26,10 +25,10 @@ import {
   otherWeb,
   remove,
   settings,
-  table,
   web,
   withAccounts,
 } from './connected-clients.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 withAccounts()
 
@@ -37,7 +36,7 @@ type Allowed = Awaited<ReturnType<typeof allowed>>
 
 const browser = () => new RawBrowser(host.app)
 const expire = async (...names: readonly string[]): Promise<void> => {
-  for (const name of names) await table(name).update({ expires_at: 1 })
+  for (const name of names) await host.table(name).update({ expires_at: 1 })
 }
 
 describe('without a login', () => {
@@ -69,7 +68,7 @@ describe('without a login', () => {
     expect(list.html).toContain('<a class="link" id="sign-out" href="/oauth/logout">')
     expect(events.at(-1)).toMatchObject({ type: 'login.succeeded', subject: '1' })
     expect(events.at(-1)).not.toHaveProperty('clientId')
-    expect(await table('pending_requests')).toEqual([])
+    expect(await host.table('pending_requests')).toEqual([])
   })
 
   test('no parameter of the URL or the form redirects anywhere else', async () => {
@@ -238,9 +237,9 @@ describe('the list', () => {
       'tokens of another browser, whose login has ended, do not count',
       otherWeb,
       async () => {
-        const [mine] = await table('logins').select('sid')
+        const [mine] = await host.table('logins').select('sid')
         await allowed(otherWeb)
-        await table('logins').whereNot(mine).update({ ended_at: 1 })
+        await host.table('logins').whereNot(mine).update({ ended_at: 1 })
       },
     ],
   ])('counts %s: %s', async (count, _, request, act) => {
@@ -263,7 +262,7 @@ describe('the list', () => {
 
   test('reads the newest 200 sign-ins of a client, and users.export() every one in order', async () => {
     const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
-    const [authorization] = await table('authorizations')
+    const [authorization] = await host.table('authorizations')
     const now = Math.floor(Date.now() / 1000)
     const request = JSON.stringify({ ...JSON.parse(authorization.request), redirectUri: callback })
     const rows = Array.from({ length: 250 }, (_, number) => ({
@@ -288,9 +287,9 @@ describe('the list', () => {
     beforeEach(async () => {
       agent = (await allowed({ client_id: 'web', scope: 'openid' })).agent
       const consent = { subject: '1', scopes: 'openid', terms: '{"place":"","entries":{}}', created_at: 1000 }
-      await table('consents').insert(
-        gone.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at })),
-      )
+      await host
+        .table('consents')
+        .insert(gone.map((client_id, at) => ({ ...consent, client_id, updated_at: 2000 - at })))
     })
 
     test.each([
@@ -419,7 +418,7 @@ describe('removing', () => {
     expectError(await redeem(host, code), 400, 'invalid_grant')
     const silent = await here.agent.get(authorizeUrl({ ...web, prompt: 'none' }))
     expectErrorRedirect(silent, 'consent_required')
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     // The same form again is harmless, and announces nothing.
     expect((await here.agent.submit(page, 'csrf_token')).url.pathname).toBe(account)
     const removed = events.filter(({ type }) => type === 'consent.removed')
@@ -448,7 +447,7 @@ describe('removing', () => {
 
   test('a first-party client, which needs no consent, loses its tokens and gets new ones', async () => {
     const { agent, tokens } = await allowed({ client_id: 'ours', scope: 'openid profile offline_access' })
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     const [listed] = clientsOf(await agent.open(account))
     expect(listed).toMatchObject({ name: 'Ours', sessions: '1' })
     expect(listed?.scopes).toContain('See your name and profile')
@@ -462,10 +461,10 @@ describe('removing', () => {
 
   test('works for a deleted client', async () => {
     const { agent } = await allowed(otherWeb)
-    const row = await table('clients').where({ client_id: 'other' }).first()
-    await table('clients').where({ client_id: 'other' }).delete()
+    const row = await host.table('clients').where({ client_id: 'other' }).first()
+    await host.table('clients').where({ client_id: 'other' }).delete()
     expect(namesOf(await remove(agent, 'other'))).toEqual([])
-    await table('clients').insert(row)
+    await host.table('clients').insert(row)
   })
 
   test('a link with the fields of the form removes nothing', async () => {
@@ -538,8 +537,8 @@ describe('removing', () => {
         outcomes.push('issued')
         expectError(await redeem(host, code, { code_verifier: verifier }), 400, 'invalid_grant')
       }
-      expect(await table('consents').where({ subject: '1' })).toEqual([])
-      expect(await table('authorizations').whereNull('revoked_at')).toEqual([])
+      expect(await host.table('consents').where({ subject: '1' })).toEqual([])
+      expect(await host.table('authorizations').whereNull('revoked_at')).toEqual([])
     }
     // Otherwise nothing happened at the same time.
     expect(outcomes).toEqual(expect.arrayContaining(['issued', 'refused']))

@@ -1,9 +1,9 @@
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, bob, tokensFor, userinfo } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 const users = '/oauth/admin/users'
 const acting = '/oauth/admin/user-act'
@@ -25,7 +25,6 @@ const options: Partial<AuthRouterOptions> = {
 
 let host: Host
 const events: AuthEvent[] = []
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 beforeAll(async () => {
   host = await startHost({ options })
   host.oauth.events.on('*', (event) => events.push(event))
@@ -36,7 +35,7 @@ const stored = ['passkeys', 'personal_tokens', 'second_factors', 'recovery_codes
 beforeEach(async () => {
   events.length = 0
   for (const name of ['consents', 'authorizations', 'logins', 'throttles', 'events', ...stored])
-    await table(name).delete()
+    await host.table(name).delete()
 })
 
 const carol = () => new RawBrowser(host.app, undefined, { 'x-admin': 'carol' })
@@ -56,16 +55,19 @@ const linkWith = ({ html }: Answer, words: string): string => {
 const now = () => Math.floor(Date.now() / 1000)
 /** A user with a second factor, two passkeys, a token, and an expired token. */
 const fill = async (subject = '1'): Promise<void> => {
-  await table('second_factors').insert({ subject, secret: 'sealed', created_at: now(), expires_at: null })
-  for (const hash of ['a', 'b', 'c']) await table('recovery_codes').insert({ hash: hash + subject, subject })
+  await host
+    .table('second_factors')
+    .insert({ subject, secret: 'sealed', created_at: now(), expires_at: null })
+  for (const hash of ['a', 'b', 'c'])
+    await host.table('recovery_codes').insert({ hash: hash + subject, subject })
   const passkey = { subject, credential_id: 'x', public_key: 'x', counter: 0, transports: '', backed_up: 0 }
   for (const name of ['Phone', '<b>Key</b>'])
-    await table('passkeys').insert({ ...passkey, hash: `${name}${subject}`, name, created_at: now() })
+    await host.table('passkeys').insert({ ...passkey, hash: `${name}${subject}`, name, created_at: now() })
   const token = { subject, scopes: 'notes:read', created_at: now() }
   for (const [slot, name] of ['Backup script', 'Old script'].entries()) {
     const expiresAt = slot === 0 ? now() + 1000 : now() - 1000
     const id = `${name}${subject}`
-    await table('personal_tokens').insert({ ...token, hash: id, id, slot, name, expires_at: expiresAt })
+    await host.table('personal_tokens').insert({ ...token, hash: id, id, slot, name, expires_at: expiresAt })
   }
 }
 
@@ -166,12 +168,12 @@ describe('what features add', () => {
       const administrator = carol()
       const asking = await administrator.get(linkWith(await administrator.get(`${users}?q=1`), button))
       expect(textOf(asking)).toContain(question)
-      expect(await table(name).where({ subject: '1' })).toHaveLength(left + 1)
+      expect(await host.table(name).where({ subject: '1' })).toHaveLength(left + 1)
       const done = await administrator.submit(asking, 'value="run"')
       expect([done.url.pathname, done.url.search]).toEqual([users, '?subject=1'])
       expect(textOf(done)).toContain('Done.')
-      expect(await table(name).where({ subject: '1' })).toHaveLength(left)
-      expect(await table(name).where({ subject: '2' })).toHaveLength(left + 1)
+      expect(await host.table(name).where({ subject: '1' })).toHaveLength(left)
+      expect(await host.table(name).where({ subject: '2' })).toHaveLength(left + 1)
       const announced = () => events.filter((event) => event.type === type)
       expect(announced()).toMatchObject([{ subject: '1', actor: 'carol', address: '127.0.0.1' }])
       // The same form again, and the link, find nothing.
@@ -194,7 +196,7 @@ describe('what features add', () => {
       'the form of another user': () => formOf('2', 'Remove Phone'),
       'the question about everything': () => formAt(`${acting}?subject=1`),
     })
-    expect(await table('passkeys')).toHaveLength(4)
+    expect(await host.table('passkeys')).toHaveLength(4)
     const wrong = ['section=nothing&item=x', 'section=passkeys&item=Phone2', 'section=passkeys', 'section=']
     for (const rest of wrong)
       expect((await carol().get(`${acting}?subject=1&${rest}`)).status).toBeLessThan(500)
@@ -216,5 +218,5 @@ test('“End everything” says how much ends, and ends it after the question (p
   const done = await administrator.submit(asking, 'value="end"')
   expect(textOf(done)).toContain('All logins, codes and tokens of this user have ended.')
   expect((await userinfo(host, tokens.access_token)).status).toBe(401)
-  expect(await table('passkeys').where({ subject: '1' })).toHaveLength(2)
+  expect(await host.table('passkeys').where({ subject: '1' })).toHaveLength(2)
 })

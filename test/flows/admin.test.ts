@@ -123,7 +123,7 @@ describe('refusals', () => {
     return { action, fields: { ...fields, ...changes } as Record<string, string> }
   }
   /** Each attempt is refused, and nothing is changed or announced. */
-  const expectRefused = async (attempts: readonly (() => Promise<Answer>)[]): Promise<void> => {
+  const expectForbidden = async (attempts: readonly (() => Promise<Answer>)[]): Promise<void> => {
     const before = await stored()
     for (const attempt of attempts) expectErrorPage(await attempt(), 403)
     expect(await stored()).toEqual(before)
@@ -140,7 +140,7 @@ describe('refusals', () => {
       // In the same browser: another administrator, and a person who is not one.
       const sameBrowser = (name: string) =>
         new RawBrowser(host.app, undefined, { 'x-admin': name }, carol.cookies)
-      await expectRefused([
+      await expectForbidden([
         () => sameBrowser('dave').post(action, fields),
         () => sameBrowser('').post(action, fields),
         () => carol.post(action, without),
@@ -154,7 +154,7 @@ describe('refusals', () => {
     const [carol, other] = [as('carol'), as('carol')]
     const { action, fields } = await opened(carol, 'disable')
     await opened(other, 'disable')
-    await expectRefused([
+    await expectForbidden([
       () => carol.post(action, fields, { 'sec-fetch-site': 'cross-site' }),
       () => carol.post(action, fields, { origin: 'https://evil.example' }),
       () => carol.post(action, { ...fields, decision: 'enable' }),
@@ -489,11 +489,10 @@ describe('keys, events and all pages', () => {
 
   test('pages are in English, never stored, and cannot be framed; what strangers wrote is text', async () => {
     const client_name = '<script>alert(1)</script>‮"\' onmouseover=x'
-    const { knex, tablePrefix } = host.database
-    const [{ metadata }] = await knex(`${tablePrefix}clients`).where({ client_id: 'web' })
+    const [{ metadata }] = await host.table('clients').where({ client_id: 'web' })
     const uris = { client_uri: 'javascript:alert(1)', logo_uri: 'https://evil.example/x.png' }
     const hostile = JSON.stringify({ ...JSON.parse(metadata), client_name, ...uris })
-    await knex(`${tablePrefix}clients`).where({ client_id: 'web' }).update({ metadata: hostile })
+    await host.table('clients').where({ client_id: 'web' }).update({ metadata: hostile })
     await signedIn()
     const asks = ['/disable-client?client_id=web', '/delete-client?client_id=web']
     const paths = ['', '/clients', '/client?client_id=web', ...asks, '/users?q=1', '/events']

@@ -46,9 +46,8 @@ export const acts = () =>
 export const metadataOf = async (id: string) => host.oauth.clients.get(id)
 /** Everything that acts could have changed. */
 export const stored = async () => {
-  const { knex, tablePrefix } = host.database
   const tables = ['clients', 'consents', 'authorizations', 'logins', 'signing_keys']
-  return Promise.all(tables.map((table) => knex(`${tablePrefix}${table}`).orderBy(1 as never)))
+  return Promise.all(tables.map((table) => host.table(table).orderBy(1 as never)))
 }
 /** Ada, signed in to the client `web`. */
 export const signedIn = async () => {

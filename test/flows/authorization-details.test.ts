@@ -6,9 +6,9 @@ import { type AuthRouterOptions, authRouter, OAuthError } from '../../lib/index.
 import { actingAs } from '../../lib/testing/index.ts'
 import { codesFor, connect, deviceClients, poll } from '../support/device.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
-import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { introspectAs, payloadOf } from '../support/resource-host.ts'
+import { introspectAs } from '../support/resource-host.ts'
 import { assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, expectError, guarded, post, redeem, refresh, web } from '../support/tokens.ts'
 
@@ -87,8 +87,7 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 beforeEach(async () => {
-  const { knex, tablePrefix } = host.database
-  for (const name of ['consents', 'authorizations']) await knex(`${tablePrefix}${name}`).delete()
+  for (const name of ['consents', 'authorizations']) await host.table(name).delete()
 })
 
 const asked = (details: unknown, fields: Record<string, string> = {}): string =>
@@ -173,7 +172,7 @@ test('a JWT has the objects, and those of a resource are only in its tokens', as
   const ledger = { type: 'ledger', year: 2026 }
   const code = await granted([account, ledger], { resource: bank })
   const { access_token } = await answerOf(redeem(host, code))
-  expect(payloadOf(access_token).authorization_details).toEqual([account, ledger])
+  expect(claimsOf(access_token).authorization_details).toEqual([account, ledger])
   expect((await guarded(host, access_token, '/bank')).body).toEqual([account, ledger])
   expect((await introspectAs(host, 'bank-api', access_token)).authorization_details).toEqual([
     account,

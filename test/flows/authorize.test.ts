@@ -16,7 +16,6 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const browser = () => new RawBrowser(host.app)
 const web = { client_id: 'web', scope: 'openid', state: 'a state' }
 /** A whole request as raw text, to which a test adds what it is about. */
@@ -67,16 +66,16 @@ describe('afterwards every error goes to the client', () => {
     ['invalid_scope', 'a quote in scope', raw('scope=openid+%22', 'scope'), 's'],
     ['invalid_request', 'a repeated state', raw('state=other'), undefined],
   ])('%s for %s', async (error, _, url, state) => {
-    const before = await table('pending_requests')
+    const before = await host.table('pending_requests')
     const answer = await browser().get(url)
     expectErrorRedirect(answer, error, { state })
     expect(answer.setCookies).toEqual([])
-    expect(await table('pending_requests')).toEqual(before)
+    expect(await host.table('pending_requests')).toEqual(before)
     expectErrorRedirect(await browser().get(`${url}&prompt=none`), error, { state })
   })
 
   test('unauthorized_client for a client without the code grant', async () => {
-    const shop = () => table('clients').where({ client_id: 'shop' })
+    const shop = () => host.table('clients').where({ client_id: 'shop' })
     const [{ metadata }] = await shop()
     const changed = { ...JSON.parse(metadata), grant_types: ['client_credentials'] }
     await shop().update({ metadata: JSON.stringify(changed) })
@@ -101,7 +100,7 @@ test('scopes that the client may not have are dropped', async () => {
 
 test('a waiting request ends with its client, or with the place where the answer would go', async () => {
   const agent = browser()
-  const shop = () => table('clients').where({ client_id: 'shop' })
+  const shop = () => host.table('clients').where({ client_id: 'shop' })
   const page = await agent.open(authorizeUrl({ ...web, client_id: 'shop' }))
   await shop().update({ disabled_at: 1 })
   expectExpiredPage(await agent.get(page.url.href))
@@ -121,7 +120,7 @@ test('a page that a browser prefetches creates no code and changes nothing', asy
   const { body } = await redeem(host, codeOf(await agent.grant(authorizeUrl(web))))
   const silent = authorizeUrl({ ...web, prompt: 'none' })
   const names = ['authorizations', 'pending_requests', 'logins']
-  const rows = () => Promise.all(names.map((name) => table(name)))
+  const rows = () => Promise.all(names.map((name) => host.table(name)))
   const before = await rows()
   const pages = [silent, authorizeUrl({ ...web, prompt: 'login' }), '/oauth/account']
   for (const name of ['Sec-Purpose', 'Purpose', 'X-Moz']) {
@@ -161,7 +160,7 @@ describe('requests of new browsers', () => {
     expect(refused.html).toContain('Wait a few minutes, then reload this page.')
     // The refused answer gave it a cookie that is well formed.
     expect((await third.get(authorizeUrl(web))).status).toBe(429)
-    const kept = limited.database.knex(`${limited.database.tablePrefix}pending_requests`)
+    const kept = limited.table('pending_requests')
     expect(await kept).toHaveLength(2)
     // A browser that is known opens more tabs, and another address has its own quota.
     expect((await first.open(authorizeUrl(web))).url.pathname).toBe('/oauth/login')

@@ -104,7 +104,7 @@ export const toldBy = async (answer: Answer, client_id = 'lean'): Promise<Receiv
 export const told = async (url: string, client_id?: string): Promise<Received> =>
   toldBy(await browser().grant(url, grace.email, grace.password), client_id)
 
-export const consents = () => host.database.knex(`${host.database.tablePrefix}consents`)
+export const consents = () => host.table('consents')
 export const browser = () => new RawBrowser(host.app)
 /** An error that goes back to the client. */
 export const refusal = (error: string) => ({

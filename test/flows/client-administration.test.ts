@@ -40,7 +40,6 @@ beforeEach(() => {
 })
 afterEach(() => jest.restoreAllMocks())
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const announced = () =>
   events
     .filter(({ type }) => type.startsWith('client.') && type !== 'client.refused')
@@ -128,9 +127,9 @@ test('delete() removes only what the client holds, in batches; the next of its i
   const client_id = await newClient('deleted')
   const held = await holdings(client_id)
   const others = await holdings(await newClient('kept'))
-  const [row] = await table('authorizations').where({ client_id })
-  const [consent] = await table('consents').where({ client_id })
-  const [token] = await table('access_tokens').where({ client_id }).whereNull('authorization_id')
+  const [row] = await host.table('authorizations').where({ client_id })
+  const [consent] = await host.table('consents').where({ client_id })
+  const [token] = await host.table('access_tokens').where({ client_id }).whereNull('authorization_id')
   const copies = Array.from({ length: 230 }, (_, n) => `copy-${n}`)
   const insert = (name: string, rows: object[]) =>
     host.database.knex.batchInsert(`${host.database.tablePrefix}${name}`, rows, 25)
@@ -152,10 +151,10 @@ test('delete() removes only what the client holds, in batches; the next of its i
   expect(await uses(held)).toEqual(refused)
   expect(await clients.get(client_id)).toBeUndefined()
   for (const name of ['consents', 'authorizations', 'access_tokens'])
-    expect(await table(name).where({ client_id })).toEqual([])
-  const authorizations = (await table('authorizations')).map(({ id }) => id)
-  expect(await table('refresh_tokens').whereNotIn('authorization_id', authorizations)).toEqual([])
-  expect(await table('consent_receipts').where({ client_id })).toHaveLength(1)
+    expect(await host.table(name).where({ client_id })).toEqual([])
+  const authorizations = (await host.table('authorizations')).map(({ id }) => id)
+  expect(await host.table('refresh_tokens').whereNotIn('authorization_id', authorizations)).toEqual([])
+  expect(await host.table('consent_receipts').where({ client_id })).toHaveLength(1)
   expect(await uses(others)).toEqual(working)
   expect(announced()).toEqual([['client.deleted', client_id]])
 
@@ -177,7 +176,7 @@ describe('create()', () => {
     })
     const { client_secret = '', ...registered } = created
     expect(await clients.get(created.client_id)).toEqual(registered)
-    const [row] = await table('clients').where({ client_id: created.client_id })
+    const [row] = await host.table('clients').where({ client_id: created.client_id })
     expect(row.secret_hash).toBe(hashSecret(client_secret))
     expect(announced()).toEqual([['client.created', created.client_id]])
     expect(JSON.stringify(await clients.list())).not.toContain(hashSecret(client_secret))
@@ -202,11 +201,11 @@ describe('create()', () => {
     ],
     ['an unknown field', { redirect_uri: callback }, 'redirect_uri is not client metadata'],
   ])('refuses %s and writes nothing', async (_, input, message) => {
-    const before = await table('clients')
+    const before = await host.table('clients')
     const code = 'redirect_uris' in input ? 'invalid_redirect_uri' : 'invalid_client_metadata'
     const creating = clients.create({ redirect_uris: [callback], ...input })
     await expect(creating).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
-    expect(await table('clients')).toEqual(before)
+    expect(await host.table('clients')).toEqual(before)
     expect(announced()).toEqual([])
   })
 
@@ -221,7 +220,7 @@ describe('create()', () => {
       [1, 2, 3].map(() => clients.create({ client_id: 'twin', redirect_uris: [callback] })),
     )
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected'])
-    expect(await table('clients').where({ client_id: 'twin' })).toHaveLength(1)
+    expect(await host.table('clients').where({ client_id: 'twin' })).toHaveLength(1)
   })
 })
 
@@ -237,7 +236,7 @@ test('list() pages through all clients by id, and searches ids and names literal
   expect(await ids({ limit: 204, search: 'N-' })).toEqual(numbered.slice(0, 204))
   expect(await ids({ limit: 204, search: 'n-', after: 'n-203' })).toEqual(['n-204'])
   expect(await ids({ limit: 2, after: 'n-204' })).toEqual(['native', 'odd'])
-  const all = (await table('clients')).map(({ client_id }) => client_id).sort()
+  const all = (await host.table('clients')).map(({ client_id }) => client_id).sort()
   expect(await ids({})).toEqual(all.slice(0, 100))
   expect(await ids({ after: 'odd' })).toEqual(all.filter((id) => id > 'odd'))
   expect(await ids({ search: 'NO. N-20' })).toEqual(numbered.slice(200))
@@ -288,9 +287,9 @@ describe('update()', () => {
     [{ client_secret: secret }, 'client_secret is not client metadata'],
     [{ client_id: 'other' }, 'client_id is not client metadata'],
   ])('refuses %j and changes nothing', async (changes, message) => {
-    const before = await table('clients')
+    const before = await host.table('clients')
     await expect(clients.update('web', changes)).rejects.toThrow(message)
-    expect(await table('clients')).toEqual(before)
+    expect(await host.table('clients')).toEqual(before)
   })
 
   test('with ifUnchanged one of several changes applies; the others are refused and write nothing', async () => {
@@ -368,12 +367,12 @@ test.each(['unknown-client', '', 'WEB', 'web ', "' OR 1=1 --"])(
   'an unknown client is refused: %j',
   async (id) => {
     expect(await clients.get(id)).toBeUndefined()
-    const before = await table('clients')
+    const before = await host.table('clients')
     const calls = [clients.disable(id), clients.enable(id), clients.delete(id), clients.rotateSecret(id)]
     const reason = { code: 'invalid_client', message: `client ${id} is not registered` }
     for (const outcome of await Promise.allSettled([...calls, clients.update(id, {})]))
       expect(outcome).toMatchObject({ status: 'rejected', reason })
-    expect(await table('clients')).toEqual(before)
+    expect(await host.table('clients')).toEqual(before)
     expect(announced()).toEqual([])
   },
 )

@@ -38,10 +38,9 @@ export const withAccounts = (): void => {
   afterEach(() => jest.restoreAllMocks())
   beforeEach(async () => {
     events.length = 0
-    for (const name of ['consents', 'authorizations', 'logins']) await table(name).delete()
+    for (const name of ['consents', 'authorizations', 'logins']) await host.table(name).delete()
   })
 }
-export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 
 /** Authorization requests of two clients. */
 export const web = { client_id: 'web', scope: 'openid notes:read offline_access' }

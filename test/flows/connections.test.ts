@@ -427,7 +427,7 @@ describe.each(both)('a client %s', (_, behaviour) => {
 
 const rows = async (type: string): Promise<{ details: string }[]> => {
   await serverBehind(host.oauth)!.eventLog!.settled()
-  return host.database.knex(`${host.database.tablePrefix}events`).where({ type })
+  return host.table('events').where({ type })
 }
 
 test('what strangers repeat is stored once, and no more than a hundred things in ten minutes', async () => {
@@ -489,7 +489,7 @@ test('a call with each token is stored once, and nothing of a token', async () =
   expect(await rows('call.accepted')).toHaveLength(2)
   await host.oauth.users.revokeAll(1)
   await client.call()
-  const stored = JSON.stringify(await host.database.knex(`${host.database.tablePrefix}events`))
+  const stored = JSON.stringify(await host.table('events'))
   for (const secret of [client.token, client.refreshToken, body.refresh_token])
     expect(stored).not.toContain(String(secret).slice(6))
   expect(await page(app)).toContain('The client uses a token that was revoked')

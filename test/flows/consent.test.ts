@@ -7,7 +7,7 @@ import {
   expectErrorRedirect,
   expectExpiredPage,
 } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { bob, redeem, refresh } from '../support/tokens.ts'
 
 type Scopes = NonNullable<AuthRouterOptions['scopes']>
@@ -46,21 +46,19 @@ afterAll(async () => {
   await host.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts']) await table(name).delete()
+  for (const name of ['consents', 'consent_receipts']) await host.table(name).delete()
 })
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
-const logins = () => table('logins').whereNull('ended_at')
+const logins = () => host.table('logins').whereNull('ended_at')
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const shop = { client_id: 'shop', scope: 'openid email notes:read notes:write roles', state: 's' }
 const browser = () => new RawBrowser(host.app)
-const asks = ({ status, url }: Answer): boolean => status === 200 && url.pathname === '/oauth/consent'
 
 /** A browser in which Ada is signed in and is asked. */
 const asked = async (parameters: Record<string, string> = web) => {
   const agent = browser()
   const page = await agent.signIn(await agent.open(authorizeUrl(parameters)))
-  expect(asks(page)).toBe(true)
+  expect(pageOf(page)).toBe('200 /consent')
   return { agent, page }
 }
 /** The same, after Allow. */
@@ -144,7 +142,7 @@ describe('is remembered', () => {
     const request = authorizeUrl({ scope: 'openid', client_id, redirect_uri: redirectUri, ...challenge })
     const agent = browser()
     const page = await agent.signIn(await agent.open(request))
-    expect(asks(page)).toBe(true)
+    expect(pageOf(page)).toBe('200 /consent')
     codeOf(await agent.decide(page, 'allow'), { redirectUri })
     const other = browser()
     codeOf(await other.signIn(await other.open(request)), { redirectUri })
@@ -156,7 +154,7 @@ describe('is remembered', () => {
       const request = authorizeUrl({ client_id: 'native', scope: 'openid', redirect_uri, ...challenge })
       const agent = browser()
       codeOf(await agent.grant(request), { redirectUri: redirect_uri })
-      expect(asks(await agent.open(request))).toBe(true)
+      expect(pageOf(await agent.open(request))).toBe('200 /consent')
     },
   )
 
@@ -164,9 +162,9 @@ describe('is remembered', () => {
     const { agent } = await allowed()
     const other = browser()
     const page = await other.signIn(await other.open(authorizeUrl(web)), bob.email, bob.password)
-    expect(asks(page)).toBe(true)
+    expect(pageOf(page)).toBe('200 /consent')
     const native = authorizeUrl({ client_id: 'native', scope: 'openid', ...challenge })
-    expect(asks(await agent.open(native))).toBe(true)
+    expect(pageOf(await agent.open(native))).toBe('200 /consent')
   })
 
   test('until more is asked for; then what is new is marked, and both are remembered', async () => {
@@ -189,7 +187,9 @@ describe('is remembered', () => {
     const request = { ...web, scope: 'openid notes:read notes:write' }
     const { agent, page } = await asked(request)
     expect(await grantedBy(await allowUnticked(agent, page))).toBe('openid notes:read')
-    expect(await table('consents').where({ subject: '1' })).toMatchObject([{ scopes: 'openid notes:read' }])
+    expect(await host.table('consents').where({ subject: '1' })).toMatchObject([
+      { scopes: 'openid notes:read' },
+    ])
     codeOf(await agent.get(authorizeUrl({ ...web, scope: 'openid notes:read' })))
     const again = await agent.open(authorizeUrl(request))
     expect(linesOf(again)[0]).toBe('Write notes for you New Optional')
@@ -205,9 +205,9 @@ describe('the answer', () => {
     const { agent, page } = await asked()
     expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
     expectExpiredPage(await agent.decide(page, 'allow'))
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     const again = await agent.open(authorizeUrl(web))
-    expect(asks(again)).toBe(true)
+    expect(pageOf(again)).toBe('200 /consent')
     codeOf(await agent.decide(again, 'allow'))
     const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email' }))
     expectErrorRedirect(await agent.decide(wider, 'deny'), 'access_denied', { state: 's' })
@@ -245,7 +245,7 @@ describe('the answer', () => {
     const ours = { client_id: 'ours', scope: 'openid profile', state: 's' }
     codeOf(await agent.signIn(await agent.open(authorizeUrl(ours))))
     codeOf(await agent.get(authorizeUrl({ ...ours, prompt: 'none' })))
-    expect(asks(await agent.open(authorizeUrl({ ...ours, prompt: 'consent' })))).toBe(true)
+    expect(pageOf(await agent.open(authorizeUrl({ ...ours, prompt: 'consent' })))).toBe('200 /consent')
   })
 })
 
@@ -264,7 +264,7 @@ describe('a receipt', () => {
       meaning: expect.any(String),
       ...more,
     })
-    const mine = table('authorizations').where({ subject: '1', client_id: 'shop' })
+    const mine = host.table('authorizations').where({ subject: '1', client_id: 'shop' })
     const [authorization] = await mine.orderBy('created_at', 'desc')
     expect(await receipts()).toEqual([
       {
@@ -289,7 +289,7 @@ describe('a receipt', () => {
         claims: ['email', 'email_verified'],
       },
     ])
-    expect(JSON.stringify(await table('consent_receipts'))).not.toContain('ada@example.com')
+    expect(JSON.stringify(await host.table('consent_receipts'))).not.toContain('ada@example.com')
   })
 
   test('holds the claims that were asked for one by one', async () => {
@@ -318,14 +318,14 @@ describe('a receipt', () => {
     const { agent, page } = await asked(shop)
     const { knex, tablePrefix } = host.database
     await knex.schema.renameTable(`${tablePrefix}consent_receipts`, `${tablePrefix}moved`)
-    const before = (await table('authorizations')).length
+    const before = (await host.table('authorizations')).length
     const failed = await agent.decide(page, 'allow')
     await knex.schema.renameTable(`${tablePrefix}moved`, `${tablePrefix}consent_receipts`)
     expectErrorPage(failed, 503)
-    expect(await table('consents')).toEqual([])
-    expect(await table('authorizations')).toHaveLength(before)
+    expect(await host.table('consents')).toEqual([])
+    expect(await host.table('authorizations')).toHaveLength(before)
     codeOf(await agent.decide(page, 'allow'))
-    expect(await table('consents')).toHaveLength(1)
+    expect(await host.table('consents')).toHaveLength(1)
     expect(await receipts()).toHaveLength(1)
   })
 })
@@ -387,7 +387,7 @@ describe('when the meaning of a scope has changed', () => {
       'notes:share': 'Share your notes',
     })
     codeOf(await moved.get(authorizeUrl({ ...shop, scope: 'openid email notes:read roles' })))
-    expect(asks(await moved.open(authorizeUrl(shop)))).toBe(true)
+    expect(pageOf(await moved.open(authorizeUrl(shop)))).toBe('200 /consent')
   })
 
   test('an earlier code stays valid, and nothing is asked once the scope has its old meaning again', async () => {
@@ -395,7 +395,7 @@ describe('when the meaning of a scope has changed', () => {
     const moved = await deployed(agent, otherText)
     expect((await redeem(host, code, { client_id: 'shop' })).status).toBe(200)
     expect(JSON.stringify(await receipts())).not.toContain('Read all of your notes')
-    expect(asks(await moved.open(authorizeUrl(shop)))).toBe(true)
+    expect(pageOf(await moved.open(authorizeUrl(shop)))).toBe('200 /consent')
     codeOf(await agent.get(authorizeUrl({ ...shop, prompt: 'none' })))
   })
 
@@ -403,7 +403,7 @@ describe('when the meaning of a scope has changed', () => {
     const { agent, page } = await asked(shop)
     const moved = await deployed(agent, otherText)
     const again = await moved.decide(page, 'allow')
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     expect(again.html).toContain('This page has changed since you opened it.')
     expect(again.html).toContain('Read all of your notes')
     codeOf(await moved.decide(again, 'allow'))
@@ -429,7 +429,7 @@ describe('at another place of the client', () => {
     const page = await agent.open(authorizeUrl(at(elsewhere, 'openid')))
     codeOf(await agent.decide(page, 'allow'), { redirectUri: elsewhere })
     const more = await agent.open(authorizeUrl(at(elsewhere, 'openid email')))
-    expect([asks(more), newOnes(more)]).toEqual([true, ['See who you are']])
+    expect([pageOf(more), newOnes(more)]).toEqual(['200 /consent', ['See who you are']])
   })
 
   test('another path, or another port of this machine, is the same place', async () => {

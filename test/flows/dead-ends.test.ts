@@ -123,7 +123,7 @@ test.each(['allow', 'deny', 'switch'] as const)(
 
 test('after a restart that loses sessions, consent leads to sign-in, and on to the client', async () => {
   const consent = await atConsent()
-  await host.database.knex(`${host.database.tablePrefix}logins`).update({ session_hash: null })
+  await host.table('logins').update({ session_hash: null })
   const page = await browser.open(consent.url.href)
   expectSignInForm(page)
   await finish(page)

@@ -14,17 +14,16 @@ import {
   sent,
   signedIn,
   stateOf,
-  table,
   tokensOf,
   typesOf,
   withDevelopers,
 } from '../support/developers.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, issuer, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { ada, bob, redeem } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 jest.setTimeout(60_000)
 withDevelopers()
@@ -69,7 +68,7 @@ describe('who may register clients', () => {
       }
       expect((await agent.post(`${root}/new`, { ...fields, ...desk })).status).toBe(403)
     }
-    expect(await table('client_owners')).toHaveLength(1)
+    expect(await host.table('client_owners')).toHaveLength(1)
   })
 
   test('the account pages link to it only for users who may, and still work when allow fails', async () => {
@@ -290,7 +289,7 @@ describe('a client of a developer', () => {
     const typed = { client_name: desk.client_name, redirect_uris: redirectUri, ...fields }
     for (const name of ['client_name', 'redirect_uris'] as const)
       expect(kept[name]).toBe(typed[name].replace('\u202e', ''))
-    expect(await table('client_owners')).toEqual([])
+    expect(await host.table('client_owners')).toEqual([])
   })
 
   test.each<[string, () => unknown]>([
@@ -308,7 +307,7 @@ describe('a client of a developer', () => {
     const other = { redirect_uris: 'https://other.example.com/cb' }
     for (const path of ['/new', `/edit?client_id=${clientId}`])
       expectErrorPage(await sent(agent, path, { ...desk, ...other }), 500)
-    expect(await table('client_owners')).toMatchObject([{ client_id: clientId, revision: 1 }])
+    expect(await host.table('client_owners')).toMatchObject([{ client_id: clientId, revision: 1 }])
   })
 
   test('gets nothing that the form does not offer', async () => {
@@ -403,7 +402,7 @@ describe('a client of a developer', () => {
     expect(textOf(list)).toContain('You have no apps yet.')
     expect(textOf(await agent.open(root))).not.toContain('The app is deleted.')
     expect(await clientOf(clientId)).toBeUndefined()
-    expect(await table('client_owners')).toEqual([])
+    expect(await host.table('client_owners')).toEqual([])
     expect((await tokensOf(clientId, secret)).status).toBe(400)
     expect(events.find(({ type }) => type === 'client.deleted')).toMatchObject({ clientId, subject: '1' })
   })
@@ -468,7 +467,7 @@ describe('clients of others', () => {
     const login = await shared.submit(choice, 'value="another"', { decision: 'another' })
     await shared.signIn(login, bob.email, bob.password)
     expectErrorPage(await shared.submit(page, 'name="decision"', desk), 403)
-    expect(await table('client_owners')).toEqual([])
+    expect(await host.table('client_owners')).toEqual([])
   })
 
   test('a forged form changes nothing, and a link neither', async () => {
@@ -501,7 +500,7 @@ describe('the quota', () => {
     await change(all[1]?.clientId ?? '', {}, 'delete')
     expect((await register(agent)).clientId).not.toBe('')
     expect((await register(agent)).clientId).toBe('')
-    expect(await table('client_owners')).toHaveLength(4)
+    expect(await host.table('client_owners')).toHaveLength(4)
   })
 
   test('a user who registers and deletes again and again is stopped', async () => {

@@ -233,8 +233,7 @@ describe('/device_authorization', () => {
   test('stores neither code', async () => {
     const codes = await codesFor(host)
     await openCode(ada, codes.user_code)
-    const { knex, tablePrefix } = host.database
-    const tables = ['device_codes', 'pending_requests'].map((name) => knex(`${tablePrefix}${name}`))
+    const tables = ['device_codes', 'pending_requests'].map((name) => host.table(name))
     const stored = JSON.stringify(await Promise.all(tables))
     expect(stored).toContain('"tv"')
     for (const secretValue of [codes.device_code, codes.user_code, codes.user_code.replace('-', '')])

@@ -2,11 +2,11 @@ import session from 'express-session'
 import { deviceName } from '../../lib/account/device-name.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { expectForgedFormsRefused } from '../support/forged-forms.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+import { expectForgedFormsRefused } from './forged-forms.ts'
 
 const path = '/oauth/account/devices'
 const chrome =
@@ -55,14 +55,13 @@ const namesOf = (page: Answer): string[] => rowsOf(page).map(({ name }) => name)
 
 describe.each(sessions)('with the session of: %s', (_, settings) => {
   let host: Host
-  const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
   beforeAll(async () => {
     host = await startHost(settings)
   })
   afterAll(() => host.close())
   afterEach(() => jest.restoreAllMocks())
   beforeEach(async () => {
-    for (const name of ['consents', 'authorizations', 'logins']) await table(name).delete()
+    for (const name of ['consents', 'authorizations', 'logins']) await host.table(name).delete()
   })
 
   const browserOf = (userAgent: string) => new RawBrowser(host.app, undefined, { 'User-Agent': userAgent })
@@ -160,8 +159,8 @@ describe.each(sessions)('with the session of: %s', (_, settings) => {
   test('the login of another user, this browser and what does not exist cannot be ended', async () => {
     const mine = await signedIn(chrome)
     const theirs = await signedIn(edge, bob)
-    const [here] = await table('logins').where({ subject: '1' })
-    const [foreign] = await table('logins').where({ subject: '2' })
+    const [here] = await host.table('logins').where({ subject: '1' })
+    const [foreign] = await host.table('logins').where({ subject: '2' })
     for (const device of [here.sid, foreign.sid, 'nothing'])
       expect(rowsOf(await mine.open(`${path}?device=${device}`))).toHaveLength(1)
     expect(namesOf(await theirs.open(path))).toEqual(['Microsoft Edge on Windows'])
@@ -179,7 +178,7 @@ describe.each(sessions)('with the session of: %s', (_, settings) => {
   test('a long header is stored as long as its column, and the export has it', async () => {
     const agent = await signedIn(`${chrome} ${'x'.repeat(4000)}`)
     expect(namesOf(await agent.open(path))).toEqual(['Chrome on macOS'])
-    const [login] = await table('logins')
+    const [login] = await host.table('logins')
     expect(login.user_agent).toHaveLength(255)
     const { logins } = await host.oauth.users.export(1)
     expect(logins).toMatchObject([{ userAgent: login.user_agent, address: expect.any(String) }])

@@ -15,12 +15,12 @@ import {
 import type { GrantType } from '../../lib/protocol/clients/client-metadata.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
 import { compiledProgram } from '../support/compiled.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { connect, deviceGrant } from '../support/device.ts'
 import { callback, createUsers, people, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { jwtApi, opaqueApi, type SharedHost, sharedOptions } from '../support/second-server.ts'
-import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 
 // A user, a client or a key is disabled in this process. The next call to each endpoint of another process sees it.
 

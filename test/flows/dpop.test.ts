@@ -5,8 +5,8 @@ import { type AuthRouterOptions, type ClientSeed, defineGrant, resourceServer } 
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { claimsOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { payloadOf } from '../support/resource-host.ts'
 import type { Claims } from '../support/signing-client.ts'
 import {
   codeFor,
@@ -201,7 +201,7 @@ describe('the token endpoint', () => {
       cnf: { jkt: key.thumbprint },
     })
     const { access_token: jwt } = await tokensFor(jwtApi)
-    expect(payloadOf(jwt).cnf).toEqual({ jkt: key.thumbprint })
+    expect(claimsOf(jwt).cnf).toEqual({ jkt: key.thumbprint })
     const own = await tokens({ ...web, grant_type: 'client_credentials', scope: 'notes:read' })
     expect(own.token_type).toBe('DPoP')
   })
@@ -447,8 +447,7 @@ test('with used proofs in memory guards take no statement, and the token endpoin
   const statuses = []
   for (const _ of [1, 2]) statuses.push((await supertest(one.app).get('/api/notes').set(headers)).status)
   expect(statuses).toEqual([200, 401])
-  const { knex, tablePrefix } = one.database
-  expect(await knex(`${tablePrefix}replays`).select('hash')).toHaveLength(1)
+  expect(await one.table('replays').select('hash')).toHaveLength(1)
 })
 
 test('a bound token for a resource is for nothing once the host has no resources', async () => {

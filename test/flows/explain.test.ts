@@ -54,8 +54,7 @@ const begun = async () => {
 const inAnotherBrowser = async () => at((await begun()).url)
 const expiredRequest = async () => {
   const { browser, url } = await begun()
-  const { knex, tablePrefix } = host.database
-  await knex(`${tablePrefix}pending_requests`).update({ expires_at: 1 })
+  await host.table('pending_requests').update({ expires_at: 1 })
   return browser.get(url)
 }
 
@@ -121,8 +120,7 @@ const used = async () => {
 }
 const expired = async () => {
   const redeemed = await code()
-  const { knex, tablePrefix } = host.database
-  await knex(`${tablePrefix}authorizations`).update({ code_expires_at: 1 })
+  await host.table('authorizations').update({ code_expires_at: 1 })
   return redeem(host, redeemed)
 }
 const offlineToken = async () => {
@@ -259,11 +257,11 @@ test('without the option no event is stored, and errors have no id', async () =>
   const { body } = await post(other, { ...web, grant_type: 'password' })
   expect(Object.keys(body)).toEqual(['error', 'error_description'])
   await other.oauth.close()
-  expect(await other.database.knex(`${other.database.tablePrefix}events`)).toEqual([])
+  expect(await other.table('events')).toEqual([])
 })
 
-test('what strangers can cause is kept for a week, and what exceeds a limit is not stored', async () => {
-  const stored = () => host.database.knex(`${host.database.tablePrefix}events`)
+test('what strangers can cause is kept for a week, and what was refused as too much is not stored (L18)', async () => {
+  const stored = () => host.table('events')
   const settled = () => serverBehind(host.oauth)!.eventLog!.settled()
   await settled()
   await stored().delete()

@@ -31,10 +31,10 @@ type Request = 'GET /authorize' | 'GET /login' | 'POST /login' | 'GET /consent' 
 
 /** Walks from the authorization request to the code. @param noted is called with each request */
 const walk = async (
-  { app, database: { knex, tablePrefix } }: Host,
+  { app, table }: Host,
   noted: (request: Request, answer: Promise<Answer>) => Promise<Answer>,
 ): Promise<void> => {
-  await knex(`${tablePrefix}consents`).delete()
+  await table('consents').delete()
   const browser = new RawBrowser(app)
   const next = (answer: Answer): string => answer.location?.pathname.concat(answer.location.search) ?? ''
 

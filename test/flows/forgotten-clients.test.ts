@@ -47,7 +47,6 @@ describeOnSampled('clients that describe themselves end after their last use', (
   })
   afterEach(() => jest.restoreAllMocks())
 
-  const table = (name: string) => database.knex(database.tablePrefix + name)
   const prune = () => {
     const { database: pruned } = openDatabase(database.knex, database.tablePrefix)
     return removeExpiredRows(pruned, { now: clock.now(), expired, refreshGracePeriod: 10 })
@@ -75,7 +74,7 @@ describeOnSampled('clients that describe themselves end after their last use', (
   }
   const rowsOf = async (client_id: string): Promise<string[]> => {
     const names = ['clients', 'client_registrations', 'consents', 'authorizations']
-    const found = await Promise.all(names.map((name) => table(name).where({ client_id })))
+    const found = await Promise.all(names.map((name) => database.table(name).where({ client_id })))
     return names.filter((_, place) => found[place]!.length > 0)
   }
   const refreshed = (client_id: string, token: string) =>

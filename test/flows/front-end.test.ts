@@ -2,9 +2,9 @@ import type { Request, Response } from 'express'
 import express from 'express'
 import { OptionsError } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
-import { acme, globex } from '../support/organizations.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada } from '../support/tokens.ts'
+import { acme, globex } from './organizations.ts'
 
 type Fields = Readonly<Record<string, string>>
 
@@ -47,7 +47,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   for (const name of ['consents', 'throttles']) {
-    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+    await host.table(name).delete()
   }
 })
 

@@ -12,8 +12,8 @@ import {
 } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { introspectAs } from '../support/resource-host.ts'
-import { endRestored } from '../support/restored-backup.ts'
 import { answerOf, guarded, redeem, type TokenAnswer, userinfo } from '../support/tokens.ts'
+import { endRestored } from './restored-backup.ts'
 
 // Logins that the host reports (`login.current`). This host keeps them in a cookie of its own: `subject@time`.
 
@@ -430,7 +430,7 @@ describe('signing out while the host still reports a login', () => {
     await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: 1 })
     expect((await agent.open('/oauth/logout')).html).toContain('still signed in')
     expect(told).toEqual([])
-    expect(await host.database.knex(`${host.database.tablePrefix}logins`).whereNull('ended_at')).toEqual([])
+    expect(await host.table('logins').whereNull('ended_at')).toEqual([])
   })
 
   test('without login.forget shows that the user is still signed in, in the language of the reader', async () => {

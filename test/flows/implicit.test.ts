@@ -220,7 +220,7 @@ test('offline_access gives a refresh token for the code, and none in the fragmen
 })
 
 test('without a code offline_access is ignored, and there is no refresh token', async () => {
-  const stored = () => on.database.knex(`${on.database.tablePrefix}authorizations`)
+  const stored = () => on.table('authorizations')
   await stored().delete()
   const asked = { response_type: 'id_token token' }
   const agent = new RawBrowser(on.app)

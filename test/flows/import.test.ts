@@ -43,7 +43,7 @@ beforeEach(async () => {
   clock = stopClock()
   host = usual
   for (const name of ['clients', 'imported_secrets', 'refresh_tokens', 'authorizations'])
-    await table(name).delete()
+    await host.table(name).delete()
 })
 afterEach(() => jest.restoreAllMocks())
 
@@ -84,8 +84,8 @@ const asks = (client_secret = secret, byHeader = false) => {
 }
 const statusOf = async (client_secret?: string, byHeader?: boolean): Promise<number> =>
   (await asks(client_secret, byHeader)).status
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
-const storedHash = async () => (await table('clients').select('secret_hash').where({ client_id: 'shop' }))[0]
+const storedHash = async () =>
+  (await host.table('clients').select('secret_hash').where({ client_id: 'shop' }))[0]
 const wrong = secret.replace('Z', 'z')
 const slow = () => bcrypt(secret, { cost: 4 })
 
@@ -107,11 +107,11 @@ test('the first use of a secret known by a slow hash stores Latchkey’s own has
   const client = { ...shop, secret: await slow() }
   expect(await take([client])).toMatchObject({ refused: [], differences: [{ client_id: 'shop' }] })
   expect((await take([client])).differences).toEqual([])
-  expect(await table('imported_secrets').select()).toHaveLength(1)
+  expect(await host.table('imported_secrets').select()).toHaveLength(1)
   expect(await statusOf('')).toBe(401)
   expect(await Promise.all([statusOf(), statusOf(secret, true), statusOf()])).toEqual([200, 200, 200])
   expect(await storedHash()).toEqual({ secret_hash: hashSecret(secret) })
-  expect(await table('imported_secrets').select()).toEqual([])
+  expect(await host.table('imported_secrets').select()).toEqual([])
   expect([await statusOf(secret, true), await statusOf(wrong)]).toEqual([200, 401])
   expect((await take([client])).differences).toEqual([])
   expect(await statusOf()).toBe(200)
@@ -143,7 +143,7 @@ test('an imported secret survives changes of its client, and ends with a rotatio
   expect(await host.oauth.clients.update('shop', { client_name: 'Shop' })).not.toHaveProperty('client_secret')
   const rotated = await host.oauth.clients.rotateSecret('shop', { keepPreviousFor: 60 })
   expect(await statusOf()).toBe(200)
-  expect(await table('clients').select('secret_hash', 'previous_secret_hash')).toEqual([
+  expect(await host.table('clients').select('secret_hash', 'previous_secret_hash')).toEqual([
     { secret_hash: hashSecret(rotated.client_secret), previous_secret_hash: hashSecret(secret) },
   ])
   clock.travel(60)
@@ -151,7 +151,7 @@ test('an imported secret survives changes of its client, and ends with a rotatio
 
   await take([{ ...shop, clientId: 'other', secret: await slow() }])
   await host.oauth.clients.delete('other')
-  expect(await table('imported_secrets').select()).toEqual([])
+  expect(await host.table('imported_secrets').select()).toEqual([])
 })
 
 test('a seeded secret replaces an imported one, and nothing of the old one stays stored', async () => {
@@ -159,7 +159,7 @@ test('a seeded secret replaces an imported one, and nothing of the old one stays
   const { knex, tablePrefix } = host.database
   const seed = { client_id: 'shop', client_secret: wrong, redirect_uris: [callback] }
   await seedClients(knex, [seed], { database: { tablePrefix } })
-  expect(await table('imported_secrets').select()).toEqual([])
+  expect(await host.table('imported_secrets').select()).toEqual([])
   expect(await statusOf()).toBe(401)
 })
 
@@ -272,7 +272,7 @@ test.each<[string, Partial<ImportedToken>, number]>([
 test('tokens are stored by hash; hashes are stored as they are', async () => {
   const tokens = [{ stored: hex(token) }, { stored: 'f'.repeat(64), hex: 'plain' as const }]
   expect(await takeTokens(...tokens)).toMatchObject({ imported: 2 })
-  const hashes = (await table('refresh_tokens').select('hash')).map(({ hash }) => hash)
+  const hashes = (await host.table('refresh_tokens').select('hash')).map(({ hash }) => hash)
   expect(hashes.sort()).toEqual([hashSecret(token), hashSecret('f'.repeat(64))].sort())
   expect((await refresh(host, hex(token), web)).status).toBe(400)
   expect((await refresh(host, token, web)).status).toBe(200)
@@ -302,5 +302,5 @@ test('tokens that cannot be imported are counted by reason', async () => {
       'it is odd': 1,
     },
   })
-  expect(await table('refresh_tokens').select()).toEqual([])
+  expect(await host.table('refresh_tokens').select()).toEqual([])
 })

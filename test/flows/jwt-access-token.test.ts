@@ -6,13 +6,13 @@ import supertest from 'supertest'
 import { actingAs, actingAsClient } from '../../lib/testing/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, secret } from '../support/host.ts'
+import { claimsOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import {
   authorizeFor,
   files,
   introspectAs,
   notes,
-  payloadOf,
   photos,
   startResourceHost,
   tokenRequest,
@@ -57,8 +57,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks())
 
 const storedTokens = async (): Promise<number> => {
-  const { knex, tablePrefix } = host.database
-  const [row] = await knex(`${tablePrefix}access_tokens`).count({ count: '*' })
+  const [row] = await host.table('access_tokens').count({ count: '*' })
   return Number(row?.count)
 }
 const state = async (token: string): Promise<unknown> => (await introspectAs(host, 'web', token)).active
@@ -88,17 +87,17 @@ describe('a JWT access token', () => {
       org_id: 'org-of-1',
       authorization_id: expect.any(String),
       jti: expect.any(String),
-      auth_time: payloadOf(id_token).auth_time,
+      auth_time: claimsOf(id_token).auth_time,
       amr: ['pwd'],
     })
     expect(expires_in).toBe(600)
-    const again = payloadOf((await tokensOf(host, [files], { scope })).access_token)
+    const again = claimsOf((await tokensOf(host, [files], { scope })).access_token)
     expect([again.jti, again.authorization_id]).not.toContain(payload.jti)
   })
 
   test('of a client that acts for itself has no login and no authorization (RFC 9068 §5)', async () => {
     const { access_token } = await answerOf(tokenRequest(host, own, [files]))
-    expect(payloadOf(access_token)).toEqual({
+    expect(claimsOf(access_token)).toEqual({
       iss: issuer,
       sub: 'web',
       aud: files,
@@ -114,14 +113,14 @@ describe('a JWT access token', () => {
 
   test('for several resources has all of them as its audience', async () => {
     const { access_token } = await tokensOf(host, [files, photos], { scope: 'files:read files:write' })
-    expect(payloadOf(access_token)).toMatchObject({ aud: [files, photos], scope: 'files:read files:write' })
+    expect(claimsOf(access_token)).toMatchObject({ aud: [files, photos], scope: 'files:read files:write' })
     expect(await introspectAs(host, 'notes-api', access_token)).toMatchObject({ aud: files })
   })
 
   test('has the pairwise subject of its client', async () => {
     const { access_token, id_token } = await tokensOf(host, [files], { scope, client_id: 'pairwise' })
-    const { sub } = payloadOf(access_token)
-    expect(sub).toBe(payloadOf(id_token).sub)
+    const { sub } = claimsOf(access_token)
+    expect(sub).toBe(claimsOf(id_token).sub)
     expect(sub).not.toBe('1')
   })
 
@@ -137,7 +136,7 @@ describe('a JWT access token', () => {
       scope,
     })
     const answer = new URLSearchParams(location.hash.slice(1))
-    expect(payloadOf(answer.get('access_token') ?? '')).toMatchObject({ aud: files, client_id: 'implicit' })
+    expect(claimsOf(answer.get('access_token') ?? '')).toMatchObject({ aud: files, client_id: 'implicit' })
     const mixed = { response_type: 'token', client_id: 'implicit', scope }
     const { hash } = await authorizeFor(host, [files, notes], mixed)
     expect(new URLSearchParams(hash.slice(1)).get('error')).toBe('invalid_target')
@@ -219,7 +218,7 @@ test('neither an ID token nor a changed token is an access token, and it is no I
   const { access_token, id_token } = tokens
   const [header = '', , signature = ''] = access_token.split('.')
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const claims = payloadOf(access_token)
+  const claims = claimsOf(access_token)
   for (const token of [
     id_token,
     `${header}.${encode({ ...claims, sub: '2' })}.${signature}`,
@@ -259,7 +258,7 @@ describe('introspection detects', () => {
     },
     {
       event: 'the authorization was removed',
-      end: () => host.database.knex(`${host.database.tablePrefix}authorizations`).delete(),
+      end: () => host.table('authorizations').delete(),
     },
     { event: 'it expired', end: () => clock.travel(600) },
   ]

@@ -50,8 +50,7 @@ afterAll(async () => {
   for (const each of open.reverse()) await each.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts', 'pending_requests'])
-    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+  for (const name of ['consents', 'consent_receipts', 'pending_requests']) await host.table(name).delete()
 })
 
 const web = { client_id: 'web', scope, state: 's' }
@@ -268,8 +267,7 @@ describe('the choice in the footer', () => {
     expect([posted.status, readCookie(posted)]).toEqual([403, undefined])
     const agent = browserOf(host)
     const login = await agent.open(authorizeUrl(web))
-    const { knex, tablePrefix } = host.database
-    const rows = () => Promise.all(['pending_requests', 'logins'].map((name) => knex(tablePrefix + name)))
+    const rows = () => Promise.all(['pending_requests', 'logins'].map((name) => host.table(name)))
     const before = await rows()
     await agent.get(choicesOf(login).fr ?? '')
     expect(await rows()).toEqual(before)

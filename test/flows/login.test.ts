@@ -1,7 +1,6 @@
 import { hash as argon2 } from '@node-rs/argon2'
 import type { JWTPayload } from 'jose'
 import { seedUsers } from '../../lib/index.ts'
-import { clientAnswer } from '../support/client-answer.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import {
   authorizeUrl,
@@ -13,8 +12,8 @@ import {
   secret,
   startHost,
 } from '../support/host.ts'
-import { claimsOf, codeOf, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { claimsOf, codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 const open: Host[] = []
@@ -35,26 +34,19 @@ beforeAll(async () => {
 afterAll(() => Promise.all(open.map((each) => each.close())))
 beforeEach(async () => {
   clock = stopClock()
-  await table('consents').delete()
+  await host.table('consents').delete()
 })
 afterEach(() => jest.restoreAllMocks())
 
 const web = { client_id: 'web', scope: 'openid', state: 's' }
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const people = () => host.database.knex(host.usersTable)
 const browser = (of = host) => new RawBrowser(of.app)
-const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
-const loginPage = '200 /oauth/login'
-const refusal = '400 /oauth/login'
-const consentPage = '200 /oauth/consent'
+const loginPage = '200 /login'
+const refusal = '400 /login'
+const consentPage = '200 /consent'
 
 const silently = (agent: RawBrowser, more: Record<string, string> = {}): Promise<Answer> =>
   agent.get(authorizeUrl({ ...web, prompt: 'none', ...more }))
-const expectRefused = (answer: Answer, error: string): void =>
-  expect(clientAnswer(answer)).toEqual({
-    mode: 'query',
-    fields: { error, error_description: expect.any(String), state: 's', iss: issuer },
-  })
 
 /** The ID token that a code gives. */
 const idTokenOf = async (answer: Answer, client_id = 'web', of = host) => {
@@ -77,7 +69,7 @@ describe('the page', () => {
     const agent = browser()
     const hint = `ada"><script>alert(1)</script>`
     const page = await agent.open(authorizeUrl({ ...web, login_hint: hint }))
-    expect(pathOf(page)).toBe(loginPage)
+    expect(pageOf(page)).toBe(loginPage)
     expect(page.html.replace(/<[^>]+>/g, '')).toContain('to continue to Web client (client.example.com)')
     const fields = fieldsOf(page, 'name="password"')
     expect(Object.keys(fields).sort().join(' ')).toBe('authorization_request csrf_token password username')
@@ -86,7 +78,7 @@ describe('the page', () => {
 
     const name = `<b>"no'body"</b>`
     const failed = await agent.signIn(page, name, 'not the password of anyone')
-    expect(pathOf(failed)).toBe(refusal)
+    expect(pageOf(failed)).toBe(refusal)
     expect(fieldsOf(failed, 'name="password"')).toMatchObject({ username: name, password: '' })
     expect(failed.html).toContain('&lt;b&gt;')
     expect(failed.html).not.toContain('not the password of anyone')
@@ -101,7 +93,7 @@ describe('the page', () => {
     const agent = browser()
     const page = await agent.open(authorizeUrl(web))
     for (const wrong of [password.trim(), `${password} `, password.toUpperCase(), 'x'.repeat(9000)])
-      expect(pathOf(await agent.signIn(page, 'old@example.com', wrong))).toBe(refusal)
+      expect(pageOf(await agent.signIn(page, 'old@example.com', wrong))).toBe(refusal)
     const done = await agent.decide(await agent.signIn(page, 'old@example.com', password), 'allow')
     expect((await idTokenOf(done)).sub).toBe('9')
     await people().where({ id: 9 }).delete()
@@ -125,10 +117,10 @@ test('a login is remembered until the account is disabled', async () => {
   codeOf(await agent.grant(authorizeUrl(web), bob.email, bob.password))
   codeOf(await agent.open(authorizeUrl(web)))
   await people().where({ id: 2 }).update({ disabled_at: 1 })
-  expectRefused(await silently(agent), 'login_required')
+  expectErrorRedirect(await silently(agent), 'login_required', { state: 's' })
   const page = await agent.open(authorizeUrl(web))
-  expect(pathOf(page)).toBe(loginPage)
-  expect(pathOf(await agent.signIn(page, bob.email, bob.password))).toBe(refusal)
+  expect(pageOf(page)).toBe(loginPage)
+  expect(pageOf(await agent.signIn(page, bob.email, bob.password))).toBe(refusal)
   await people().where({ id: 2 }).update({ disabled_at: null })
   codeOf(await agent.open(authorizeUrl(web)))
 })
@@ -151,7 +143,7 @@ test('users behind functions sign in, and their claims cannot replace protocol c
   })
   const agent = browser(own)
   const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile' }))
-  expect(pathOf(await agent.signIn(page, 'grace', 'p'))).toBe(refusal)
+  expect(pageOf(await agent.signIn(page, 'grace', 'p'))).toBe(refusal)
   const consent = await agent.signIn(page, 'grace', ' p ')
   expect(seen.at(-1)).toEqual(['grace', ' p ', 'POST'])
   expect(consent.html).toContain('Grace H.')
@@ -159,7 +151,7 @@ test('users behind functions sign in, and their claims cannot replace protocol c
   expect(token).toMatchObject({ sub: 'u-1', name: 'Grace H.', iss: issuer })
   expect(token).not.toHaveProperty('email')
   isDisabled = true
-  expect(pathOf(await agent.open(authorizeUrl(web)))).toBe(loginPage)
+  expect(pageOf(await agent.open(authorizeUrl(web)))).toBe(loginPage)
 })
 
 test('a seeded account signs in until it is disabled; a new password ends its logins and tokens', async () => {
@@ -171,8 +163,8 @@ test('a seeded account signs in until it is disabled; a new password ends its lo
   const [seeded] = await seed(' correct horse ')
   const agent = browser(own)
   const page = await agent.open(authorizeUrl({ ...web, scope: 'openid profile email offline_access' }))
-  expect(pathOf(await agent.signIn(page, 'grace', 'correct horse'))).toBe(refusal)
-  expect(pathOf(await agent.signIn(page, 'hopper', ' correct horse '))).toBe(refusal)
+  expect(pageOf(await agent.signIn(page, 'grace', 'correct horse'))).toBe(refusal)
+  expect(pageOf(await agent.signIn(page, 'hopper', ' correct horse '))).toBe(refusal)
   const done = await agent.decide(await agent.signIn(page, 'grace', ' correct horse '), 'allow')
   let tokens = await answerOf(redeem(own, codeOf(done)))
   expect(claimsOf(tokens.id_token)).toMatchObject({ sub: seeded?.subject, ...profile })
@@ -184,19 +176,19 @@ test('a seeded account signs in until it is disabled; a new password ends its lo
   await seed('another horse')
   await refresh(own, tokens.refresh_token).expect(400)
   await userinfo(own, tokens.access_token).expect(401)
-  expectRefused(await silently(agent), 'login_required')
+  expectErrorRedirect(await silently(agent), 'login_required', { state: 's' })
 
-  await knex(`${tablePrefix}users`).where({ id: seeded?.subject }).update({ disabled_at: 1 })
+  await own.table('users').where({ id: seeded?.subject }).update({ disabled_at: 1 })
   const again = await agent.open(authorizeUrl(web))
-  expect(pathOf(await agent.signIn(again, 'grace', 'another horse'))).toBe(refusal)
+  expect(pageOf(await agent.signIn(again, 'grace', 'another horse'))).toBe(refusal)
 })
 
 describe('prompt=none', () => {
   test('without a login is login_required, and for more than was allowed consent_required', async () => {
-    expectRefused(await silently(browser()), 'login_required')
+    expectErrorRedirect(await silently(browser()), 'login_required', { state: 's' })
     const { agent } = await visited()
-    expectRefused(await silently(agent, { scope: 'openid email' }), 'consent_required')
-    expectRefused(await silently(agent, { client_id: 'impatient' }), 'consent_required')
+    expectErrorRedirect(await silently(agent, { scope: 'openid email' }), 'consent_required', { state: 's' })
+    expectErrorRedirect(await silently(agent, { client_id: 'impatient' }), 'consent_required', { state: 's' })
   })
 
   test('distinguishes the user of the id_token_hint from others, also with an expired hint', async () => {
@@ -204,8 +196,10 @@ describe('prompt=none', () => {
     const other = browser()
     const bobs = await idTokenOf(await other.grant(authorizeUrl(web), bob.email, bob.password))
     codeOf(await silently(other, { id_token_hint: bobs.raw }))
-    expectRefused(await silently(agent, { id_token_hint: bobs.raw }), 'login_required')
-    expectRefused(await silently(browser(), { id_token_hint: idToken.raw }), 'login_required')
+    expectErrorRedirect(await silently(agent, { id_token_hint: bobs.raw }), 'login_required', { state: 's' })
+    expectErrorRedirect(await silently(browser(), { id_token_hint: idToken.raw }), 'login_required', {
+      state: 's',
+    })
     clock.travel(4000)
     codeOf(await agent.grant(authorizeUrl(web)))
     codeOf(await silently(agent, { id_token_hint: idToken.raw }))
@@ -220,7 +214,7 @@ describe('prompt=login', () => {
     async (prompt) => {
       const { agent, idToken } = await visited()
       const page = await agent.open(authorizeUrl({ ...web, prompt }))
-      expect(pathOf(page)).toBe(loginPage)
+      expect(pageOf(page)).toBe(loginPage)
       clock.travel(5)
       const { auth_time, sid, sub } = await idTokenOf(await agent.signIn(page))
       expect({ auth_time, sub }).toEqual({ auth_time: clock.now(), sub: '1' })
@@ -235,14 +229,14 @@ describe('prompt=login', () => {
     const waiting = `/oauth/authorize?authorization_request=${id}`
     // A remembered consent, a consent page opened by hand, and another tab that gets a code do not count.
     const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(request)]
-    for (const url of tries) expect(pathOf(await agent.open(url))).toBe(loginPage)
+    for (const url of tries) expect(pageOf(await agent.open(url))).toBe(loginPage)
     codeOf(await agent.get(authorizeUrl(web)))
     const consent = await agent.get(`/oauth/consent?authorization_request=${id}`)
-    if (consent.status === 200) expect(pathOf(await agent.decide(consent, 'allow'))).toBe(loginPage)
-    expect(pathOf(await agent.open(waiting))).toBe(loginPage)
+    if (consent.status === 200) expect(pageOf(await agent.decide(consent, 'allow'))).toBe(loginPage)
+    expect(pageOf(await agent.open(waiting))).toBe(loginPage)
     codeOf(await agent.signIn(page))
     expectExpiredPage(await agent.get(waiting))
-    expect(pathOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
+    expect(pageOf(await agent.open(authorizeUrl(request)))).toBe(loginPage)
   })
 
   test('accepts a new login of another tab', async () => {
@@ -257,19 +251,19 @@ describe('prompt=login', () => {
   test.each<[Record<string, string>, string]>([
     [{ prompt: 'login' }, loginPage],
     [{ max_age: '50' }, loginPage],
-    [{ prompt: 'select_account' }, '200 /oauth/select-account'],
+    [{ prompt: 'select_account' }, '200 /select-account'],
   ])(
     'or the like, %j, cannot be skipped by leaving out the session cookie at the start (M1)',
     async (demand, page) => {
       const { agent } = await visited(web, 100)
       const thief = browser()
       const start = await thief.open(authorizeUrl({ ...web, ...demand }))
-      expect(pathOf(start)).toBe(loginPage)
+      expect(pageOf(start)).toBe(loginPage)
       for (const [name, value] of agent.cookies) if (name.endsWith('_session')) thief.cookies.set(name, value)
       const named = `authorization_request=${idOf(start)}`
-      expect(pathOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
-      expect(pathOf(await thief.open(`/oauth/login?${named}`))).toBe(loginPage)
-      expect(pathOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
+      expect(pageOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
+      expect(pageOf(await thief.open(`/oauth/login?${named}`))).toBe(loginPage)
+      expect(pageOf(await thief.open(`/oauth/authorize?${named}`))).toBe(page)
       codeOf(await thief.get(authorizeUrl(web)))
     },
   )
@@ -277,15 +271,15 @@ describe('prompt=login', () => {
   test('with consent asks for both, and a consent under the old login does not count', async () => {
     const { agent } = await visited()
     const login = await agent.open(authorizeUrl({ ...web, prompt: 'login consent select_account' }))
-    expect(pathOf(login)).toBe(loginPage)
+    expect(pageOf(login)).toBe(loginPage)
     const early = await agent.get(`/oauth/consent?authorization_request=${idOf(login)}`)
     if (early.status === 200)
       await agent.post('/oauth/consent', { ...fieldsOf(early, 'value="allow"'), decision: 'allow' })
     clock.travel(5)
     const consent = await agent.signIn(login)
-    expect(pathOf(consent)).toBe(consentPage)
+    expect(pageOf(consent)).toBe(consentPage)
     const waiting = `/oauth/authorize?authorization_request=${idOf(login)}`
-    expect(pathOf(await agent.open(waiting))).toBe(consentPage)
+    expect(pageOf(await agent.open(waiting))).toBe(consentPage)
     expect((await idTokenOf(await agent.decide(consent, 'allow'))).auth_time).toBe(clock.now())
   })
 })
@@ -297,7 +291,7 @@ describe('max_age', () => {
     expect((await idTokenOf(await agent.get(request))).auth_time).toBe(idToken.auth_time)
     clock.travel(1)
     const page = await agent.open(request)
-    expect(pathOf(page)).toBe(loginPage)
+    expect(pageOf(page)).toBe(loginPage)
     expect((await idTokenOf(await agent.signIn(page))).auth_time).toBe(clock.now())
     codeOf(await agent.get(request))
   })
@@ -307,7 +301,7 @@ describe('max_age', () => {
     const request = { ...web, max_age: '0' }
     for (const _ of [1, 2]) {
       const page = await agent.open(authorizeUrl(request))
-      expect(pathOf(page)).toBe(loginPage)
+      expect(pageOf(page)).toBe(loginPage)
       codeOf(await agent.signIn(page))
     }
   })
@@ -317,10 +311,10 @@ describe('max_age', () => {
     const login = await agent.open(authorizeUrl({ ...web, max_age: '50' }))
     const consent = await agent.signIn(login)
     const again = await agent.open(authorizeUrl({ ...web, max_age: '50' }))
-    expect([pathOf(consent), pathOf(again)]).toEqual([consentPage, consentPage])
+    expect([pageOf(consent), pageOf(again)]).toEqual([consentPage, consentPage])
     clock.travel(51)
     // The second request found the login, so it must be renewed; the first one saw it made.
-    expect(pathOf(await agent.decide(again, 'allow'))).toBe(loginPage)
+    expect(pageOf(await agent.decide(again, 'allow'))).toBe(loginPage)
     codeOf(await agent.decide(consent, 'allow'))
   })
 
@@ -328,11 +322,13 @@ describe('max_age', () => {
     const impatient = { client_id: 'impatient', scope: 'openid', state: 's' }
     const { agent } = await visited(impatient, 100)
     codeOf(await agent.get(authorizeUrl(impatient)))
-    expect(pathOf(await agent.open(authorizeUrl({ ...impatient, max_age: '99' })))).toBe(loginPage)
+    expect(pageOf(await agent.open(authorizeUrl({ ...impatient, max_age: '99' })))).toBe(loginPage)
     clock.travel(1)
     codeOf(await agent.get(authorizeUrl({ ...impatient, max_age: '101' })))
-    expectRefused(await agent.get(authorizeUrl({ ...impatient, prompt: 'none' })), 'login_required')
-    expect(pathOf(await agent.open(authorizeUrl(impatient)))).toBe(loginPage)
+    expectErrorRedirect(await agent.get(authorizeUrl({ ...impatient, prompt: 'none' })), 'login_required', {
+      state: 's',
+    })
+    expect(pageOf(await agent.open(authorizeUrl(impatient)))).toBe(loginPage)
   })
 })
 
@@ -341,9 +337,9 @@ test('an id_token_hint of another user asks to sign in, shows no name, and accep
   const { agent } = await visited()
   const request = authorizeUrl({ ...web, id_token_hint: bobs.raw })
   const page = await agent.open(request)
-  expect(pathOf(page)).toBe(loginPage)
+  expect(pageOf(page)).toBe(loginPage)
   expect(page.html).not.toContain(ada.email)
-  expectRefused(await agent.signIn(page), 'login_required')
+  expectErrorRedirect(await agent.signIn(page), 'login_required', { state: 's' })
   const done = await agent.signIn(await agent.open(request), bob.email, bob.password)
   expect((await idTokenOf(done)).sub).toBe('2')
 })

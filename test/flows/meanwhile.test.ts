@@ -20,7 +20,6 @@ import { ada, answerOf, expectError, introspect, redeem, refresh, tokensFor, web
 let host: Host
 /** Makes the change when the host is next asked for a user. */
 let meanwhile: (() => PromiseLike<unknown>) | undefined
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const kept = { client_id: 'kept', client_secret: secret }
 
 beforeAll(async () => {
@@ -47,7 +46,7 @@ afterAll(() => host.close())
 /** How many tokens and authorizations are stored. */
 const stored = async (): Promise<number[]> => {
   const names = ['access_tokens', 'refresh_tokens', 'authorizations', 'consents', 'consent_receipts']
-  const rows = await Promise.all(names.map((name) => table(name)))
+  const rows = await Promise.all(names.map((name) => host.table(name)))
   return rows.map(({ length }) => length)
 }
 
@@ -74,7 +73,7 @@ test('a code that is revoked meanwhile is not called redeemed (L20)', async () =
   const code = codeOf(await new RawBrowser(host.app).grant(authorizeUrl({ client_id: 'web' })))
   const announced = jest.fn()
   host.oauth.events.on('authorization.revoked', announced)
-  meanwhile = () => table('authorizations').update({ revoked_at: 1 })
+  meanwhile = () => host.table('authorizations').update({ revoked_at: 1 })
   const answer = await redeem(host, code)
   expectError(answer, 400, 'invalid_grant')
   expect(answer.body.error_description).toBe('code is revoked')
@@ -87,7 +86,7 @@ test.each([
 ])('a refresh token %s that is used up meanwhile ends every token', async (_, client) => {
   const tokens = await tokensFor(host, { client_id: client.client_id }, client)
   const before = await stored()
-  meanwhile = () => table('refresh_tokens').update({ consumed_at: 1 })
+  meanwhile = () => host.table('refresh_tokens').update({ consumed_at: 1 })
   expectError(await refresh(host, tokens.refresh_token, client), 400, 'invalid_grant')
   expect(await stored()).toEqual(before)
   expect((await introspect(host, tokens.access_token)).body).toEqual({ active: false })
@@ -99,7 +98,7 @@ test.each([
 ])('a refresh token %s whose family is revoked meanwhile gets no tokens', async (_, client) => {
   const tokens = await tokensFor(host, { client_id: client.client_id }, client)
   const before = await stored()
-  meanwhile = () => table('authorizations').update({ revoked_at: 1 })
+  meanwhile = () => host.table('authorizations').update({ revoked_at: 1 })
   expectError(await refresh(host, tokens.refresh_token, client), 400, 'invalid_grant')
   expect(await stored()).toEqual(before)
 })
@@ -123,7 +122,7 @@ test('a request that was answered meanwhile is finished', async () => {
   const browser = new RawBrowser(host.app)
   const page = await consentPage(browser, {})
   const before = await stored()
-  meanwhile = () => table('pending_requests').update({ consumed_at: 1 })
+  meanwhile = () => host.table('pending_requests').update({ consumed_at: 1 })
   expectExpiredPage(await browser.decide(page, 'allow'), 'finished')
   expect(await stored()).toEqual(before)
 })
@@ -136,7 +135,7 @@ test('a client that registered itself and was removed meanwhile gets no code', a
   const asked = { client_id, code_challenge: pkce().challenge, code_challenge_method: 'S256' }
   const page = await consentPage(browser, asked)
   const before = await stored()
-  meanwhile = () => table('client_registrations').where({ client_id }).delete()
+  meanwhile = () => host.table('client_registrations').where({ client_id }).delete()
   expectExpiredPage(await browser.decide(page, 'allow'), 'expired')
   expect(await stored()).toEqual(before)
 })
@@ -145,7 +144,7 @@ test('with offline_access a login that ended meanwhile grants nothing; the user 
   const browser = new RawBrowser(host.app)
   const page = await consentPage(browser, { scope: 'openid offline_access' })
   const before = await stored()
-  meanwhile = () => table('logins').whereNull('ended_at').update({ ended_at: 1 })
+  meanwhile = () => host.table('logins').whereNull('ended_at').update({ ended_at: 1 })
   const answer = await browser.decide(page, 'allow')
   expect([answer.status, answer.url.pathname]).toEqual([200, '/oauth/login'])
   expect(await stored()).toEqual(before)
@@ -155,7 +154,7 @@ test('a consent that is removed meanwhile gives no code', async () => {
   const browser = new RawBrowser(host.app)
   codeOf(await browser.grant(authorizeUrl({ client_id: 'web' })))
   const [tokens, refreshTokens, authorizations, , receipts] = await stored()
-  meanwhile = () => table('consents').delete()
+  meanwhile = () => host.table('consents').delete()
   expectErrorRedirect(await browser.get(authorizeUrl({ client_id: 'web' })), 'access_denied')
   expect(await stored()).toEqual([tokens, refreshTokens, authorizations, 0, receipts])
 })

@@ -86,7 +86,6 @@ const start = async (documents: Documents, limits?: object) => {
   host = await startWith(documents, limits)
 }
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const proof = pkce()
 const asked = (client_id = id) =>
   authorizeUrl({
@@ -191,8 +190,8 @@ test.each<[string, () => unknown]>([
   change()
   expectErrorPage(await open(), 400)
   expect(read).toEqual([new URL(id).pathname])
-  expect(await table('client_registrations').where({ client_id: id })).toEqual([])
-  expect(await table('clients').where({ client_id: id })).toEqual([])
+  expect(await host.table('client_registrations').where({ client_id: id })).toEqual([])
+  expect(await host.table('clients').where({ client_id: id })).toEqual([])
   serve({})
   expect((await open()).url.pathname).toBe('/oauth/login')
 })
@@ -286,7 +285,8 @@ test('a client ends with its document, or when the document was unavailable for 
   respond(404, {}, '')
   clock.travel(3601)
   const { refresh_token: fourth } = (await unanswered(refresh(third))).body
-  const readAt = async () => (await table('client_registrations').where({ client_id: id }).first()).read_at
+  const readAt = async () =>
+    (await host.table('client_registrations').where({ client_id: id }).first()).read_at
   await until(async () => Number(await readAt()) === 0)
   expectError(await refresh(fourth), 401, 'invalid_client')
   expectErrorPage(await open(), 400)
@@ -334,7 +334,7 @@ test('a client that a user has allowed something stays; an unused one is removed
   id = `${server.origin}/unused.json`
   serve({})
   await open(id)
-  const left = () => table('clients').whereIn('client_id', [used, id]).pluck('client_id')
+  const left = () => host.table('clients').whereIn('client_id', [used, id]).pluck('client_id')
   expect(await left()).toHaveLength(2)
   clock.travel(86_400 + 60)
   const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
@@ -349,7 +349,7 @@ test('URLs without a document are limited by address, and store nothing', async 
   for (let count = 0; count < 5; count += 1) statuses.push((await open(`${server.origin}/${count}`)).status)
   expect(statuses).toEqual([400, 400, 400, 429, 429])
   expect(read).toHaveLength(3)
-  expect(await table('client_registrations')).toEqual([])
+  expect(await host.table('client_registrations')).toEqual([])
 })
 
 test('URLs without a document are limited by host, whatever the port (M14)', async () => {
@@ -363,7 +363,7 @@ test('URLs without a document are limited by host, whatever the port (M14)', asy
 test('a document of more than 16 kB is not used (M16)', async () => {
   serve({ note: 'x'.repeat(16_384) })
   expect((await open(id)).status).toBe(400)
-  expect(await table('clients').where({ client_id: id })).toEqual([])
+  expect(await host.table('clients').where({ client_id: id })).toEqual([])
 })
 
 test('reading a known document again counts for its host too, and the client works meanwhile', async () => {
@@ -439,7 +439,7 @@ describe('an assertion of a trusted issuer (I4)', () => {
     clock.travel(86_400 + 60)
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
     await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
-    expect(await table('clients').where({ client_id: id })).toHaveLength(1)
+    expect(await host.table('clients').where({ client_id: id })).toHaveLength(1)
   })
 
   test('reads documents under the same quotas, and stores none that is invalid', async () => {
@@ -452,7 +452,7 @@ describe('an assertion of a trusted issuer (I4)', () => {
     }
     expect(statuses).toEqual([401, 401, 429, 429])
     expect(read).toHaveLength(2)
-    expect(await table('client_registrations')).toEqual([])
+    expect(await host.table('client_registrations')).toEqual([])
   })
 
   test('is for clients whose document names the grant; other grants read no unknown document', async () => {

@@ -2,30 +2,26 @@ import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { actingAs } from '../../lib/testing/index.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
+import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { answerOf, bob, expectError, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 import {
   acme,
   asked,
   choicesOf,
-  consentPage,
   events,
   globex,
   guarded,
   host,
   initech,
-  introspect,
-  isConsent,
   logged,
   members,
   options,
   request,
-  table,
   tokensFor,
   withOrganizations,
-} from '../support/organizations.ts'
-import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { countStatements } from '../support/statement-count.ts'
-import { answerOf, bob, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
+} from './organizations.ts'
 
 withOrganizations()
 
@@ -38,7 +34,7 @@ describe('a user who has left the organization', () => {
     expectError(await redeem(host, code), 400, 'invalid_grant')
     expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toEqual({ active: false })
+      expect((await introspect(host, token)).body).toEqual({ active: false })
     for (const answer of [await userinfo(host, tokens.access_token), await guarded(tokens)]) {
       expectError(answer, 401, 'invalid_token')
       expect(answer.headers['www-authenticate']).toContain('error="invalid_token"')
@@ -88,8 +84,8 @@ describe('an invalid answer of the host', () => {
     }
     const answers = [
       await refresh(host, tokens.refresh_token),
-      await introspect(tokens.access_token),
-      await introspect(tokens.refresh_token),
+      await introspect(host, tokens.access_token),
+      await introspect(host, tokens.refresh_token),
       await userinfo(host, tokens.access_token),
       await guarded(tokens),
     ]
@@ -152,7 +148,7 @@ describe('connected apps', () => {
     expect((await guarded(acmes)).body).toEqual({ organization: 'acme' })
     await refresh(host, acmes.refresh_token).expect(200)
     const again = await agent.open(authorizeUrl({ ...request, organization: globex.id }))
-    expect(isConsent(again)).toEqual(consentPage)
+    expect(pageOf(again)).toBe('200 /consent')
     codeOf(await agent.get(authorizeUrl({ ...request, organization: 'acme' })))
     expect(events.filter(({ type }) => type === 'consent.removed')).toMatchObject([
       { subject: '1', clientId: 'web', organization: globex.id },
@@ -161,13 +157,13 @@ describe('connected apps', () => {
 
   test('removing one ends all of it, of more than goes in one batch', async () => {
     const { agent } = await both()
-    const rows = await table('authorizations')
+    const rows = await host.table('authorizations')
     for (const row of rows) {
       const copies = Array.from({ length: 130 }, (_, n) => `${row.id.slice(0, 20)}-${n}`)
-      await table('authorizations').insert(copies.map((id) => ({ ...row, id, code_hash: id })))
+      await host.table('authorizations').insert(copies.map((id) => ({ ...row, id, code_hash: id })))
     }
     await agent.submit(await removalOf(agent, 'Globex'), 'csrf_token')
-    const standing = await table('authorizations').whereNull('revoked_at')
+    const standing = await host.table('authorizations').whereNull('revoked_at')
     expect(standing).toHaveLength(131)
     for (const { request: stored } of standing) expect(JSON.parse(stored).organization).toBe('acme')
   })
@@ -220,7 +216,7 @@ test('what is kept about a user contains the workspaces, and is erased with the 
   await host.oauth.users.erase(1)
   const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }
   expect(await host.oauth.users.export(1)).toEqual(nothing)
-  expect(await table('consents').where({ subject: '1' })).toEqual([])
+  expect(await host.table('consents').where({ subject: '1' })).toEqual([])
 })
 
 test('actingAs() takes a workspace, or the only one, and refuses impossible tokens', async () => {
@@ -250,7 +246,7 @@ describe('a host', () => {
     expect(claimsOf(tokens.id_token)).not.toHaveProperty('org_id')
     expect((await userinfo(plain, tokens.access_token)).body).not.toHaveProperty('org_id')
     codeOf(await agent.get(named))
-    const rows = await plain.database.knex(`${plain.database.tablePrefix}consents`)
+    const rows = await plain.table('consents')
     expect(rows.map(({ organization }) => organization)).toEqual([''])
     const metadata = await supertest(plain.app).get('/oauth/.well-known/openid-configuration')
     expect(metadata.body.claims_supported).not.toContain('org_id')
@@ -271,7 +267,7 @@ describe('a host', () => {
     expectError(await userinfo(host, tokens.access_token), 401, 'invalid_token')
     expectError(await refresh(host, tokens.refresh_token), 400, 'invalid_grant')
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toEqual({ active: false })
+      expect((await introspect(host, token)).body).toEqual({ active: false })
     // Nothing is revoked, in case the option was a mistake.
     await refresh(before, tokens.refresh_token).expect(200)
     const { page: now } = await asked()
@@ -279,7 +275,7 @@ describe('a host', () => {
     // Bob has one; what he allows is allowed for that one.
     const { agent: bobs, page: first } = await asked(request, bob)
     codeOf(await bobs.decide(first, 'allow'))
-    expect(await table('consents').where({ subject: '2' })).toMatchObject([{ organization: initech.id }])
+    expect(await host.table('consents').where({ subject: '2' })).toMatchObject([{ organization: initech.id }])
   })
 
   test('that removes organizations keeps its tokens, and its users see each client once', async () => {
@@ -294,7 +290,7 @@ describe('a host', () => {
     const remove = /href="(\/oauth\/account\?[^"]*)"/.exec(list.html)?.[1] ?? ''
     await again.submit(await again.open(remove), 'csrf_token')
     expect((await userinfo(after, tokens.access_token)).status).toBe(401)
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
   })
 })
 
@@ -321,7 +317,7 @@ test('needs no additional statement', async () => {
       refresh_token = (await answerOf(refresh(host, refresh_token))).refresh_token
     }),
     userinfo: await during(() => userinfo(host, tokens.access_token).expect(200)),
-    introspection: await during(() => introspect(tokens.access_token).expect(/"active":true/)),
+    introspection: await during(() => introspect(host, tokens.access_token).expect(/"active":true/)),
     guard: await during(() => guarded(tokens).expect(200)),
   }).toEqual({
     // On PostgreSQL a conditional write is one statement.

@@ -1,7 +1,7 @@
 import supertest from 'supertest'
 import { type AuthRouterOptions, defineGrant } from '../../lib/index.ts'
 import { type Host, secret, startHost } from '../support/host.ts'
-import { payloadOf } from '../support/resource-host.ts'
+import { claimsOf } from '../support/outcomes.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
 import { answerOf, expectError, type Fields, post, refresh } from '../support/tokens.ts'
 
@@ -95,7 +95,7 @@ test.each<[string, () => Promise<Fields>, string]>([
   const opaque = await answerOf(post(host, { ...(await fields()), resource: api }))
   expect((await orders(opaque.access_token)).body).toEqual({ organization })
   const jwt = await answerOf(post(host, { ...(await fields()), resource: jwtApi }))
-  expect(payloadOf(jwt.access_token).org_id).toBe(organization)
+  expect(claimsOf(jwt.access_token).org_id).toBe(organization)
   expect((await orders(jwt.access_token, jwtApi)).body).toEqual({ organization })
 })
 

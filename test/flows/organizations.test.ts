@@ -1,33 +1,29 @@
 import type { Organization } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl } from '../support/host.ts'
+import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
+import { ada, answerOf, bob, introspect, redeem, refresh, userinfo } from '../support/tokens.ts'
 import {
   acme,
   aliveIn,
   asked,
   browser,
   choicesOf,
-  consentPage,
   events,
   globex,
   guarded,
   host,
   initech,
-  introspect,
-  isConsent,
   members,
   pick,
   request,
   scope,
-  table,
   tokensFor,
   told,
   visit,
   withOrganizations,
-} from '../support/organizations.ts'
-import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser, textOf } from '../support/raw-browser.ts'
-import { ada, answerOf, bob, redeem, refresh, userinfo } from '../support/tokens.ts'
+} from './organizations.ts'
 
 withOrganizations()
 
@@ -50,7 +46,7 @@ describe('the choice', () => {
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ sub: '1', org_id: globex.id })
     for (const token of [tokens.access_token, tokens.refresh_token])
-      expect((await introspect(token)).body).toMatchObject({ active: true, org_id: globex.id })
+      expect((await introspect(host, token)).body).toMatchObject({ active: true, org_id: globex.id })
     expect((await guarded(tokens)).body).toEqual({ organization: globex.id })
     const about = { subject: '1', organization: globex.id }
     for (const type of ['consent.allowed', 'authorization.issued', 'tokens.issued'])
@@ -69,7 +65,7 @@ describe('the choice', () => {
     expect(again.html).toMatch(/role="alert" id="error">[\s\S]*<a href="#organization-0">/)
     expect(again.html).toMatch(/<fieldset [^>]*organizations-text error"[^>]*aria-invalid="true"/)
     expect(fieldsOf(again, 'value="allow"')).not.toHaveProperty('scope:notes:write')
-    expect(await table('consents')).toEqual([])
+    expect(await host.table('consents')).toEqual([])
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
     const done = await answerOf(redeem(host, codeOf(await pick(agent, again, acme))))
     expect([done.scope, claimsOf(done.id_token).org_id]).toEqual(['openid', 'acme'])
@@ -88,7 +84,7 @@ describe('the choice', () => {
       expect(ticked(again)).toEqual([false, false])
     }
     expectErrorPage(await post('acme', globex.id), 400)
-    expect(await table('authorizations')).toEqual([])
+    expect(await host.table('authorizations')).toEqual([])
   })
 
   test('is not necessary for Cancel and for "Not you?"', async () => {
@@ -193,7 +189,7 @@ describe('a request that names a workspace', () => {
       const silent = { ...request, organization: id, prompt: 'none' }
       expect(await organizationOf(await agent.get(authorizeUrl(silent)))).toBe(id)
     }
-    const kept = (await table('consents')).map(({ organization }) => organization)
+    const kept = (await host.table('consents')).map(({ organization }) => organization)
     expect(kept.sort()).toEqual([globex.id, 'acme'])
   })
 
@@ -209,7 +205,7 @@ describe('a request that names a workspace', () => {
     const { agent, page } = await asked({ ...request, organization: 'acme' })
     const again = await agent.decide(page, 'allow', { organization: globex.id })
     expect(again.status).toBe(400)
-    expect(await table('authorizations')).toEqual([])
+    expect(await host.table('authorizations')).toEqual([])
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(again, 'allow'))))
     expect(claimsOf(id_token).org_id).toBe('acme')
   })
@@ -263,14 +259,14 @@ describe('where nothing else is left to ask', () => {
     expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
     expect(await organizationOf(await choose(agent, page, globex), 'ours')).toBe(globex.id)
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
-    expect(await table('consent_receipts')).toEqual([])
+    expect(await host.table('consent_receipts')).toEqual([])
     // The choice is remembered, and was not more than a choice.
     const again = await choosePage(ours, agent)
     expect(choicesOf(again.page).map(({ checked }) => checked)).toEqual([false, true])
     codeOf(await agent.get(authorizeUrl({ ...ours, prompt: 'none' })))
     codeOf(await agent.get(authorizeUrl({ ...ours, organization: 'acme' })))
     const asking = authorizeUrl({ ...ours, prompt: 'consent', organization: globex.id })
-    expect(isConsent(await agent.open(asking))).toEqual(consentPage)
+    expect(pageOf(await agent.open(asking))).toBe('200 /consent')
   })
 
   test('a first-party client with one organization, or that names one, gets no page', async () => {
@@ -282,11 +278,11 @@ describe('where nothing else is left to ask', () => {
   test('a client that was allowed in all of them', async () => {
     const { agent } = await tokensFor(acme)
     await tokensFor(globex, agent)
-    const receipts = await table('consent_receipts')
+    const receipts = await host.table('consent_receipts')
     const { page } = await choosePage(request, agent)
     const { id_token, scope: granted } = await answerOf(redeem(host, codeOf(await choose(agent, page, acme))))
     expect([granted, claimsOf(id_token).org_id]).toEqual([scope, 'acme'])
-    expect(await table('consent_receipts')).toHaveLength(receipts.length)
+    expect(await host.table('consent_receipts')).toHaveLength(receipts.length)
     for (const more of [{ scope: `${scope} profile` }, { prompt: 'consent' }] as Record<string, string>[])
       expect((await asked({ ...request, ...more }, ada, agent)).page.html).toContain('value="allow"')
   })
@@ -300,7 +296,7 @@ describe('where nothing else is left to ask', () => {
       expect(again.html).toMatch(/<title>Error: Choose a workspace/)
       expect(again.html).toContain('value="choose"')
     }
-    expect(await table('authorizations')).toEqual([])
+    expect(await host.table('authorizations')).toEqual([])
     expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
   })
 
@@ -317,19 +313,19 @@ describe('where nothing else is left to ask', () => {
     const { agent, page } = await asked()
     const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'choose', organization: globex.id }
     const again = await agent.follow(await agent.post('/oauth/consent', fields))
-    expect(isConsent(again)).toEqual(consentPage)
+    expect(pageOf(again)).toBe('200 /consent')
     expect(again.html).toContain('value="allow"')
     expect(choicesOf(again).map(({ checked }) => checked)).toEqual([false, true])
-    expect(await table('authorizations')).toEqual([])
+    expect(await host.table('authorizations')).toEqual([])
   })
 
   test('the choice alone gives no code to a client that the user has removed meanwhile', async () => {
     const { agent } = await tokensFor(acme)
     await tokensFor(globex, agent)
     const { page } = await choosePage(request, agent)
-    await table('consents').where({ organization: 'acme' }).delete()
+    await host.table('consents').where({ organization: 'acme' }).delete()
     const again = await choose(agent, page, acme)
-    expect(isConsent(again)).toEqual(consentPage)
+    expect(pageOf(again)).toBe('200 /consent')
     expect(again.html).toContain('value="allow"')
   })
 })

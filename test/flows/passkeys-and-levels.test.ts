@@ -37,7 +37,7 @@ const start = async (
     options: { acrValues: ['password', 'mfa'], login, features: { passkeys }, ...settings.options },
   })
   open.push(host)
-  await host.database.knex(`${host.database.tablePrefix}passkeys`).insert(authenticator.row('1'))
+  await host.table('passkeys').insert(authenticator.row('1'))
   return host
 }
 const url = (more: Record<string, string> = {}): string =>
@@ -116,14 +116,14 @@ describe('with authenticator apps', () => {
     expect(asked.html).not.toContain('id="secret"')
     const sent = await browser.submit(asked, 'id="login"', { decision: 'confirm', code: '123456' })
     expect(sent.html).toContain('Use your passkey to continue.')
-    expect(await host.database.knex(`${host.database.tablePrefix}second_factors`)).toEqual([])
+    expect(await host.table('second_factors')).toEqual([])
     expect((await usePasskey(browser, asked)).html).toContain('id="secret"')
   })
 
   test('adding a passkey needs a sign-in with the app’s code, unless the app was set up since then', async () => {
     const clock = stopClock()
     const host = await start(true, {}, { options: { features } })
-    await host.database.knex(`${host.database.tablePrefix}passkeys`).delete()
+    await host.table('passkeys').delete()
     const browser = new RawBrowser(host.app)
     const shown = await browser.signIn(await browser.open(settings))
     const [, key = ''] = /id="secret" dir="ltr">([A-Z2-7 ]+)</.exec(shown.html) ?? []

@@ -37,13 +37,12 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 beforeEach(async () => {
-  for (const name of ['passkeys', 'throttles']) await table(name).delete()
+  for (const name of ['passkeys', 'throttles']) await host.table(name).delete()
   await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: null })
   events = []
 })
 afterEach(() => jest.restoreAllMocks())
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const url = (more: Record<string, string> = {}): string =>
   authorizeUrl({ client_id: 'web', scope: 'openid', ...more })
 const eventsOf = (type: string) =>
@@ -115,7 +114,7 @@ describe('a passkey', () => {
       account,
       subject: '1',
     })
-    const [stored] = await table('passkeys').select('counter', 'last_used_at')
+    const [stored] = await host.table('passkeys').select('counter', 'last_used_at')
     // PostgreSQL returns them as strings.
     expect(Object.values(stored).map(Number)).toEqual([1, clock.now()])
 
@@ -170,7 +169,7 @@ describe('a sign-in that is refused because of', () => {
   /** A passkey of ada’s, without a counter unless the answer says one. */
   const ofAda = async (): Promise<Authenticator> => {
     const authenticator = createAuthenticator()
-    await table('passkeys').insert(authenticator.row('1'))
+    await host.table('passkeys').insert(authenticator.row('1'))
     return authenticator
   }
   const uncounted: Lies = { counter: 0 }
@@ -263,12 +262,12 @@ describe('a sign-in that is refused because of', () => {
     for (const counter of [0, 0, 5, 6]) codeOf(await signIn(counter))
     for (const counter of [6, 5, 0]) expect((await signIn(counter)).html).toContain(failed)
     expect(reasons()).toEqual(['counter', 'counter', 'counter'])
-    expect(Number((await table('passkeys').first('counter')).counter)).toBe(6)
+    expect(Number((await host.table('passkeys').first('counter')).counter)).toBe(6)
   })
 
   test('another user, where the account is fixed', async () => {
     const ofBob = createAuthenticator()
-    await table('passkeys').insert(ofBob.row('2'))
+    await host.table('passkeys').insert(ofBob.row('2'))
     const authenticator = await ofAda()
     const browser = newBrowser()
     await browser.signIn(await browser.open(url()))
@@ -326,7 +325,7 @@ describe('a sign-in that is refused because of', () => {
       login = await signInWith(browser, login, authenticator.get(askedBy(login), { flags: 1 }))
     login = await signInWith(browser, login, authenticator.get(askedBy(login)))
     expect(login.status).toBe(429)
-    await table('throttles').delete()
+    await host.table('throttles').delete()
     expect(await wrongPasswords()).toBe(429)
     codeOf(await signInWith(browser, login, authenticator.get(askedBy(login))))
   })
@@ -340,11 +339,11 @@ describe('the page that adds passkeys', () => {
     clock.travel(601)
     const late = await add(browser, list, createAuthenticator().create(askedBy(list)))
     expect(late.html).toContain('Confirm it’s you')
-    expect(await table('passkeys')).toHaveLength(1)
+    expect(await host.table('passkeys')).toHaveLength(1)
     const { fields } = passkeyForm(list)
-    const [{ hash }] = await table('passkeys')
+    const [{ hash }] = await host.table('passkeys')
     await browser.post(page, { ...fields, decision: 'remove', id: hash })
-    expect(await table('passkeys')).toHaveLength(1)
+    expect(await host.table('passkeys')).toHaveLength(1)
     const confirm = await browser.open(page)
     const ofBob = { username: bob.email, password: bob.password }
     expect((await browser.submit(confirm, 'id="login"', ofBob)).html).toContain('Wrong password')
@@ -366,14 +365,14 @@ describe('the page that adds passkeys', () => {
     }
     // The login of the password is good for everything else.
     codeOf(await thief.open(url()))
-    const [stored] = await table('passkeys')
+    const [stored] = await host.table('passkeys')
     const { fields } = passkeyForm(asked)
     for (const decision of ['add', 'rename', 'remove']) {
       const passkey = createAuthenticator().create({ ...askedBy(asked), rp: { id: 'localhost' } })
       const sent = await thief.post(page, { ...fields, decision, passkey, id: stored.hash, name: 'Mine' })
       expect(sent.location?.pathname).toBe(page)
     }
-    expect(await table('passkeys')).toEqual([stored])
+    expect(await host.table('passkeys')).toEqual([stored])
     const list = await signInWith(thief, asked, authenticator.get(askedBy(asked)))
     expect((await add(thief, list, createAuthenticator().create(askedBy(list)))).html).toContain(
       'Passkey added.',
@@ -412,7 +411,7 @@ describe('the page that adds passkeys', () => {
     const again = await browser.open(page)
     const second = await add(browser, again, createAuthenticator().create(askedBy(again)))
     expect(second.html).toContain('Passkey added.')
-    expect(await table('passkeys')).toHaveLength(2)
+    expect(await host.table('passkeys')).toHaveLength(2)
   })
 
   test('refuses untrue answers, and accepts an attestation of the passkey itself', async () => {
@@ -433,7 +432,7 @@ describe('the page that adds passkeys', () => {
       const event = { type: 'passkey.failed', reason: 'invalid', subject: '1' }
       expect({ lie, events: eventsOf('passkey.failed') }).toEqual({ lie, events: [event] })
     }
-    expect(await table('passkeys')).toEqual([])
+    expect(await host.table('passkeys')).toEqual([])
     const passkey = createAuthenticator().create(askedBy(shown), { attestation: 'self' })
     expect((await add(browser, shown, passkey)).html).toContain('Passkey added.')
   })
@@ -449,7 +448,7 @@ describe('the page that adds passkeys', () => {
     ]
     for (const answer of answers) await add(browser, own, answer)
     expect(eventsOf('passkey.failed')).toMatchObject([{ reason: 'challenge' }, { reason: 'replayed' }])
-    expect(await table('passkeys')).toHaveLength(1)
+    expect(await host.table('passkeys')).toHaveLength(1)
   })
 
   test('does not take over a passkey of another user, and has at most 20', async () => {
@@ -458,11 +457,11 @@ describe('the page that adds passkeys', () => {
     const refused = await add(browser, list, authenticator.create(askedBy(list)))
     expect(refused.html).toContain('The passkey wasn’t added.')
     expect(eventsOf('passkey.failed')).toMatchObject([{ reason: 'exists', subject: '2' }])
-    expect(await table('passkeys').select('subject')).toEqual([{ subject: '1' }])
+    expect(await host.table('passkeys').select('subject')).toEqual([{ subject: '1' }])
 
     const created_at = Math.floor(Date.now() / 1000) + 60
     for (let each = 0; each < 19; each += 1)
-      await table('passkeys').insert({ ...createAuthenticator().row('2'), created_at })
+      await host.table('passkeys').insert({ ...createAuthenticator().row('2'), created_at })
     const last = await browser.open(page)
     await add(browser, last, createAuthenticator().create(askedBy(last)))
     const full = await browser.open(page)
@@ -471,12 +470,12 @@ describe('the page that adds passkeys', () => {
     const { fields } = passkeyForm(last)
     const passkey = createAuthenticator().create({ ...askedBy(last), challenge: askedBy(refused).challenge })
     await browser.post(page, { ...fields, passkey })
-    expect(await table('passkeys').where({ subject: '2' })).toHaveLength(20)
+    expect(await host.table('passkeys').where({ subject: '2' })).toHaveLength(20)
   })
 
   test('neither shows nor changes those of another user', async () => {
     await added()
-    const [{ hash }] = await table('passkeys')
+    const [{ hash }] = await host.table('passkeys')
     const { browser, list } = await atPasskeys(bob)
     expect((await browser.open(`${page}?id=${hash}`)).html).toContain('You don’t have a passkey yet.')
     const { fields } = passkeyForm(list)
@@ -484,15 +483,16 @@ describe('the page that adds passkeys', () => {
       const form = { ...fields, id: hash, name: 'Mine', decision }
       expectErrorPage(await browser.post(page, form), 403)
     }
-    expect(await table('passkeys').select('subject', 'name')).toEqual([{ subject: '1', name: '' }])
+    expect(await host.table('passkeys').select('subject', 'name')).toEqual([{ subject: '1', name: '' }])
   })
 })
 
 test('passkeys.removeAll() removes those of one user, and users.erase() too', async () => {
-  for (const subject of ['1', '1', '2']) await table('passkeys').insert(createAuthenticator().row(subject))
+  for (const subject of ['1', '1', '2'])
+    await host.table('passkeys').insert(createAuthenticator().row(subject))
   await host.oauth.passkeys?.removeAll(1)
-  expect(await table('passkeys').select('subject')).toEqual([{ subject: '2' }])
+  expect(await host.table('passkeys').select('subject')).toEqual([{ subject: '2' }])
   expect(eventsOf('passkey.removed')).toHaveLength(2)
   await host.oauth.users.erase(2)
-  expect(await table('passkeys')).toEqual([])
+  expect(await host.table('passkeys')).toEqual([])
 })

@@ -40,7 +40,7 @@ afterAll(() => host.close())
 beforeEach(async () => {
   clock = stopClock()
   events.length = 0
-  await host.database.knex(`${host.database.tablePrefix}personal_tokens`).delete()
+  await host.table('personal_tokens').delete()
   await host.database.knex(host.usersTable).where({ id: 1 }).update({ disabled_at: null })
 })
 afterEach(() => jest.restoreAllMocks())
@@ -65,7 +65,7 @@ const make = async (given: { subject?: string; scopes?: string[]; days?: number 
   if (made === undefined) throw new Error('no token was made')
   return made
 }
-const rows = (of = host) => of.database.knex(`${of.database.tablePrefix}personal_tokens`).select()
+const rows = (of = host) => of.table('personal_tokens').select()
 const status = async (value: string, of = host): Promise<number> => (await guarded(of, value)).status
 
 describe('a personal access token', () => {

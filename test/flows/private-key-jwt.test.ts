@@ -220,7 +220,7 @@ describe('one use', () => {
   test('is stored as a hash until the assertion has expired, with the tolerance for clocks', async () => {
     const clock = stopClock()
     const jti = randomUUID()
-    const table = host.database.knex(`${host.database.tablePrefix}replays`)
+    const table = host.table('replays')
     await askAs('signer', 'ES256', { jti, exp: clock.now() + 60.5 })
     const rows = await table.where({ expires_at: clock.now() + 61 + 30 }).select(['hash'])
     expect(rows).toEqual([{ hash: expect.stringMatching(/^[\w-]{43}$/) }])
@@ -287,8 +287,7 @@ describe('keys at jwks_uri', () => {
     clock.travel(601)
     publisher.answer = (res) => {
       clock.travel(2)
-      const { knex, tablePrefix } = host.database
-      const revoked = knex(`${tablePrefix}authorizations`).where({ client_id: clientId })
+      const revoked = host.table('authorizations').where({ client_id: clientId })
       void revoked.update({ revoked_at: clock.now() }).then(() => usualAnswer(res))
     }
     expectError(await refresh(host, tokens.refresh_token, await fields()), 400, 'invalid_grant')
@@ -340,7 +339,7 @@ describe('registration', () => {
     const { tablePrefix } = host.database
     const options = { database: { tablePrefix }, logger: { ...console, info } }
     const [seeded] = await seedClients(host.database.knex, seeds, options)
-    const row = await host.database.knex(`${tablePrefix}clients`).where({ client_id: 'seeded' }).first()
+    const row = await host.table('clients').where({ client_id: 'seeded' }).first()
     return { seeded, lines, row }
   }
   const rsa = (more: object) => ({ keys: [{ ...keyOf('RS256').publicJwk, ...more }] }) as ClientSeed['jwks']

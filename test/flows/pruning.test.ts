@@ -42,15 +42,14 @@ beforeEach(async () => {
   clock = stopClock()
   host = usual
   for (const name of ['authorizations', 'refresh_tokens', 'access_tokens', 'logins'])
-    await table(name).delete()
+    await host.table(name).delete()
 })
 afterEach(() => jest.restoreAllMocks())
 
 const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url')
 const randomKey = (): string => randomBytes(32).toString('base64url')
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
-const count = async (name: string): Promise<number> => (await table(name).select()).length
+const count = async (name: string): Promise<number> => (await host.table(name).select()).length
 const families = async () => ({
   authorizations: await count('authorizations'),
   refresh_tokens: await count('refresh_tokens'),
@@ -96,24 +95,24 @@ describe('each table', () => {
     for (const [name, { key, rest, keptFor = 0, unique = key }] of Object.entries(shapes)) {
       const now = clock.now() - keptFor
       const at = (end: number, id: string) => ({ ...rest, [unique]: id, [key]: id, expires_at: now + end })
-      await table(name).insert([at(-3600, 'old'), at(-60, 'minute'), at(-59, 'less'), at(3600, 'live')])
+      await host.table(name).insert([at(-3600, 'old'), at(-60, 'minute'), at(-59, 'less'), at(3600, 'live')])
       expect([...(await clean())].filter(([, removed]) => removed > 0)).toEqual([[name, 2]])
-      expect((await table(name).pluck(key)).sort()).toEqual(['less', 'live'])
+      expect((await host.table(name).pluck(key)).sort()).toEqual(['less', 'live'])
     }
   })
 
   test('loses all of very many expired rows, one batch at a time', async () => {
     for (let batch = 0; batch < 5; batch += 1) {
-      await table('access_tokens').insert(Array.from({ length: 70 }, () => accessToken(1 + batch)))
+      await host.table('access_tokens').insert(Array.from({ length: 70 }, () => accessToken(1 + batch)))
     }
-    await table('access_tokens').insert([accessToken(clock.now() + 60), accessToken(clock.now() + 60)])
+    await host.table('access_tokens').insert([accessToken(clock.now() + 60), accessToken(clock.now() + 60)])
     expect((await clean()).get('access_tokens')).toBe(350)
     expect(await count('access_tokens')).toBe(2)
   })
 
   test('a row that is renewed during pruning stays', async () => {
-    await table('throttles').delete()
-    await table('throttles').insert(['t0', 't1', 't2'].map((key) => ({ key, points: 3, expires_at: 5 })))
+    await host.table('throttles').delete()
+    await host.table('throttles').insert(['t0', 't1', 't2'].map((key) => ({ key, points: 3, expires_at: 5 })))
     const { knex, tablePrefix } = host.database
     const { database } = openDatabase(knex, tablePrefix)
     const { driver } = database
@@ -123,7 +122,7 @@ describe('each table', () => {
       const isReading = /^select .*throttles/i.test(sql)
       if (isReading && result.rows.length > 0) {
         const change = { expires_at: clock.now() + 60 }
-        const renewal = knex(`${tablePrefix}throttles`).where({ key: 't1' }).update(change)
+        const renewal = host.table('throttles').where({ key: 't1' }).update(change)
         const { sql: text, bindings: values } = renewal.toSQL().toNative()
         await execute(connection, text, values as (string | number)[])
       }
@@ -133,14 +132,14 @@ describe('each table', () => {
       { ...database, driver: { ...driver, execute: renewing } },
       { now: clock.now(), expired, refreshGracePeriod: 10 },
     )
-    expect(await table('throttles').pluck('key')).toEqual(['t1'])
+    expect(await host.table('throttles').pluck('key')).toEqual(['t1'])
   })
 })
 
 test('a refresh token’s successor is removed after its grace period, and reuse is still detected', async () => {
   const { body: first } = await redeem(host, await codeFor(host, offline))
   await refresh(host, first.refresh_token)
-  const sealed = () => table('refresh_tokens').whereNotNull('successor').pluck('successor')
+  const sealed = () => host.table('refresh_tokens').whereNotNull('successor').pluck('successor')
   clock.travel(60)
   await clean()
   expect(await sealed()).toHaveLength(1)
@@ -168,7 +167,7 @@ describe('an active family', () => {
     const { first, third } = await aged()
     await clean()
     expect((await userinfo(host, third.access_token)).status).toBe(200)
-    expect(await table('refresh_tokens').where({ hash: hashOf(first.refresh_token) })).toHaveLength(1)
+    expect(await host.table('refresh_tokens').where({ hash: hashOf(first.refresh_token) })).toHaveLength(1)
     expect(await count('logins')).toBe(0)
     expectError(await refresh(host, first.refresh_token), 400, 'invalid_grant')
     expectError(await refresh(host, third.refresh_token), 400, 'invalid_grant')
@@ -230,10 +229,12 @@ describe('a family that has ended is removed as a whole', () => {
       clock.travel(1100)
       refresh_token = (await refresh(host, refresh_token)).body.refresh_token
     }
-    const [{ id }] = await table('authorizations')
+    const [{ id }] = await host.table('authorizations')
     const used = { authorization_id: id, created_at: 1, expires_at: 2, consumed_at: 2 }
     for (let batch = 0; batch < 5; batch += 1) {
-      await table('refresh_tokens').insert(Array.from({ length: 60 }, () => ({ ...used, hash: randomKey() })))
+      await host
+        .table('refresh_tokens')
+        .insert(Array.from({ length: 60 }, () => ({ ...used, hash: randomKey() })))
     }
     await clean()
     expect(await count('refresh_tokens')).toBe(306)
@@ -246,7 +247,7 @@ describe('a family that has ended is removed as a whole', () => {
 
   test('when its absolute lifetime is over, also without a refresh token', async () => {
     await tokensFor(host, offline)
-    await table('refresh_tokens').delete()
+    await host.table('refresh_tokens').delete()
     clock.travel(6059)
     await clean()
     expect(await families()).toEqual({ authorizations: 1, refresh_tokens: 0, access_tokens: 0 })
@@ -259,16 +260,16 @@ describe('a family that has ended is removed as a whole', () => {
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
     await tokensFor(host, offline)
     clock.travel(3000)
-    const [family] = await table('authorizations')
+    const [family] = await host.table('authorizations')
     const used = { authorization_id: family.id, created_at: 1, expires_at: 2, consumed_at: 2 }
-    const [last] = await table('refresh_tokens')
-    for (const name of Object.keys(nothing)) await table(name).delete()
+    const [last] = await host.table('refresh_tokens')
+    for (const name of Object.keys(nothing)) await host.table(name).delete()
     for (let steps = 1; steps <= 6; steps += 1) {
-      await table('authorizations').insert(family)
-      await table('refresh_tokens').insert(last)
-      await table('access_tokens').insert({ ...accessToken(3), authorization_id: family.id })
+      await host.table('authorizations').insert(family)
+      await host.table('refresh_tokens').insert(last)
+      await host.table('access_tokens').insert({ ...accessToken(3), authorization_id: family.id })
       const many = Array.from({ length: 120 }, () => ({ ...used, hash: randomKey() }))
-      await table('refresh_tokens').insert(many)
+      await host.table('refresh_tokens').insert(many)
       const removal = removeEndedFamilies(database, { before: clock.now() })
       for (let step = 0; step < steps; step += 1) await removal.next()
       await removal.return()
@@ -316,34 +317,34 @@ describe('a family that has ended is removed as a whole', () => {
 
   test('among very many families that stay', async () => {
     const { refresh_token } = await tokensFor(host, offline)
-    const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
+    const [{ id: _, code_hash: __, ...like }] = await host.table('authorizations')
     const { sid } = like
     // Not redeemed, under an active login: more of them than one statement reads, all expired in the same second.
     const waiting = () => {
       const keys = { id: randomKey(), code_hash: randomKey() }
       return { ...like, ...keys, consumed_at: null, code_expires_at: 5 }
     }
-    await table('authorizations').insert(Array.from({ length: 120 }, waiting))
+    await host.table('authorizations').insert(Array.from({ length: 120 }, waiting))
     const gone = Array.from({ length: 30 }, () => ({ ...waiting(), sid: 'gone', code_expires_at: 6 }))
-    await table('authorizations').insert(gone)
+    await host.table('authorizations').insert(gone)
     expect((await clean()).get('authorizations')).toBe(30)
-    expect(await table('authorizations').where({ sid })).toHaveLength(121)
+    expect(await host.table('authorizations').where({ sid })).toHaveLength(121)
     expect((await refresh(host, refresh_token)).status).toBe(200)
   })
 })
 
 test('two processes that prune at once remove each expired row once, and no other', async () => {
   const { access_token, refresh_token } = await tokensFor(host, offline)
-  const [{ id: _, code_hash: __, ...like }] = await table('authorizations')
+  const [{ id: _, code_hash: __, ...like }] = await host.table('authorizations')
   for (let batch = 0; batch < 6; batch += 1) {
     const ids = Array.from({ length: 40 }, randomKey)
-    await table('access_tokens').insert(Array.from({ length: 60 }, () => accessToken(1 + batch)))
-    await table('authorizations').insert(
-      ids.map((id) => ({ ...like, id, sid: 'gone', code_hash: randomKey(), expires_at: 1 + batch })),
-    )
+    await host.table('access_tokens').insert(Array.from({ length: 60 }, () => accessToken(1 + batch)))
+    await host
+      .table('authorizations')
+      .insert(ids.map((id) => ({ ...like, id, sid: 'gone', code_hash: randomKey(), expires_at: 1 + batch })))
     const row = { created_at: 1, expires_at: 1 }
     const rows = ids.map((id) => ({ ...row, hash: randomKey(), authorization_id: id }))
-    await table('refresh_tokens').insert(rows)
+    await host.table('refresh_tokens').insert(rows)
   }
   const both = await Promise.all([clean(), clean()])
   const total = (name: string): number => both.reduce((sum, removed) => sum + (removed.get(name) ?? 0), 0)
@@ -386,13 +387,13 @@ describe('the timer', () => {
     await withLog(undefined)
     const first = await timers.next()
     expect(first.milliseconds).toBeLessThanOrEqual(5 * 60_000)
-    await table('access_tokens').insert([accessToken(1), accessToken(clock.now() + 60)])
+    await host.table('access_tokens').insert([accessToken(1), accessToken(clock.now() + 60)])
     first.fire()
     const second = await timers.next()
     expect(await count('access_tokens')).toBe(1)
     expect(second.milliseconds).toBeGreaterThanOrEqual(8 * 60_000)
     expect(second.milliseconds).toBeLessThanOrEqual(12 * 60_000)
-    await table('access_tokens').insert(accessToken(2))
+    await host.table('access_tokens').insert(accessToken(2))
     second.fire()
     await timers.next()
     expect(await count('access_tokens')).toBe(1)
@@ -401,11 +402,11 @@ describe('the timer', () => {
   /** A host that prunes, with a code that expires, and a run of its pruning. */
   const withCode = async () => {
     await codeFor(host, offline)
-    const [[code], [login]] = [await table('authorizations'), await table('logins')]
+    const [[code], [login]] = [await host.table('authorizations'), await host.table('logins')]
     const timers = holdLongTimers()
     await withLog(undefined)
-    await table('authorizations').insert({ ...code, expires_at: clock.now() + 10 ** 6 })
-    await table('logins').insert(login)
+    await host.table('authorizations').insert({ ...code, expires_at: clock.now() + 10 ** 6 })
+    await host.table('logins').insert(login)
     let timer = await timers.next()
     return async (): Promise<number> => {
       timer.fire()
@@ -419,7 +420,7 @@ describe('the timer', () => {
     clock.travel(300)
     // The code has expired, but its login stands.
     expect(await run()).toBe(1)
-    await table('logins').delete()
+    await host.table('logins').delete()
     clock.travel(600)
     expect(await run()).toBe(1)
     clock.travel(86_400 - 601)
@@ -430,11 +431,11 @@ describe('the timer', () => {
 
   test('starts over after a clock was set back (M18)', async () => {
     const run = await withCode()
-    await table('logins').delete()
-    await table('authorizations').update({ code_expires_at: clock.now() + 86_400 })
+    await host.table('logins').delete()
+    await host.table('authorizations').update({ code_expires_at: clock.now() + 86_400 })
     clock.travel(40_000)
     expect(await run()).toBe(1)
-    await table('authorizations').update({ code_expires_at: clock.now() - 20_000 })
+    await host.table('authorizations').update({ code_expires_at: clock.now() - 20_000 })
     clock.travel(-10_000)
     expect(await run()).toBe(0)
   })

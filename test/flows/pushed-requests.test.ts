@@ -243,8 +243,7 @@ test('prompt=login asks a user who is signed in, once', async () => {
 
 test('a client can have 1,000 unopened requests: expired ones and then the oldest are removed', async () => {
   const client_id = 'flooding'
-  const { knex, tablePrefix } = host.database
-  const table = () => knex(`${tablePrefix}pending_requests`)
+  const table = () => host.table('pending_requests')
   const push = () => post({ client_id, code_challenge: challenge, code_challenge_method: 'S256' })
   const count = async () => (await table().where({ client_id })).length
   await push()
@@ -309,7 +308,7 @@ test('a stranger cannot push out what a public client has pushed: one address ha
   }
   const statuses = [await push('192.0.2.1'), await push('192.0.2.1'), await push('192.0.2.1')]
   expect(statuses).toEqual([201, 201, 429])
-  const kept = limited.database.knex(`${limited.database.tablePrefix}pending_requests`)
+  const kept = limited.table('pending_requests')
   expect(await kept).toHaveLength(2)
   expect(await push('192.0.2.2')).toBe(201)
   // A client with a secret pushes for all its users from one address.

@@ -7,7 +7,6 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { endRestored } from '../support/restored-backup.ts'
 import {
   ada,
   answerOf,
@@ -23,6 +22,7 @@ import {
   userinfo,
   web,
 } from '../support/tokens.ts'
+import { endRestored } from './restored-backup.ts'
 
 let host: Host
 let clock: Clock
@@ -79,7 +79,7 @@ describe('refresh_token_rotation false', () => {
   })
 
   test('does not count for a client that is public now', async () => {
-    const natives = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: 'native' })
+    const natives = host.table('clients').where({ client_id: 'native' })
     const { metadata } = await natives.clone().first()
     const changed = { ...JSON.parse(metadata), refresh_token_rotation: false }
     await natives.clone().update({ metadata: JSON.stringify(changed) })

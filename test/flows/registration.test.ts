@@ -64,7 +64,6 @@ const authorizePage = (client_id: string, more: Record<string, string> = {}) =>
 /** A request to the registration of a client, with its token. */
 const manage = (method: 'get' | 'put' | 'delete', client_id = '', token = '') =>
   supertest(host.app)[method](`/oauth/register/${client_id}`).set('Authorization', `Bearer ${token}`)
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 
 describe('open registration', () => {
   beforeAll(() => start({ registration: true }, { limits: false }))
@@ -213,7 +212,7 @@ describe('open registration', () => {
     })
     // The second page comes after what the first began in the background.
     for (const _ of ['first', 'second']) expect((await authorizePage(client_id)).status).toBe(200)
-    expect(await table('clients').where({ client_id }).pluck('logo')).toEqual([null])
+    expect(await host.table('clients').where({ client_id }).pluck('logo')).toEqual([null])
     expect(body).toMatchObject({ grant_types: mcp.grant_types, response_types: ['code'] })
     const page = await new RawBrowser(host.app).grant(authorizeUrl({ client_id, scope: 'openid' }))
     expectErrorPage(page, 400, 'code_challenge is required for this client')
@@ -247,9 +246,9 @@ describe('open registration', () => {
     ['a name with a joiner', { client_name: 'Pay\u200dpal' }, metadata],
     ['a name in formula letters', { client_name: '\u{1d40f}aypal' }, metadata],
   ])('refuses %s', async (_, members, error) => {
-    const before = await table('client_registrations').pluck('client_id')
+    const before = await host.table('client_registrations').pluck('client_id')
     expectError(await register({ ...mcp, ...members }), 400, error)
-    expect(await table('client_registrations').pluck('client_id')).toEqual(before)
+    expect(await host.table('client_registrations').pluck('client_id')).toEqual(before)
   })
 
   test.each([['Яндекс Music'], ['東京タワーApp'], ['Notes 👩‍💻'], ['Ärzte-Portal'], ['نوتس']])(
@@ -358,7 +357,7 @@ describe('open registration', () => {
     expectError(await at('get'), 401, 'invalid_token')
     await userinfo(host, tokens.access_token).expect(401)
     for (const name of ['authorizations', 'client_registrations'])
-      expect(await table(name).where({ client_id })).toEqual([])
+      expect(await host.table(name).where({ client_id })).toEqual([])
     expect(await host.oauth.clients.get(client_id)).toBeUndefined()
   })
 
@@ -404,7 +403,7 @@ describe('open registration', () => {
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
     const prune = () => removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
     const left = async () =>
-      (await table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
+      (await host.table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
     const before = await left()
     await prune()
     expect(await left()).toEqual(before)
@@ -501,7 +500,7 @@ describe('who may register', () => {
     expect(warnings.filter((line) => line.includes('limits.quotas.registration'))).toHaveLength(1)
     clock.travel(86_400)
     expect(await from('192.0.2.1')).toBe(201)
-    expect(await table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
+    expect(await host.table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
   })
 
   test('clients that users have allowed something do not count, up to ten times the quota (mcp 9)', async () => {

@@ -25,10 +25,7 @@ let browser: RawBrowser
 beforeEach(async () => {
   events.length = 0
   for (const name of ['consents', 'authorizations', 'clients'])
-    await host.database
-      .knex(host.database.tablePrefix + name)
-      .where('client_id', 'like', '%-%')
-      .delete()
+    await host.table(name).where('client_id', 'like', '%-%').delete()
   browser = new RawBrowser(host.app, undefined, asOperator)
 })
 
@@ -66,7 +63,7 @@ test('one client that registered three times is one line, and “Remove” remov
   expect(namesOf(done.html)).toEqual(['Other'])
   for (const { access_token } of all) await userinfo(host, access_token).expect(401)
   await userinfo(host, other.access_token).expect(200)
-  const consents = await host.database.knex(`${host.database.tablePrefix}consents`).pluck('client_id')
+  const consents = await host.table('consents').pluck('client_id')
   expect(consents).toEqual([other.client_id])
   const removed = all.map(({ client_id: clientId }) => expect.objectContaining({ clientId }))
   expect(events).toEqual(expect.arrayContaining(removed))

@@ -2,7 +2,7 @@ import supertest from 'supertest'
 import { type AuthRouterOptions, type ClientSeed, seedClients } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, post, redeem } from '../support/tokens.ts'
 
 type Scopes = NonNullable<AuthRouterOptions['scopes']>
@@ -33,8 +33,7 @@ afterAll(async () => {
   await host.close()
 })
 beforeEach(async () => {
-  for (const name of ['consents', 'consent_receipts'])
-    await host.database.knex(`${host.database.tablePrefix}${name}`).delete()
+  for (const name of ['consents', 'consent_receipts']) await host.table(name).delete()
 })
 
 /** The same server after a deployment, with the same database and other scopes. */
@@ -51,7 +50,6 @@ const asked = async (url = request) => {
   const agent = new RawBrowser(host.app)
   return { agent, page: await agent.signIn(await agent.open(url)) }
 }
-const asks = ({ url }: Answer): boolean => url.pathname === '/oauth/consent'
 /** The sentences of the page that are marked as sensitive. */
 const sensitive = ({ html }: Answer): string[] =>
   html
@@ -70,7 +68,7 @@ test('seeds with an undescribed scope are refused and write nothing; without it 
     ]
     return seedClients(knex, seeds, { database: { tablePrefix }, scopes })
   }
-  const seeded = () => knex(`${tablePrefix}clients`).whereIn('client_id', ['first', 'second'])
+  const seeded = () => host.table('clients').whereIn('client_id', ['first', 'second'])
   await expect(seed({ scope: 'openid ordrs:read' })).rejects.toMatchObject({
     code: 'invalid_client_metadata',
     message: expect.stringContaining(
@@ -99,7 +97,7 @@ describe('a scope of high risk', () => {
     const next = await agent.open(request)
     const done = await agent.decide(next, 'allow', { [payments]: 'on' })
     expect(await grantedBy(done)).toBe('openid orders:read payments:send')
-    expect(asks(await agent.open(request))).toBe(false)
+    codeOf(await agent.open(request))
     const again = await agent.open(`${request}&prompt=consent`)
     expect(fieldsOf(again, 'value="allow"')).toHaveProperty([payments], 'on')
   })
@@ -108,10 +106,10 @@ describe('a scope of high risk', () => {
     const { agent, page } = await asked()
     await agent.decide(page, 'allow', { [payments]: 'on' })
     const same = await deployed({ 'orders:read': { ...orders, risk: 'normal' } }, agent)
-    expect(asks(await same.open(request))).toBe(false)
+    codeOf(await same.open(request))
     const riskier = await deployed({ 'orders:read': { ...orders, risk: 'high' } }, agent)
     const again = await riskier.open(request)
-    expect(asks(again)).toBe(true)
+    expect(pageOf(again)).toBe('200 /consent')
     expect(sensitive(again)).toEqual(['See your orders', 'Pay for you'])
     const optional = await deployed({ 'orders:read': { ...orders, optional: true, risk: 'high' } }, agent)
     expect(fieldsOf(await optional.open(request), 'value="allow"')).not.toHaveProperty(['scope:orders:read'])
@@ -122,7 +120,7 @@ describe('a scope of high risk', () => {
     await agent.decide(page, 'allow', { [payments]: 'on' })
     const safer = await deployed({ 'payments:send': { description: 'Pay for you', optional: true } }, agent)
     const again = await safer.open(request)
-    expect(asks(again)).toBe(true)
+    expect(pageOf(again)).toBe('200 /consent')
     expect(sensitive(again)).toEqual([])
   })
 })

@@ -58,7 +58,7 @@ describe('a second factor of the host', () => {
     factor = { kind: 'code', verify: (code) => code === right, send: () => void sent.push(right), acr: 'mfa' }
     sent = []
     events = []
-    await host.database.knex(`${host.database.tablePrefix}throttles`).delete()
+    await host.table('throttles').delete()
   })
 
   const enter = (agent: RawBrowser, page: Answer, code = right): Promise<Answer> =>

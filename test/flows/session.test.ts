@@ -46,7 +46,6 @@ const secretOf = (agent: RawBrowser): string => agent.cookies.get(nameOf(agent, 
 /** The session id within an express-session cookie. */
 const idIn = (cookie: string | undefined): string =>
   /^s:([\w-]+)\./.exec(decodeURIComponent(cookie ?? ''))?.[1] ?? 'no session id'
-const table = ({ database }: Host, name: string) => database.knex(`${database.tablePrefix}${name}`)
 
 /** An app's own session, as most apps have it. */
 const hostSession = (settings: Partial<session.SessionOptions> = {}): RequestHandler =>
@@ -103,7 +102,8 @@ describe('Latchkey’s own session', () => {
   })
 
   const rowOf = (agent: RawBrowser, of = host) =>
-    table(of, 'logins')
+    of
+      .table('logins')
       .where({ session_hash: hashSecret(secretOf(agent)) })
       .first()
   const endOf = async (agent: RawBrowser, of = host): Promise<number> =>
@@ -249,7 +249,7 @@ describe('Latchkey’s own session', () => {
     const page = await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     const cleared = /_session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/
     expect(page.setCookies).toContainEqual(expect.stringMatching(cleared))
-    expect(await table(host, 'logins').where({ session_hash: hashSecret(before) })).toEqual([])
+    expect(await host.table('logins').where({ session_hash: hashSecret(before) })).toEqual([])
     for (const each of [agent, thief]) await expectSignedOut(each)
   })
 
@@ -328,10 +328,10 @@ describe("the host's session", () => {
   test('ends with the login and its tokens when the user signs out at the host', async () => {
     const agent = new RawBrowser(host.app)
     const { body } = await redeem(host, codeOf(await agent.grant(request)))
-    const active = (await table(host, 'logins').whereNull('ended_at')).length
+    const active = (await host.table('logins').whereNull('ended_at')).length
     await agent.get('/leave')
     await expectSignedOut(agent)
-    expect(await table(host, 'logins').whereNull('ended_at')).toHaveLength(active - 1)
+    expect(await host.table('logins').whereNull('ended_at')).toHaveLength(active - 1)
     expect((await refresh(host, body.refresh_token)).body.error).toBe('invalid_grant')
   })
 })

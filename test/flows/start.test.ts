@@ -113,12 +113,12 @@ test('during a long migration requests get 503; the migration continues, then th
 })
 
 test('close() and functions such as users.revokeAll() wait for the start', async () => {
-  const { knex, tablePrefix, close } = openTestDatabase()
+  const { knex, tablePrefix, table, close } = openTestDatabase()
   const { oauth } = serve(knex, tablePrefix)
   const revoked = oauth.users.revokeAll('1')
   await oauth.close()
   // They are created last.
-  const keys: unknown[] = await knex(`${tablePrefix}signing_keys`)
+  const keys: unknown[] = await table('signing_keys')
   await revoked
   await close()
   expect(keys.length).toBeGreaterThan(0)

@@ -5,9 +5,9 @@ import { seedClients, seedUsers } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { serverBehind } from '../../lib/router.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
-import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { answerOf, codeFor, post, redeem, refresh, userinfo, web } from '../support/tokens.ts'
 
 const serverSecret = 'a server secret of the tests that is long enough'
@@ -61,7 +61,7 @@ beforeAll(async () => {
     })
     note('client secret', secret, ...made.map(({ client_secret }) => client_secret))
     note('server secret', serverSecret)
-    for (const { private_key } of await knex(`${tablePrefix}signing_keys`)) {
+    for (const { private_key } of await database.table('signing_keys')) {
       const opened = openJwk([serverSecret], private_key)
       const jwk: Record<string, unknown> = { ...opened?.jwk }
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi']) {

@@ -205,10 +205,10 @@ const tables = [
   'users',
 ]
 /** The rows of all tables but those that change with each visit. */
-const stored = async ({ database: { knex, tablePrefix } }: Host): Promise<unknown> =>
-  Promise.all(tables.map((name) => knex(`${tablePrefix}${name}`).select()))
-const failures = async ({ database: { knex, tablePrefix } }: Host): Promise<number> =>
-  (await knex(`${tablePrefix}throttles`).select()).reduce((sum, { points }) => sum + Number(points), 0)
+const stored = async ({ table }: Host): Promise<unknown> =>
+  Promise.all(tables.map((name) => table(name).select()))
+const failures = async ({ table }: Host): Promise<number> =>
+  (await table('throttles').select()).reduce((sum, { points }) => sum + Number(points), 0)
 
 /** One request, which can be sent again; its status is that of the last page. */
 type Attempt = () => Promise<{ readonly status: number }>

@@ -5,7 +5,6 @@ import { stopClock } from '../support/clock.ts'
 import {
   exchange,
   exchanged,
-  isActive,
   mail,
   orders,
   policy,
@@ -14,7 +13,8 @@ import {
   userToken,
 } from '../support/exchange-host.ts'
 import { clients, type Host, secret, startHost } from '../support/host.ts'
-import { introspectAs, payloadOf } from '../support/resource-host.ts'
+import { claimsOf } from '../support/outcomes.ts'
+import { introspectAs } from '../support/resource-host.ts'
 import { answerOf, bob, expectError, guarded, tokensFor, userinfo } from '../support/tokens.ts'
 
 let host: Host
@@ -52,7 +52,7 @@ test('an API calls another one for the user, with a JWT that says who acts', asy
     expires_in: 600,
     issued_token_type: tokenTypes.accessToken,
   })
-  expect(payloadOf(answer.access_token)).toMatchObject({
+  expect(claimsOf(answer.access_token)).toMatchObject({
     sub: '1',
     client_id: 'orders-api',
     aud: stock,
@@ -113,8 +113,8 @@ test('a policy may grant scopes beyond the subject token, and impersonation with
     requested_token_type: tokenTypes.jwt,
   })
   expect(scope).toBe('stock:write')
-  expect(payloadOf(access_token)).not.toHaveProperty('act')
-  expect(await isActive(host, access_token, 'stock-api')).toBe(true)
+  expect(claimsOf(access_token)).not.toHaveProperty('act')
+  expect(await introspectAs(host, 'stock-api', access_token)).toMatchObject({ active: true })
 })
 
 test('without a target the token is for the same resource, with fewer scopes', async () => {
@@ -155,11 +155,10 @@ test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
   const { access_token: subject } = await userToken(host)
   const jwt = await exchanged(host, subject, { resource: stock })
   const opaque = await exchanged(host, subject, { resource: mail })
-  const active = () =>
-    Promise.all([
-      isActive(host, jwt.access_token, 'stock-api'),
-      isActive(host, opaque.access_token, 'mail-api'),
-    ])
+  const active = async () => [
+    (await introspectAs(host, 'stock-api', jwt.access_token)).active,
+    (await introspectAs(host, 'mail-api', opaque.access_token)).active,
+  ]
   expect(await active()).toEqual([true, true])
   await end()
   const ended = await active()

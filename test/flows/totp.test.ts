@@ -31,11 +31,10 @@ beforeAll(async () => {
   host = await start()
 })
 afterAll(() => host.close())
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 beforeEach(async () => {
   clock = stopClock()
   for (const name of ['second_factors', 'recovery_codes', 'replays', 'throttles', 'logins'])
-    await table(name).delete()
+    await host.table(name).delete()
   events = []
   logged = []
 })
@@ -111,7 +110,7 @@ test('until it is confirmed, each login has its own secret for an hour, and a pa
   clock.travel(3601)
   const page = await agent.signIn(await agent.open(settings))
   const secret = secretOn(page)
-  expect([secret === first, (await table('second_factors')).length]).toEqual([false, 1])
+  expect([secret === first, (await host.table('second_factors')).length]).toEqual([false, 1])
   const other = new RawBrowser(host.app)
   await granted(other, await other.grant(url))
   expect(codesOn(await send(agent, page, { decision: 'confirm', code: codeAt(secret) }))).toHaveLength(10)
@@ -151,7 +150,7 @@ test('removing it requires a code, also in an open session', async () => {
   const shown = await agent.open(settings)
   const page = await agent.submit(shown, 'value="saved"', { decision: 'saved' })
   const wrong = await send(agent, page, { decision: 'remove', code: '000000' })
-  expect({ status: wrong.status, left: await table('second_factors').select('subject') }).toEqual({
+  expect({ status: wrong.status, left: await host.table('second_factors').select('subject') }).toEqual({
     status: 400,
     left: [{ subject: '1' }],
   })
@@ -167,7 +166,7 @@ test('removing it requires a code, also in an open session', async () => {
   const off = await send(agent, back, { decision: 'remove', code: codeAt(secret) })
   expect(off.html).toContain('Two-step sign-in is off.')
   expect(secretOn(off)).not.toBe(secret)
-  expect(await table('recovery_codes').select('hash')).toEqual([])
+  expect(await host.table('recovery_codes').select('hash')).toEqual([])
   expect(typesOf().at(-1)).toBe('second_factor.removed')
 })
 
@@ -177,7 +176,7 @@ test('the page asks for the password again ten minutes after the sign-in', async
   clock.travel(601)
   const late = await send(agent, page, { decision: 'confirm', code: codeAt(secretOn(page)) })
   expect(late.html).toContain('Confirm it’s you')
-  expect(await table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
+  expect(await host.table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
 })
 
 test('forms of other sites, of other users and without a login change nothing', async () => {
@@ -192,7 +191,7 @@ test('forms of other sites, of other users and without a login change nothing', 
   await other.signIn(await other.open(settings), bob.email, bob.password)
   expect((await other.post(action, form)).status).toBe(403)
   expect((await new RawBrowser(host.app).post(action, form)).location?.pathname).toBe(settings)
-  expect(await table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
+  expect(await host.table('second_factors').whereNull('expires_at').select('subject')).toEqual([])
 })
 
 test('parallel forms confirm it once, and a code signs in one of two browsers', async () => {
@@ -202,15 +201,15 @@ test('parallel forms confirm it once, and a code signs in one of two browsers', 
   const form = { decision: 'confirm', code: codeAt(secret) }
   await Promise.all([1, 2, 3].map(() => send(agent.clone(), page, form)))
   expect(typesOf()).toEqual(['second_factor.added'])
-  expect(await table('recovery_codes').select('hash')).toHaveLength(10)
+  expect(await host.table('recovery_codes').select('hash')).toHaveLength(10)
   clock.travel(30)
   const browsers = [new RawBrowser(host.app), new RawBrowser(host.app)]
   const pages = await Promise.all(browsers.map((each) => halfway(each)))
-  await table('logins').delete()
+  await host.table('logins').delete()
   await Promise.all(
     browsers.map((each, place) => send(each, pages[place] as Answer, { code: codeAt(secret) })),
   )
-  expect(await table('logins').select('subject')).toHaveLength(1)
+  expect(await host.table('logins').select('subject')).toHaveLength(1)
 })
 
 /** The page of a user who has saved the recovery codes. */
@@ -224,8 +223,8 @@ test('its page shows it is on, warns of few recovery codes, and Enter in its fie
   expect(on.html).not.toContain('You’re almost out of recovery codes.')
   const [, form = ''] = on.html.split('<form ')
   expect(/<(?:button|input type="submit")[^>]*>/.exec(form)?.[0]).toBe('<button formmethod="dialog" hidden>')
-  const some = (await table('recovery_codes').select('hash')).slice(3).map(({ hash }) => hash)
-  await table('recovery_codes').whereIn('hash', some).delete()
+  const some = (await host.table('recovery_codes').select('hash')).slice(3).map(({ hash }) => hash)
+  await host.table('recovery_codes').whereIn('hash', some).delete()
   expect((await agent.open(settings)).html).toContain('You’re almost out of recovery codes.')
   // Who has none is not told that it is on.
   const off = await send(agent, on, { decision: 'remove', code: codeAt(secret) })
@@ -307,7 +306,7 @@ test('recovery codes can be copied, saved without a script and printed, with the
 
 test('the database has neither the secret nor a recovery code; export, removal and erasure work', async () => {
   const { secret, codes } = await enrol()
-  const rows = JSON.stringify([await table('second_factors'), await table('recovery_codes')])
+  const rows = JSON.stringify([await host.table('second_factors'), await host.table('recovery_codes')])
   const raw = Buffer.from(Secret.fromBase32(secret).buffer).toString('base64url')
   for (const found of [secret, raw, ...codes, ...codes.map((code) => code.replaceAll('-', ''))])
     expect(rows).not.toContain(found)
@@ -320,7 +319,7 @@ test('the database has neither the secret nor a recovery code; export, removal a
   await granted(agent, await agent.grant(url))
   await enrol()
   await host.oauth.users.erase(1)
-  expect([...(await table('second_factors')), ...(await table('recovery_codes'))]).toEqual([])
+  expect([...(await host.table('second_factors')), ...(await host.table('recovery_codes'))]).toEqual([])
 })
 
 test('an earlier code is refused after a later one', async () => {
@@ -347,10 +346,10 @@ test('a new option secrets encrypts it again; without the old one only recovery 
     clock.travel(30)
     return answer
   }
-  const sealed = await table('second_factors').first('secret')
+  const sealed = await host.table('second_factors').first('secret')
   expect((await signIn([newer, older], codeAt(secret))).html).not.toContain('Wrong code')
-  expect(await table('second_factors').first('secret')).not.toEqual(sealed)
-  await table('second_factors').update(sealed)
+  expect(await host.table('second_factors').first('secret')).not.toEqual(sealed)
+  await host.table('second_factors').update(sealed)
   // The first sign-in has encrypted the keys of the server with the newer secret.
   expect((await signIn([newer], codeAt(secret))).html).toContain('Wrong code')
   expect(logged.join()).toContain('none of the option secrets decrypts the second factor of user "1"')

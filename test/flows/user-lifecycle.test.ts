@@ -47,7 +47,6 @@ beforeEach(async () => {
   events.length = 0
 })
 
-const table = (name: string, of = host) => of.database.knex(`${of.database.tablePrefix}${name}`)
 /** While it cannot be found, statements about the table fail. */
 const without = async (name: string, work: () => Promise<unknown>): Promise<void> => {
   const { knex, tablePrefix } = host.database
@@ -195,7 +194,7 @@ test('users.export(id) returns all stored data as plain JSON, without a hash or 
     { authTime: time, amr: ['pwd'], expiresAt: time, endedAt: null, ...place },
   ])
   expect(Math.abs(Number(exported.logins[0]?.authTime) - now)).toBeLessThan(60)
-  const [row] = await table('authorizations')
+  const [row] = await host.table('authorizations')
   for (const hidden of [row.code_hash, row.sid, tokens.access_token, 'lk_'])
     expect(JSON.stringify(exported)).not.toContain(hidden)
 })
@@ -212,10 +211,10 @@ describe('users.erase(id)', () => {
     expectError(await redeem(host, code), 400, 'invalid_grant')
     expect(await host.oauth.users.export(1)).toEqual(nothing)
     for (const name of ['consents', 'consent_receipts', 'authorizations', 'logins'])
-      expect(await table(name).where({ subject: '1' })).toEqual([])
-    const families = (await table('authorizations')).map(({ id }) => id)
+      expect(await host.table(name).where({ subject: '1' })).toEqual([])
+    const families = (await host.table('authorizations')).map(({ id }) => id)
     for (const name of ['access_tokens', 'refresh_tokens'])
-      expect(await table(name).whereNotIn('authorization_id', families)).toEqual([])
+      expect(await host.table(name).whereNotIn('authorization_id', families)).toEqual([])
     expect(await host.oauth.users.export(2)).toEqual(bobsRows)
     expect(await standing(bobs)).toEqual(alive)
     expect(events.filter(({ type }) => type === 'user.erased')).toMatchObject([{ subject: '1' }])
@@ -232,7 +231,7 @@ describe('users.erase(id)', () => {
 
   test('removes more rows than fit in one batch, and continues where it stopped', async () => {
     const { agent } = await signedIn()
-    const [row] = await table('authorizations').where({ subject: '1' })
+    const [row] = await host.table('authorizations').where({ subject: '1' })
     const copies = Array.from({ length: 230 }, (_, index) => `copy-${index}`)
     const rows = copies.map((id) => ({ ...row, id, code_hash: id }))
     await host.database.knex.batchInsert(`${host.database.tablePrefix}authorizations`, rows, 20)
@@ -252,7 +251,7 @@ describe('users.erase(id)', () => {
     const agent = new RawBrowser(own.app)
     codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))
     await own.oauth.users.erase(first?.subject ?? '')
-    expect((await table('users', own)).map(({ username }) => username)).toEqual([bob.email])
+    expect((await own.table('users')).map(({ username }) => username)).toEqual([bob.email])
     expect((await agent.signIn(await agent.open('/oauth/account'))).status).toBe(400)
     await own.close()
   })

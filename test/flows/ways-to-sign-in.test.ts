@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import express from 'express'
 import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { forgedForms } from '../support/forged-forms.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, pageOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
+import { forgedForms } from './forged-forms.ts'
 
 // What else a user can choose to sign in: another account, and links to other pages of the host.
 
@@ -18,16 +18,14 @@ beforeAll(async () => {
 })
 afterAll(() => host.close())
 afterEach(() => jest.restoreAllMocks())
-beforeEach(() => table('consents').delete())
+beforeEach(() => host.table('consents').delete())
 
-const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 const browser = () => new RawBrowser(host.app)
 const web = { client_id: 'web', scope: 'openid', state: 's' }
 const select = { ...web, prompt: 'select_account' }
-const pathOf = (answer: Answer): string => `${answer.status} ${answer.url.pathname}`
-const choicePage = '200 /oauth/select-account'
-const loginPage = '200 /oauth/login'
-const consentPage = '200 /oauth/consent'
+const choicePage = '200 /select-account'
+const loginPage = '200 /login'
+const consentPage = '200 /consent'
 
 /** Presses a button of the page. */
 const choose = (agent: RawBrowser, page: Answer, decision: 'continue' | 'another'): Promise<Answer> =>
@@ -52,7 +50,7 @@ const visited = async (): Promise<RawBrowser> => {
 const asked = async (request: Record<string, string> = select) => {
   const agent = await visited()
   const page = await agent.open(authorizeUrl(request))
-  expect(pathOf(page)).toBe(choicePage)
+  expect(pageOf(page)).toBe(choicePage)
   const id = page.url.searchParams.get('authorization_request') ?? ''
   return { agent, page, waiting: `/oauth/authorize?authorization_request=${id}` }
 }
@@ -76,18 +74,18 @@ describe('“Continue”', () => {
     expectExpiredPage(await agent.get(waiting))
     expectExpiredPage(await choose(agent, page, 'continue'))
     const id = other.url.searchParams.get('authorization_request') ?? ''
-    expect(pathOf(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toBe(choicePage)
+    expect(pageOf(await agent.open(`/oauth/authorize?authorization_request=${id}`))).toBe(choicePage)
     codeOf(await choose(agent, other, 'continue'))
-    expect(pathOf(await agent.open(authorizeUrl(select)))).toBe(choicePage)
+    expect(pageOf(await agent.open(authorizeUrl(select)))).toBe(choicePage)
   })
 
   test('cannot be skipped by opening any URL of it again', async () => {
     const { agent, page, waiting } = await asked()
     const tries = [waiting, `${waiting}&prompt=none`, `${waiting}&max_age=100000`, authorizeUrl(select)]
-    for (const url of tries) expect(pathOf(await agent.open(url))).toBe(choicePage)
+    for (const url of tries) expect(pageOf(await agent.open(url))).toBe(choicePage)
     codeOf(await agent.get(authorizeUrl(web)))
     const consent = await agent.get(waiting.replace('/authorize', '/consent'))
-    expect(pathOf(await agent.decide(consent, 'allow'))).toBe(choicePage)
+    expect(pageOf(await agent.decide(consent, 'allow'))).toBe(choicePage)
     codeOf(await choose(agent, page, 'continue'))
   })
 
@@ -96,11 +94,11 @@ describe('“Continue”', () => {
     const bobs = await agent.open(authorizeUrl({ ...select, client_id: 'other' }))
     await agent.signIn(await choose(agent, bobs, 'another'), bob.email, bob.password)
     const again = await choose(agent, page, 'continue')
-    expect(pathOf(again)).toBe(choicePage)
+    expect(pageOf(again)).toBe(choicePage)
     expect(again.html).toContain('bob@example.com')
     expect(again.html).not.toContain('ada@example.com')
     const consent = await choose(agent, again, 'continue')
-    expect(pathOf(consent)).toBe(consentPage)
+    expect(pageOf(consent)).toBe(consentPage)
     expect(await subjectIn(await agent.decide(consent, 'allow'))).toBe('2')
   })
 })
@@ -109,10 +107,10 @@ describe('“Use another account”', () => {
   test('shows an empty sign-in form, and keeps the login until another user signs in', async () => {
     const agent = browser()
     const tokens = await answerOf(redeem(host, codeOf(await agent.grant(authorizeUrl(web)))))
-    const open = async () => (await table('logins').where({ subject: '1' }).whereNull('ended_at')).length
+    const open = async () => (await host.table('logins').where({ subject: '1' }).whereNull('ended_at')).length
     const before = await open()
     const login = await choose(agent, await agent.open(authorizeUrl(select)), 'another')
-    expect(pathOf(login)).toBe(loginPage)
+    expect(pageOf(login)).toBe(loginPage)
     expect(fieldsOf(login, 'name="password"').username).toBe('')
     expect((await agent.signIn(login, bob.email, 'wrong')).status).toBe(400)
     expect(await open()).toBe(before)
@@ -143,7 +141,7 @@ describe('a wrong form chooses nothing:', () => {
     ;({ agent, page, waiting } = await asked())
     right = fieldsOf(page, 'value="continue"')
   })
-  afterEach(async () => expect(pathOf(await agent.open(waiting))).toBe(choicePage))
+  afterEach(async () => expect(pageOf(await agent.open(waiting))).toBe(choicePage))
 
   const foreign = { 'another browser': async () => fieldsOf((await asked()).page, 'value="continue"') }
   test.each(forgedForms(foreign))('one %s is 403', async (_, forge) => {
@@ -166,7 +164,7 @@ describe('a wrong form chooses nothing:', () => {
   test('one with a login that is made up asks again', async () => {
     const { login: _, ...fields } = right
     for (const login of [{}, { login: 'made up' }] as Record<string, string>[])
-      expect(pathOf(await agent.follow(await send({ ...fields, decision: 'continue', ...login })))).toBe(
+      expect(pageOf(await agent.follow(await send({ ...fields, decision: 'continue', ...login })))).toBe(
         choicePage,
       )
   })
@@ -205,7 +203,7 @@ describe('with the host’s own login page', () => {
     goOn(agent, await agent.get(url.searchParams.get('return_to') ?? ''))
   const asked = async (): Promise<Answer> => {
     const choice = await agent.open(authorizeUrl(select))
-    expect(pathOf(choice)).toBe(choicePage)
+    expect(pageOf(choice)).toBe(choicePage)
     expect(choice.html).toContain('ada@example.com')
     return choice
   }
@@ -219,12 +217,12 @@ describe('with the host’s own login page', () => {
     expect(form.html).toBe('the form')
     expect(form.url.searchParams.get('prompt')).toBe('select_account login')
     Object.assign(user, { id: 2, at: Math.floor(Date.now() / 1000) })
-    expect(pathOf(await comeBack(form))).toBe(consentPage)
+    expect(pageOf(await comeBack(form))).toBe(consentPage)
   })
 
   test('a user who comes back with the same login is asked again, and may go on with it', async () => {
     const choice = await comeBack(await choose(agent, await asked(), 'another'))
-    expect(pathOf(choice)).toBe(choicePage)
+    expect(pageOf(choice)).toBe(choicePage)
     codeOf(await choose(agent, choice, 'continue'))
   })
 

@@ -36,9 +36,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   await host.oauth.close()
-  const { knex, tablePrefix } = first.database
-  for (const table of ['webhook_deliveries', 'webhook_endpoints', 'events'])
-    await knex(`${tablePrefix}${table}`).delete()
+  for (const table of ['webhook_deliveries', 'webhook_endpoints', 'events']) await first.table(table).delete()
   await receiver.close()
   jest.restoreAllMocks()
 })
@@ -76,8 +74,7 @@ const start = async (more: object = {}): Promise<void> => {
 const happens = (subject: string, reason = 'now'): void =>
   server.events.announce('user.revoked', undefined, { subject, reason })
 
-const rows = (table = 'webhook_deliveries') =>
-  host.database.knex(`${host.database.tablePrefix}${table}`).select()
+const rows = (table = 'webhook_deliveries') => host.table(table).select()
 const until = (isSo: () => Promise<boolean>): Promise<void> =>
   settled('the database is as expected', isSo, 10_000)
 const waitingFor = (count: number): Promise<void> => until(async () => (await rows()).length === count)
@@ -280,9 +277,7 @@ describe('dead letters', () => {
     receiver.answer((res) => res.writeHead(500).end())
     happens('ada', 'lost')
     await until(async () => (await failures()) === 1)
-    await host.database
-      .knex(`${host.database.tablePrefix}webhook_deliveries`)
-      .update({ attempts: 10, attempt_at: null, dead_at: clock.now() })
+    await host.table('webhook_deliveries').update({ attempts: 10, attempt_at: null, dead_at: clock.now() })
     receiver.answer((res) => res.writeHead(204).end())
     await rested()
     clock.travel(10)

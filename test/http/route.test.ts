@@ -14,7 +14,6 @@ afterAll(() => host.close())
 
 /** Every row that a request of a browser could make, change or remove. */
 const stored = async (of = host): Promise<unknown> => {
-  const { knex, tablePrefix } = of.database
   const names = [
     'logins',
     'pending_requests',
@@ -25,7 +24,7 @@ const stored = async (of = host): Promise<unknown> => {
     'consent_receipts',
     'throttles',
   ]
-  return Promise.all(names.map((name) => knex(`${tablePrefix}${name}`)))
+  return Promise.all(names.map((name) => of.table(name)))
 }
 
 const signedIn = async (): Promise<RawBrowser> => {

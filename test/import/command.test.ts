@@ -1,8 +1,8 @@
 import { hash } from '@node-rs/bcrypt'
 import type { Knex } from 'knex'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { type ImportHost, startImportHost } from '../support/import-host.ts'
 import { answerOf, post } from '../support/tokens.ts'
+import { type ImportHost, startImportHost } from './host.ts'
 
 const secret = 'Zk4Rq9vX2bN7mYt5Ws8Lc3Hd6Jf1GpQaUeIo'
 

@@ -4,11 +4,11 @@
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { verifyPassword } from '../../lib/passwords/passwords.ts'
 import type { Host } from '../support/host.ts'
-import { type ImportHost, type Known, startImportHost } from '../support/import-host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import { answerOf, type Fields, post, type TokenAnswer } from '../support/tokens.ts'
+import { type ImportHost, type Known, startImportHost } from './host.ts'
 import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from './peer-database.ts'
 
 jest.setTimeout(60_000)

@@ -3,7 +3,8 @@
 
 import { CodeChallengeMethod, decodeIdToken, generateCodeVerifier, generateState, OAuth2Client } from 'arctic'
 import { callback, secret } from '../support/host.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 const scopes = ['openid', 'profile', 'email']
 const claims = { sub: '1', name: ada.full_name, email: ada.email, email_verified: true }

@@ -5,8 +5,8 @@ import { Auth, type AuthConfig } from '@auth/core'
 import express, { type Express, type RequestHandler } from 'express'
 import { secret } from '../support/host.ts'
 import { type Answer, formOf, type RawBrowser } from '../support/raw-browser.ts'
-import { ada } from '../support/stock-client.ts'
-import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
+import { ada } from '../support/tokens.ts'
+import { startWebClient, type WebClient, type WebClientPlace } from './web-client.ts'
 
 const config = ({ issuer }: WebClientPlace, idToken: boolean): AuthConfig => ({
   secret,

@@ -4,8 +4,9 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { callback, secret } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
-import { type StockProgram, startProgram } from '../support/stock-program.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
+import { type StockProgram, startProgram } from './stock-program.ts'
 
 const key = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const pem = key.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()

@@ -3,7 +3,7 @@ import * as openid from 'openid-client'
 import { defineGrant } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { callback, clients, secret } from '../support/host.ts'
-import { payloadOf } from '../support/resource-host.ts'
+import { claimsOf } from '../support/outcomes.ts'
 import { answer, type Provider, startProvider } from '../support/stock-client.ts'
 
 // Stock clients with authorization details (RFC 9396), token exchange (RFC 8693) and a grant of the host.
@@ -97,7 +97,7 @@ test('openid-client asks for details, and an API exchanges the token', async () 
   const exchange = exchangeOf(tokens.access_token)
   const next = await openid.genericGrantRequest(api, tokenExchangeGrantType, exchange)
   expect(next).toMatchObject({ issued_token_type: tokenTypes.accessToken, token_type: 'bearer' })
-  const claims = payloadOf(next.access_token)
+  const claims = claimsOf(next.access_token)
   expect(claims).toMatchObject({ sub: '1', aud: stock, act: { sub: 'orders-api' } })
   expect(claims).not.toHaveProperty('authorization_details')
 })
@@ -113,7 +113,7 @@ test('a token that is bound to a key is exchanged only with a proof of that key'
     await expect(refused).rejects.toMatchObject({ error: 'invalid_request' })
   }
   const next = await openid.genericGrantRequest(config, tokenExchangeGrantType, exchange, { DPoP })
-  expect(payloadOf(next.access_token)).toHaveProperty('cnf.jkt')
+  expect(claimsOf(next.access_token)).toHaveProperty('cnf.jkt')
 })
 
 test('oauth4webapi exchanges a token, and uses a grant of the host', async () => {
@@ -132,7 +132,7 @@ test('oauth4webapi exchanges a token, and uses a grant of the host', async () =>
     return oauth.processGenericTokenEndpointResponse(as, client, response)
   }
   const next = await request('orders-api', tokenExchangeGrantType, exchangeOf(access_token))
-  expect(payloadOf(next.access_token)).toMatchObject({ client_id: 'orders-api', act: { sub: 'orders-api' } })
+  expect(claimsOf(next.access_token)).toMatchObject({ client_id: 'orders-api', act: { sub: 'orders-api' } })
   expect(await request('web', pin, { pin: '1234' })).toMatchObject({ scope: 'orders:read' })
   await expect(request('web', pin, { pin: '4321' })).rejects.toMatchObject({ error: 'invalid_grant' })
 })

@@ -1,7 +1,8 @@
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
 import { callback } from '../support/host.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 // Stock clients with DPoP (RFC 9449), where each proof needs a nonce of the server and where none does.
 

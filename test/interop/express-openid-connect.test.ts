@@ -5,8 +5,8 @@ import express, { type Express } from 'express'
 import { auth, type ConfigParams, requiresAuth } from 'express-openid-connect'
 import { secret } from '../support/host.ts'
 import { locationOf } from '../support/raw-browser.ts'
-import { ada } from '../support/stock-client.ts'
-import { startWebClient, type Visit, type WebClient, type WebClientPlace } from '../support/web-client.ts'
+import { ada } from '../support/tokens.ts'
+import { startWebClient, type Visit, type WebClient, type WebClientPlace } from './web-client.ts'
 
 const claims = { sub: '1', name: ada.full_name, email: ada.email, email_verified: true }
 

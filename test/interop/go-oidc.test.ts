@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { callback, clients, secret } from '../support/host.ts'
 import { describeWith, services } from '../support/services.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
-import { type StockProgram, startProgram } from '../support/stock-program.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
+import { type StockProgram, startProgram } from './stock-program.ts'
 
 describeWith('go-oidc', 'go-oidc', () => {
   let provider: Provider

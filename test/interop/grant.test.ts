@@ -5,8 +5,8 @@ import session from 'express-session'
 import grant from 'grant'
 import type { ClientSeed } from '../../lib/index.ts'
 import { secret } from '../support/host.ts'
-import { ada } from '../support/stock-client.ts'
-import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
+import { ada } from '../support/tokens.ts'
+import { startWebClient, type WebClient, type WebClientPlace } from './web-client.ts'
 
 const app = (
   { issuer, origin }: WebClientPlace,

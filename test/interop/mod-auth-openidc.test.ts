@@ -9,7 +9,8 @@ import { freePort } from '../support/free-ports.ts'
 import { secret } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 const apacheModules = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'auth_openidc']
 const answers = (origin: string): Promise<boolean> =>

@@ -1,6 +1,7 @@
 import * as oauth from 'oauth4webapi'
 import { callback, secret } from '../support/host.ts'
-import { ada, answer, type Provider, type Start, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, type Start, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 const http = { [oauth.allowInsecureRequests]: true }
 const scope = 'openid profile email notes:read'

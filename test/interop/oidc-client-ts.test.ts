@@ -10,7 +10,8 @@ import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../support/browser.ts'
 import { withWatchedPage } from '../support/browser-watch.ts'
 import { describeWith } from '../support/services.ts'
-import { ada, type Provider, startProvider } from '../support/stock-client.ts'
+import { type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 const library = readFileSync(
   join(__dirname, '../../node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js'),

@@ -1,7 +1,8 @@
 import { exportJWK, generateKeyPair } from 'jose'
 import * as openid from 'openid-client'
 import { callback, secret } from '../support/host.ts'
-import { ada, answer, type Provider, type Start, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, type Start, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 const scope = 'openid profile email notes:read'
 const claims = { sub: '1', name: ada.full_name, email: ada.email, email_verified: true }

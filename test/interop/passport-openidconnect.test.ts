@@ -3,9 +3,9 @@
 
 import { Strategy } from 'passport-openidconnect'
 import { secret } from '../support/host.ts'
-import { passportApp } from '../support/passport-app.ts'
-import { ada } from '../support/stock-client.ts'
-import { startWebClient, type WebClient, type WebClientPlace } from '../support/web-client.ts'
+import { ada } from '../support/tokens.ts'
+import { passportApp } from './passport-app.ts'
+import { startWebClient, type WebClient, type WebClientPlace } from './web-client.ts'
 
 const strategy = ({ issuer, redirectUri }: WebClientPlace): Strategy =>
   new Strategy(

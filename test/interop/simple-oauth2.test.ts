@@ -2,7 +2,8 @@
 
 import { AuthorizationCode, ClientCredentials } from 'simple-oauth2'
 import { callback } from '../support/host.ts'
-import { ada, answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { answer, type Provider, startProvider } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 // All of it means something in a form, in a URL or in a Basic header unless it is encoded.
 const client = {

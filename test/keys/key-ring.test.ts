@@ -248,7 +248,7 @@ describe('rotation by age', () => {
 
 describe('several processes', () => {
   test('that start at once on an empty database make one key of each algorithm', async () => {
-    await server.knex(`${server.tablePrefix}signing_keys`).delete()
+    await server.table('signing_keys').delete()
     const rings = await Promise.all([openRing(), openRing(), openRing()])
     expect(await listSigningKeys(db)).toHaveLength(signingAlgorithms.length)
     for (const ring of rings) expect(ring.jwks).toEqual(rings[0]?.jwks)
@@ -283,10 +283,10 @@ describe('several processes', () => {
 
   test('a new algorithm gets its key at the next start, and keys of an unknown one are published', async () => {
     await openRing()
-    await server.knex(`${server.tablePrefix}signing_keys`).whereIn('algorithm', ['PS256', 'EdDSA']).delete()
+    await server.table('signing_keys').whereIn('algorithm', ['PS256', 'EdDSA']).delete()
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
     const jwk = { ...(await exportJWK(privateKey)), kid: 'tomorrow', alg: 'ES384', use: 'sig' }
-    await server.knex(`${server.tablePrefix}signing_keys`).insert({
+    await server.table('signing_keys').insert({
       kid: 'tomorrow',
       algorithm: 'ES384',
       generation: 1,
@@ -308,7 +308,7 @@ describe('several processes', () => {
 describe('secrets', () => {
   test('keys that none of them opens are refused, and nothing is made in their place', async () => {
     await openRing()
-    await server.knex(`${server.tablePrefix}signing_keys`).where({ algorithm: 'PS256' }).delete()
+    await server.table('signing_keys').where({ algorithm: 'PS256' }).delete()
     const before = await listSigningKeys(db)
     await expect(openRing(optionsWith([second]))).rejects.toThrow(/none of the option secrets decrypts/)
     expect(await listSigningKeys(db)).toEqual(before)
@@ -335,7 +335,7 @@ describe('secrets', () => {
 
   test('the table holds nothing in the clear', async () => {
     const ring = await openRing()
-    const text = JSON.stringify(await server.knex(`${server.tablePrefix}signing_keys`).select())
+    const text = JSON.stringify(await server.table('signing_keys').select())
     for (const { kid } of ring.jwks.keys) expect(text).toContain(kid)
     for (const record of await listSigningKeys(db)) {
       const opened = openJwk([first], record.sealedKey)

@@ -13,7 +13,7 @@ import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { type Recipe, startClientRecipes } from '../support/recipe.ts'
 import { describeWith } from '../support/services.ts'
 import { filesOf, partFor } from '../support/snippets.ts'
-import { ada } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
 

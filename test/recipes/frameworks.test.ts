@@ -21,7 +21,7 @@ import {
 } from '../support/recipe.ts'
 import { describeWith } from '../support/services.ts'
 import { fileOfReadme, filesOf } from '../support/snippets.ts'
-import { ada } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 jest.setTimeout(240_000)
 

@@ -23,7 +23,7 @@ import {
 } from '../support/recipe.ts'
 import { describeWith, services } from '../support/services.ts'
 import { filesOf, snippetsOf } from '../support/snippets.ts'
-import { ada } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 
 jest.setTimeout(120_000)
 

@@ -30,8 +30,7 @@ const pairwise: ClientSeed = {
 /** Processes start at the same moment on an empty database. */
 const bootTogether = async (kind: DatabaseKind): Promise<void> => {
   const database = openFaultDatabase(kind)
-  const { knex, config, tablePrefix } = database
-  const table = (name: string) => knex(`${tablePrefix}${name}`)
+  const { knex, config, tablePrefix, table } = database
   try {
     // Fails unless each process gets ready.
     const origins = await processes.start({

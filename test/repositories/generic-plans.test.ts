@@ -8,14 +8,14 @@ import {
   postponeLane,
   removeLane,
 } from '../../lib/features/webhooks/table.ts'
-import { everythingAt } from '../support/everything.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
-import { fillTables, largeTables } from '../support/large-tables.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { startResourceHost } from '../support/resource-host.ts'
 import { describeWith } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
+import { everythingAt } from './everything.ts'
+import { fillTables, largeTables } from './large-tables.ts'
 
 // PostgreSQL plans a prepared statement for any value at once. With a few large clients, and others that have next to
 // nothing, such a plan must not read a table to its end, or sort much of it.

@@ -1,7 +1,7 @@
-import { everythingAt } from '../support/everything.ts'
 import type { Host } from '../support/host.ts'
 import { startResourceHost } from '../support/resource-host.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
+import { everythingAt } from './everything.ts'
 
 // No statement reads all rows of a table that grows with use. Checked on SQLite, whose plans, without statistics, do not
 // depend on the contents of the tables.

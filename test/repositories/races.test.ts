@@ -14,7 +14,7 @@ import { createThrottle } from '../../lib/throttle/throttle.ts'
 import { checkedInBurst } from '../support/login-burst.ts'
 import { describeWith, services } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
-import { watchedDatabase } from '../support/watched-driver.ts'
+import { watchedDatabase } from './watched-driver.ts'
 
 // Parallel calls on one schema of each database.
 

@@ -19,8 +19,8 @@ import {
   maxPage,
 } from '../../lib/repositories/lists/sessions-and-grants.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
-import { fillTables } from '../support/large-tables.ts'
 import { describeWith } from '../support/services.ts'
+import { fillTables } from './large-tables.ts'
 
 // MariaDB plans each statement for its values, so this counts the rows that it reads: a list reads little more than its page.
 // test/repositories/generic-plans.test.ts looks at the plans of PostgreSQL, and plans.test.ts at those of SQLite.

@@ -39,20 +39,20 @@ afterEach(async () => {
   jest.restoreAllMocks()
   for (const oauth of opened.splice(0)) await oauth.close()
   // Otherwise rolling back would be refused.
-  await table('migrations')
+  await database
+    .table('migrations')
     .where('name', '>', '9')
     .delete()
     .catch(() => {})
   await database?.close()
 })
 
-const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
 const migrated = () => migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
 const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database, migrations)
 
 /** Records a migration as a newer version does. */
 const run = async (name: string): Promise<void> => {
-  await table('migrations').insert({ name, batch: 2, migration_time: new Date() })
+  await database.table('migrations').insert({ name, batch: 2, migration_time: new Date() })
 }
 const expandConsents = async (): Promise<void> => {
   await database.knex.schema.alterTable(`${database.tablePrefix}consents`, (columns) => {
@@ -157,7 +157,7 @@ test('in development only the first start says where the tables are and what com
 test('a single missing migration is named', async () => {
   await open()
   const last = [...migrations.keys()].at(-1)
-  await table('migrations').where({ name: last }).delete()
+  await database.table('migrations').where({ name: last }).delete()
   await expect(boot('production')).rejects.toThrow(`latchkey: the database lacks ${last}; run:`)
   await run(String(last))
 })
@@ -191,7 +191,7 @@ test('running old code and old code that starts both work on an expanded schema'
     await userinfo(host, next.access_token).expect(200)
     const list = await agent.open('/oauth/account')
     expect(list.html).toContain('Web client')
-    await host.oauth.users.export((await table('users').first()).id)
+    await host.oauth.users.export((await database.table('users').first()).id)
     await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     expectError(await redeem(host, code), 400, 'invalid_grant')
     await removeExpiredRows(openDatabase(knex, tablePrefix).database, {
@@ -214,7 +214,7 @@ test('running old code and old code that starts both work on an expanded schema'
   const started = await startHost(settings)
   opened.push(started.oauth)
   await everything(started)
-  expect(await table('consents').pluck('mood')).toEqual([null])
+  expect(await database.table('consents').pluck('mood')).toEqual([null])
 })
 
 test('old code leaves a newer schema alone: it neither migrates it nor rolls half of it back', async () => {
@@ -239,13 +239,13 @@ test('old code leaves a newer schema alone: it neither migrates it nor rolls hal
 test('reports a lock that a killed process left, with the statement that releases it', async () => {
   await open()
   const last = [...migrations.keys()].at(-1)
-  await table('migrations').where({ name: last }).delete()
-  await table('migrations_lock').update({ is_locked: 1 })
+  await database.table('migrations').where({ name: last }).delete()
+  await database.table('migrations_lock').update({ is_locked: 1 })
   const opened = openDatabase(database.knex, database.tablePrefix).database
   await expect(migrateDatabase(opened, migrations, { attempts: 0 })).rejects.toThrow(
     `another process is migrating; if it was killed, this releases its lock: update ${database.tablePrefix}migrations_lock set is_locked = 0`,
   )
-  await table('migrations_lock').update({ is_locked: 0 })
+  await database.table('migrations_lock').update({ is_locked: 0 })
   await run(String(last))
 })
 

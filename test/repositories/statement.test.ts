@@ -17,6 +17,7 @@ import { transaction } from '../../lib/database/transaction.ts'
 import type { Database, Row } from '../../lib/database/types.ts'
 import { authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
 import { createReplay, createUser, findUserByUsername } from '../../lib/repositories/index.ts'
+import { databaseOn } from '../support/database.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { clients, issuer, startHost } from '../support/host.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
@@ -246,7 +247,7 @@ for (const [service, client] of kinds) {
 
     test('sign-ins, redemptions, refreshes and revocations work with a single connection', async () => {
       const knex = hostKnex(config(single))
-      const database = { knex, tablePrefix, close: async () => {} }
+      const database = databaseOn(knex, tablePrefix, async () => {})
       const host = await startHost({ database, options: { users: undefined, database: { prune: false } } })
       opened.push(() => host.close())
       await seedUsers(knex, [{ username: ada.email, password: ada.password }], { database: { tablePrefix } })

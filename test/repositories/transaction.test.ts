@@ -8,7 +8,7 @@ import type { DriverOptions } from '../../lib/database/types.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { createLogin, createReplay, findLogin, lockLogin } from '../../lib/repositories/index.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
-import { watchedDatabase } from '../support/watched-driver.ts'
+import { watchedDatabase } from './watched-driver.ts'
 
 const sqlite: Knex.Config = { client: 'better-sqlite3', connection: { filename: ':memory:' } }
 const servers: Readonly<Record<string, Service>> = { pg: 'postgresql', mysql2: 'mariadb' }

@@ -1,8 +1,8 @@
 // An API in a process of its own, without a database and without authRouter().
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { type ResourceServerOptions, resourceServer } from '../../lib/index.ts'
+import { listenOn } from './client-server.ts'
 
 const start = async (options: ResourceServerOptions): Promise<number> => {
   const quiet = { ...options, logger: { info: () => {}, warn: () => {}, error: () => {} } }
@@ -13,9 +13,7 @@ const start = async (options: ResourceServerOptions): Promise<number> => {
   app.get('/any', api.requireToken('notes:read', { user: false }), answer)
   app.get('/write', api.requireToken('notes:write', { user: false }), answer)
   app.get('/mfa', api.requireToken('notes:read', { acr: 'mfa', maxAge: 60 }), answer)
-  const server = createServer(app)
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  return (server.address() as AddressInfo).port
+  return listenOn(createServer(app))
 }
 
 process.on('message', (options: ResourceServerOptions) => {

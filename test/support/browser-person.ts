@@ -1,7 +1,5 @@
 import type { Page } from 'playwright-core'
-import { people } from './host.ts'
-
-const ada = people[0]!
+import { ada } from './tokens.ts'
 
 /** Fills in the sign-in page, or the one that asks for the password again, and lets the next one come; a tab behind another would be slow. */
 export const signIn = async (page: Page, { email, password } = ada): Promise<void> => {

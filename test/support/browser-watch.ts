@@ -2,7 +2,7 @@ import type { Browser, CDPSession, Page } from 'playwright-core'
 import { type PageOptions, withPage } from './browser.ts'
 
 /** A page under watch; what the browser itself says to a developer, so it works without JavaScript too. */
-export interface WatchedPage {
+interface WatchedPage {
   readonly page: Page
   readonly session: CDPSession
   /** Each violation of a Content-Security-Policy so far. */

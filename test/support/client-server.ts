@@ -1,5 +1,18 @@
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type Server as HttpServer, type RequestListener } from 'node:http'
+import type { AddressInfo, Server } from 'node:net'
+
+/** Listens from now on. @returns the port */
+export const listenOn = (server: Server, host = '127.0.0.1', port = 0): Promise<number> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject).listen(port, host, () => resolve((server.address() as AddressInfo).port))
+  })
+
+/** Clients keep connections alive, which would keep the server. */
+export const closeServer = (server: Pick<HttpServer, 'close' | 'closeAllConnections'>): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
 
 /** A server of a test's own on a free port of localhost: a provider, or a client that is a web app. */
 export interface TestServer {
@@ -21,20 +34,12 @@ const nothingYet: RequestListener = (_req, res) => void res.writeHead(503).end()
 export const openServer = async (): Promise<TestServer> => {
   let listener = nothingYet
   const server = createServer((req, res) => listener(req, res))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, 'localhost', resolve)
-  })
   return {
-    origin: `http://localhost:${(server.address() as AddressInfo).port}`,
+    origin: `http://localhost:${await listenOn(server, 'localhost')}`,
     serve: (next) => {
       listener = next
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        // Clients keep connections alive, which would keep the server.
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server),
   }
 }
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { CliOutcome, CliRun } from './cli-process.ts'
 import { compiledProgram } from './compiled.ts'
+import { sqliteAt } from './database.ts'
 
 const root = join(__dirname, '../..')
 
@@ -17,7 +18,7 @@ interface Surroundings {
 }
 
 /** `latchkey` in folders of a test file. */
-export interface CommandLine {
+interface CommandLine {
   /** An empty folder below which Node finds the packages that a host has. */
   folder(files?: Readonly<Record<string, string>>): string
   run(folder: string, args: readonly string[], surroundings?: Surroundings): Promise<CliOutcome>
@@ -94,8 +95,7 @@ export const field = (output: string, name: string): string =>
 
 /** Works on the default database of a folder. */
 export const withDatabase = async <T>(folder: string, work: (database: Knex) => Promise<T>): Promise<T> => {
-  const connection = { filename: join(folder, 'latchkey.sqlite') }
-  const database = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
+  const database = knex(sqliteAt(join(folder, 'latchkey.sqlite')))
   try {
     return await work(database)
   } finally {

@@ -2,7 +2,17 @@ import supertest from 'supertest'
 import { authorizeUrl, type Host } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { RawBrowser } from './raw-browser.ts'
-import { answerOf, post, redeem, refresh, type TokenAnswer, userinfo, web } from './tokens.ts'
+import {
+  answerOf,
+  guarded,
+  introspect,
+  post,
+  redeem,
+  refresh,
+  type TokenAnswer,
+  userinfo,
+  web,
+} from './tokens.ts'
 
 /** What a client or an API asks for, again and again; how often it goes to the database does not depend on the machine. */
 export interface CountedOperation {
@@ -46,17 +56,11 @@ export const operationsAt = async (host: Host): Promise<Record<OperationName, Co
     UserInfo: { before: online, run: ({ access_token }) => userinfo(host, access_token).expect(200) },
     introspection: {
       before: online,
-      run: ({ access_token }) =>
-        supertest(host.app)
-          .post('/oauth/introspect')
-          .type('form')
-          .send({ ...web, token: access_token })
-          .expect(/"active":true/),
+      run: ({ access_token }) => introspect(host, access_token).expect(/"active":true/),
     },
     'a guarded route': {
       before: () => codeFlow('openid profile email notes:read'),
-      run: ({ access_token }) =>
-        supertest(host.app).get('/api/notes').set('Authorization', `Bearer ${access_token}`).expect(200),
+      run: ({ access_token }) => guarded(host, access_token).expect(200),
     },
     discovery: { before: nothing, run: get('/oauth/.well-known/openid-configuration') },
     'the key set': { before: nothing, run: get('/oauth/jwks') },

@@ -34,13 +34,12 @@ export const withDevelopers = (): void => {
   beforeEach(async () => {
     delete says.redirectUris
     Object.assign(says, { [ada.email]: true, [bob.email]: true })
-    for (const name of ['client_owners', 'throttles']) await table(name).delete()
+    for (const name of ['client_owners', 'throttles']) await host.table(name).delete()
     events.length = 0
   })
   afterEach(() => jest.restoreAllMocks())
 }
 
-export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 export const typesOf = () => events.map(({ type }) => type).filter((type) => type.startsWith('client.'))
 
 /** A browser in which a developer is signed in. */

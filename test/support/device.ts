@@ -2,7 +2,7 @@ import supertest from 'supertest'
 import type { ClientSeed } from '../../lib/index.ts'
 import { type Host, secret } from './host.ts'
 import type { Answer, RawBrowser } from './raw-browser.ts'
-import { ada, type Fields, post } from './tokens.ts'
+import { ada, type Fields, type Person, post } from './tokens.ts'
 
 export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -25,7 +25,7 @@ export const deviceClients: ClientSeed[] = [
 ]
 
 /** What `/device_authorization` answers. */
-export interface DeviceAnswer {
+interface DeviceAnswer {
   device_code: string
   user_code: string
   verification_uri: string
@@ -59,21 +59,13 @@ export const typeCode = async (agent: RawBrowser, userCode: string): Promise<Ans
   agent.submit(await agent.open('/oauth/device'), 'name="user_code"', { user_code: userCode })
 
 /** The user types the code and signs in, up to the question whether the device is theirs. */
-export const openCode = async (
-  agent: RawBrowser,
-  userCode: string,
-  as: { email: string; password: string } = ada,
-): Promise<Answer> => {
+export const openCode = async (agent: RawBrowser, userCode: string, as: Person = ada): Promise<Answer> => {
   const page = await typeCode(agent, userCode)
   return page.url.pathname === '/oauth/login' ? agent.signIn(page, as.email, as.password) : page
 }
 
 /** The user does all that is asked to allow the device. */
-export const connect = async (
-  agent: RawBrowser,
-  userCode: string,
-  as: { email: string; password: string } = ada,
-): Promise<Answer> => {
+export const connect = async (agent: RawBrowser, userCode: string, as: Person = ada): Promise<Answer> => {
   const page = await agent.decide(await openCode(agent, userCode, as), 'allow')
   return page.url.pathname === '/oauth/consent' ? agent.decide(page, 'allow') : page
 }

@@ -1,4 +1,4 @@
-import supertest from 'supertest'
+import type supertest from 'supertest'
 import type { ClientSeed, TokenExchangeDecision, TokenExchangeRequest } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from './host.ts'
@@ -98,8 +98,3 @@ export const ownToken = async (host: Host, client_id: string, fields: Fields = {
       post(host, { grant_type: 'client_credentials', client_id, client_secret: secret, ...fields }),
     )
   ).access_token
-
-export const isActive = async (host: Host, token: string, client_id: string): Promise<boolean> => {
-  const form = { client_id, client_secret: secret, token }
-  return (await supertest(host.app).post('/oauth/introspect').type('form').send(form).expect(200)).body.active
-}

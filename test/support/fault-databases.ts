@@ -1,10 +1,6 @@
-import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import knex, { type Knex } from 'knex'
-import { dropTables, type TestDatabase } from './database.ts'
-import { sampleOf, testsAll } from './sample.ts'
+import type { Knex } from 'knex'
+import { openOnFile, openOnServer, type SharedDatabase } from './database.ts'
+import { ofToday, testsAll } from './sample.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that Latchkey promises to work alike on. */
@@ -14,56 +10,24 @@ export type DatabaseKind = 'SQLite' | 'PostgreSQL' | 'MariaDB'
 export const silence = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} }
 
 /** A database that several processes can open. */
-export interface FaultDatabase extends TestDatabase {
+export interface FaultDatabase extends SharedDatabase {
   readonly kind: DatabaseKind
-  /** What another process, or Latchkey itself, opens it with. */
-  readonly config: Knex.Config
 }
 
-export interface FaultDatabaseSettings {
+interface Settings {
   /** Another server than the shared one, or a way there. */
   readonly url?: string
   /** Changes what the test's own handle is opened with. */
   readonly own?: (config: Knex.Config) => Knex.Config
 }
 
-const clients = { PostgreSQL: 'pg', MariaDB: 'mysql2' } as const
 const urls = { PostgreSQL: services.postgresql, MariaDB: services.mariadb } as const
 
-const onFile = (own: (config: Knex.Config) => Knex.Config): FaultDatabase => {
-  const folder = mkdtempSync(join(tmpdir(), 'latchkey-fault-'))
-  const config: Knex.Config = {
-    client: 'better-sqlite3',
-    connection: { filename: join(folder, 'latchkey.sqlite') },
-    useNullAsDefault: true,
-  }
-  const file = knex(own(config))
-  const close = async (): Promise<void> => {
-    await file.destroy()
-    rmSync(folder, { recursive: true })
-  }
-  return { kind: 'SQLite', knex: file, tablePrefix: 'latchkey_', config, close }
-}
-
 /** A database for one describe: an SQLite file, or tables of its own on a server. */
-export const openFaultDatabase = (
-  kind: DatabaseKind,
-  { url, own = (config) => config }: FaultDatabaseSettings = {},
-): FaultDatabase => {
-  if (kind === 'SQLite') return onFile(own)
-  const tablePrefix = `t${randomBytes(4).toString('hex')}_`
-  const config: Knex.Config = {
-    client: clients[kind],
-    connection: url ?? urls[kind],
-    pool: { min: 0, max: 5 },
-  }
-  const server = knex(own(config))
-  const close = async (): Promise<void> => {
-    await dropTables(server, tablePrefix)
-    await server.destroy()
-  }
-  return { kind, knex: server, tablePrefix, config, close }
-}
+export const openFaultDatabase = (kind: DatabaseKind, { url, own }: Settings = {}): FaultDatabase => ({
+  ...(kind === 'SQLite' ? openOnFile(own) : openOnServer(url ?? urls[kind], 5, own)),
+  kind,
+})
 
 const listed = {
   PostgreSQL: `SELECT client_port AS place FROM pg_stat_activity WHERE client_port IS NOT NULL`,

@@ -4,12 +4,14 @@ import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { FaultDatabase } from './fault-databases.ts'
 import { type Answer, postForm } from './fault-load.ts'
 import type { StartFaultServer } from './fault-server.ts'
-import { authorizeUrl, callback, clients, type Host, secret, startHost } from './host.ts'
+import { authorizeUrl, callback, clients, type Host, secret, silent, startHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { RawBrowser } from './raw-browser.ts'
-import { web } from './tokens.ts'
+import { ada, web } from './tokens.ts'
 
 const secretOfAll = 'a secret of the tests that is long enough'
+
+const adaAsUser = { username: ada.email, password: ada.password }
 
 /** Clients of the tests, and one more that is confidential. */
 export const faultClients = [...clients, { ...clients[0]!, client_id: 'other', client_name: 'Other client' }]
@@ -38,22 +40,19 @@ export const startSharedHost = async (
     clients: faultClients,
     options: { users: undefined, secrets: [secretOfAll], limits: false, ...options },
   })
-  const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(database.knex, [ada], { database: { tablePrefix: database.tablePrefix } })
+  await seedUsers(database.knex, [adaAsUser], { database: { tablePrefix: database.tablePrefix } })
   // She signs in very often; how expensive her hash is, is no matter of these tests.
   const cheap = await hash(ada.password, { cost: 4 })
-  await database.knex(`${database.tablePrefix}users`).update({ password_hash: cheap })
+  await database.table('users').update({ password_hash: cheap })
   return host
 }
 
 /** Tables, clients and Ada, before any server is started. */
 export const prepareDatabase = async ({ knex, tablePrefix }: FaultDatabase): Promise<void> => {
   await migrate(knex, { database: { tablePrefix } })
-  const logger = { info: () => {}, warn: () => {}, error: () => {} }
   const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
-  await seedClients(knex, faultClients, { database: { tablePrefix }, logger, scopes })
-  const ada = { username: 'ada@example.com', password: 'ada’s password' }
-  await seedUsers(knex, [ada], { database: { tablePrefix }, logger })
+  await seedClients(knex, faultClients, { database: { tablePrefix }, logger: silent, scopes })
+  await seedUsers(knex, [adaAsUser], { database: { tablePrefix }, logger: silent })
 }
 
 /** Ada's browser, signed in, and allowed what most tests ask for. */
@@ -111,7 +110,7 @@ export const isActive = async (origin: string, token: unknown): Promise<unknown>
   (await postForm(`${origin}/oauth/introspect`, { token: String(token), ...web })).body.active
 
 /** What the tables hold of the family that a code began. */
-export interface Family {
+interface Family {
   readonly consumed: boolean
   readonly revoked: boolean
   readonly accessTokens: number
@@ -119,15 +118,15 @@ export interface Family {
   readonly refreshTokens: { readonly used: number; readonly unused: number }
 }
 
-export const familyOf = async ({ knex, tablePrefix }: FaultDatabase, code: string): Promise<Family> => {
-  const [head] = await knex(`${tablePrefix}authorizations`).where({ code_hash: hashSecret(code) })
+export const familyOf = async ({ table }: FaultDatabase, code: string): Promise<Family> => {
+  const [head] = await table('authorizations').where({ code_hash: hashSecret(code) })
   const of = { authorization_id: head.id }
-  const chain: { consumed_at: unknown }[] = await knex(`${tablePrefix}refresh_tokens`).where(of)
+  const chain: { consumed_at: unknown }[] = await table('refresh_tokens').where(of)
   const used = chain.filter(({ consumed_at }) => consumed_at !== null).length
   return {
     consumed: head.consumed_at !== null,
     revoked: head.revoked_at !== null,
-    accessTokens: (await knex(`${tablePrefix}access_tokens`).where(of)).length,
+    accessTokens: (await table('access_tokens').where(of)).length,
     refreshTokens: { used, unused: chain.length - used },
   }
 }

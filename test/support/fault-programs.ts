@@ -17,6 +17,16 @@ export const until = async (
   }
 }
 
+/** What a child process prints, as far as it has come. */
+export const printedBy = ({ stdout, stderr }: ChildProcess): (() => string) => {
+  let printed = ''
+  for (const stream of [stdout, stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => {
+      printed += text
+    })
+  return () => printed
+}
+
 const isRoot = process.getuid?.() === 0
 
 /** Who runs a server that does not let root do so: `account` where we are root, else we ourselves. */

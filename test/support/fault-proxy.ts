@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { listenOn } from './client-server.ts'
 
 /** A way to a server that breaks as networks do. */
 export interface FaultProxy {
@@ -101,10 +102,9 @@ export const openFaultProxy = async (target: string, defaultPort = 0): Promise<F
     pass(client, upstream, false)
     pass(upstream, client, true)
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = new URL(target)
   url.hostname = '127.0.0.1'
-  url.port = String((server.address() as AddressInfo).port)
+  url.port = String(await listenOn(server))
   return {
     url: url.href,
     ports,

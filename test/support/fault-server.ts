@@ -1,10 +1,10 @@
 // Latchkey in a process of its own, as a host runs it. It can be killed at any statement.
 // It loads everything, says so, and starts a server each time the parent asks.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express from 'express'
 import knex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import { listenOn } from './client-server.ts'
 import { sqlitePragmas } from './fault-pragmas.ts'
 import { type Verdict, watched } from './fault-statements.ts'
 
@@ -71,9 +71,7 @@ const start = async ({ database, counting, printing, ...options }: StartFaultSer
       oauth.users[what](req.params.id).then(() => res.sendStatus(204), next)
     })
   }
-  const server = createServer(app)
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  report({ port: (server.address() as AddressInfo).port })
+  report({ port: await listenOn(createServer(app)) })
 }
 
 process.on('message', (message: FaultServerMessage) => {

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { compiledProgram } from './compiled.ts'
+import { printedBy } from './fault-programs.ts'
 import type { DeathPoint, FaultServerMessage, FaultServerReport, StartFaultServer } from './fault-server.ts'
 import { note } from './told.ts'
 
@@ -44,20 +45,15 @@ interface Loaded extends Pick<FaultServer, 'printed' | 'kill' | 'ended'> {
 const load = async (): Promise<Loaded> => {
   const child = fork(compiledProgram('test/support/fault-server.ts'), { execArgv: [], silent: true })
   const ended = once(child, 'exit')
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => {
-      printed += text
-    })
-  }
+  const printed = printedBy(child)
   await reportOf(child)
   const kill = async (): Promise<void> => {
     child.kill('SIGKILL')
     await ended
     // No secret may have been printed, either.
-    note(printed)
+    note(printed())
   }
-  return { child, ended, kill, printed: () => printed }
+  return { child, ended, kill, printed }
 }
 
 const serve = async ({ child, ...loaded }: Loaded, options: StartFaultServer): Promise<FaultServer> => {

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events'
 
 /** One call of a host's function that is held. */
-export interface Held {
+interface Held {
   /** Settles when the call arrives. */
   readonly arrival: Promise<unknown>
   /** Lets it go on. */
@@ -9,7 +9,7 @@ export interface Held {
 }
 
 /** Holds calls of a host's function until a test lets them go on. */
-export interface Gate {
+interface Gate {
   /** What the host's function awaits; without {@link hold} it goes on at once. */
   pass(): Promise<unknown>
   /** Holds the next call that is not held yet. */

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { compiledPackage } from './compiled.ts'
+import { printedBy } from './fault-programs.ts'
 
 /** A folder of a host that has installed the package and all packages of this project. */
 export interface HostFolder {
@@ -55,15 +56,10 @@ export const openHostFolder = (
         silent: true,
       })
       running.push(child)
-      let output = ''
-      for (const stream of [child.stdout, child.stderr]) {
-        stream?.on('data', (chunk) => {
-          output += chunk
-        })
-      }
+      const printed = printedBy(child)
       return new Promise((resolve, reject) => {
         child.once('message', (port: number) => resolve(port))
-        child.once('exit', (status) => reject(new Error(`${file} ended with ${status}\n${output}`)))
+        child.once('exit', (status) => reject(new Error(`${file} ended with ${status}\n${printed()}`)))
       })
     },
     stop,

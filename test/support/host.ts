@@ -61,6 +61,8 @@ export interface Host {
   readonly database: TestDatabase
   /** Tables of the host's have this prefix too, so that files can run side by side on one database. */
   readonly usersTable: string
+  /** A query on a table of ours, by its name without the prefix. */
+  readonly table: TestDatabase['table']
   close(): Promise<void>
 }
 
@@ -102,7 +104,7 @@ const openDatabase = async (options: Partial<AuthRouterOptions> = {}): Promise<T
 /** All of them, although most tests have scopes with English texts only. */
 const locales = { ar: true, de: true, en: true, es: true, fr: true, ja: true }
 
-const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
+export const silent: Logger = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** An app with a user table of its own and Latchkey mounted in it, on a database of this test file. */
 export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
@@ -153,11 +155,11 @@ export const startHost = async (settings: HostSettings = {}): Promise<Host> => {
     if (process.env.DATABASE_URL !== undefined) await database.knex.schema.dropTableIfExists(usersTable)
     await database.close()
   }
-  return { app, oauth, database, usersTable, close }
+  return { app, oauth, database, usersTable, table: database.table, close }
 }
 
 /** A host that several modules share as a constant. Its members can be read after it has started. */
-export interface LaterHost extends Host {
+interface LaterHost extends Host {
   start(): Promise<void>
 }
 
@@ -181,6 +183,7 @@ export const laterHost = (settings: HostSettings = {}): LaterHost => {
     get usersTable() {
       return started().usersTable
     },
+    table: (name) => started().table(name),
     close: () => started().close(),
     start: async () => {
       host = await startHost(settings)

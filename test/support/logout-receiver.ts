@@ -1,5 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { closeServer, listenOn } from './client-server.ts'
 
 /** A list whose growth can be waited for. */
 export interface Inbox<T> {
@@ -32,7 +33,7 @@ export const createInbox = <T>(): Inbox<T> => {
 }
 
 /** One back-channel request, as it came. */
-export interface ReceivedLogout {
+interface ReceivedLogout {
   readonly method: string | undefined
   /** Which client it was for. */
   readonly path: string
@@ -57,12 +58,7 @@ export const openLogoutReceiver = async (): Promise<LogoutReceiver> => {
   const requests = createInbox<ReceivedLogout>()
   const answers = new Map<string, Answer>()
   const server = createServer((req, res) => {
-    let body = ''
-    req.setEncoding('utf8')
-    req.on('data', (chunk: string) => {
-      body += chunk
-    })
-    req.on('end', () => {
+    const receive = (body: string): void => {
       const path = req.url ?? ''
       const fields = [...new URLSearchParams(body)]
       const token = new URLSearchParams(body).get('logout_token') ?? ''
@@ -70,19 +66,13 @@ export const openLogoutReceiver = async (): Promise<LogoutReceiver> => {
       const count = requests.items.filter((request) => request.path === path).length
       const answer = answers.get(path) ?? (() => res.writeHead(200).end())
       answer(res, count)
-    })
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', resolve)
+    }
+    text(req).then(receive, () => res.destroy())
   })
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `http://127.0.0.1:${await listenOn(server)}`,
     requests,
     answer: (path, answer) => void answers.set(path, answer),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server),
   }
 }

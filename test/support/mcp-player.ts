@@ -36,7 +36,7 @@ export const publishDocuments = async (hosts: readonly McpHost[]): Promise<TestS
 }
 
 /** A host that a user has connected. */
-export interface Connected {
+interface Connected {
   readonly clientId: string
   readonly tokens: TokenAnswer
   /** What the user's page said the host may do. */

@@ -3,13 +3,12 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer, request as httpsRequest } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { exportJWK, type JWK } from 'jose'
 import * as undici from 'undici'
-import type { TestServer } from './client-server.ts'
+import { closeServer, listenOn, type TestServer } from './client-server.ts'
 import { type Fields, given } from './tokens.ts'
 
 /** A certificate with its key, both PEM. */
@@ -90,14 +89,9 @@ export const openMutualTls = async (
   listener: RequestListener,
 ): Promise<Pick<TestServer, 'origin' | 'close'>> => {
   const server = createServer({ key, cert, ca, requestCert: true, rejectUnauthorized: false }, listener)
-  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve))
   return {
-    origin: `https://localhost:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    origin: `https://localhost:${await listenOn(server, 'localhost')}`,
+    close: () => closeServer(server),
   }
 }
 

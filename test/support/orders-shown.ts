@@ -1,5 +1,5 @@
 import { locationOf, RawBrowser } from './raw-browser.ts'
-import { ada } from './stock-client.ts'
+import { ada } from './tokens.ts'
 
 /**
  * Signs Ada in with the client of README, whose page then shows who she is and her orders.

@@ -49,27 +49,55 @@ export const expectUnavailable = ({ status, headers, html }: Answer): void => {
   expect(html).not.toMatch(internals)
 }
 
-/** An error that went to the client, with exactly one of each parameter and no code. */
-export const expectErrorRedirect = (
-  answer: Answer,
+/** Asserts an error of RFC 6749 §5.2, with headers that forbid caches to store it and browsers to run it. */
+export const expectJsonError = (
+  { status, html, headers }: Pick<Answer, 'status' | 'html' | 'headers'>,
+  expected: number,
   error: string,
-  { state, redirectUri = callback }: { state?: string | undefined; redirectUri?: string } = {},
 ): void => {
-  const location = answer.headers.location ?? `${answer.status} ${answer.html}`
-  expect(location.slice(0, redirectUri.length + 1)).toMatch(/[?&]$/)
-  expect(location.slice(0, redirectUri.length)).toBe(redirectUri)
-  const pairs = [...new URLSearchParams(location.slice(redirectUri.length + 1))]
-  expect(pairs.sort()).toEqual(
-    [
-      ['error', error],
-      ['error_description', expect.stringMatching(/^[ -~]+$/)],
-      ['iss', issuer],
-      ...(state === undefined ? [] : [['state', state]]),
-    ].sort(),
-  )
-  expect(answer.status).toBe(303)
-  expect(answer.headers['cache-control']).toBe('no-store')
+  // Of an error of the server the log has a line under this id.
+  const id = expected >= 500 ? ',"error_id":"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}"' : ''
+  const body = new RegExp(`^\\{"error":"${error}","error_description":"[ !#-\\[\\]-~]+"${id}\\}$`)
+  expect({ status, body: html }).toEqual({ status: expected, body: expect.stringMatching(body) })
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': "default-src 'none'",
+  })
+  expect(headers).not.toHaveProperty('location')
 }
+
+/** Where a client is answered, by whom, and with which `state`. */
+export interface Place {
+  readonly state?: string | undefined
+  readonly redirectUri?: string | undefined
+  readonly iss?: string
+  /** The answer is in the fragment. */
+  readonly fragment?: boolean
+}
+
+/** What stands behind the redirect URI of an answer, pair by pair, before `state` and `iss`; no cache may keep it. */
+export const pairsFor = (answer: Answer, place: Place = {}): string[][] => {
+  const { redirectUri = callback, fragment = false, state, iss = issuer } = place
+  const location = answer.headers.location ?? `${answer.status} ${answer.html}`
+  const start = `${redirectUri}${fragment ? '#' : redirectUri.includes('?') ? '&' : '?'}`
+  expect(location.slice(0, start.length)).toBe(start)
+  const { status, html, headers } = answer
+  const cache = headers['cache-control']
+  expect({ status, html, cache }).toEqual({ status: 303, html: '', cache: 'no-store' })
+  const usual = [...(state === undefined ? [] : [['state', state]]), ['iss', iss]]
+  const pairs = [...new URLSearchParams(location.slice(start.length))]
+  expect(pairs.slice(-usual.length)).toEqual(usual)
+  return pairs.slice(0, -usual.length)
+}
+
+/** An error that went to the client, with exactly one of each parameter and nothing else. */
+export const expectErrorRedirect = (answer: Answer, error: string, place?: Place): void =>
+  expect(pairsFor(answer, place)).toEqual([
+    ['error', error],
+    ['error_description', expect.stringMatching(/^[ -~]+$/)],
+  ])
 
 /** The code of a successful answer; `state` and `iss` stand beside it and nothing else. */
 export const codeOf = (answer: Answer, { redirectUri = callback, iss = issuer } = {}): string => {
@@ -82,6 +110,6 @@ export const codeOf = (answer: Answer, { redirectUri = callback, iss = issuer } 
   return String(code)
 }
 
-/** The claims of an ID token, unverified. */
-export const claimsOf = (idToken: string): Record<string, unknown> =>
-  JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
+/** The claims of a JWT, unverified. */
+export const claimsOf = (jwt: string): Record<string, unknown> =>
+  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())

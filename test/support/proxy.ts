@@ -1,14 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
+import { connect, type Server, type Socket } from 'node:net'
 import tls from 'node:tls'
 import { certificate } from './certificate.ts'
-import type { TestServer } from './client-server.ts'
-
-const listening = async (server: Server): Promise<number> => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return (server.address() as AddressInfo).port
-}
+import { listenOn, type TestServer } from './client-server.ts'
 
 /** A server and its connections, which would keep it open. */
 const openSockets = (server: Server): Set<Socket> => {
@@ -36,7 +31,7 @@ export const openPublicServer = async (): Promise<TestServer & { readonly port: 
   trust([...before, certificate.cert])
   const server = createTlsServer(certificate, (req, res) => listener(req, res))
   const sockets = openSockets(server)
-  const port = await listening(server)
+  const port = await listenOn(server)
   return {
     origin: 'https://client.test',
     port,
@@ -89,7 +84,7 @@ export const openProxy = async (
     onward.on('error', () => {}).on('close', () => socket.destroy())
     socket.on('close', () => onward.destroy())
   })
-  const port = await listening(server)
+  const port = await listenOn(server)
   return {
     url: isTls ? `https://localhost:${port}` : `http://127.0.0.1:${port}`,
     asked,

@@ -36,6 +36,9 @@ export const textOf = ({ html }: Answer): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
+/** A page of ours by its status and the end of its path, such as `200 /login`. */
+export const pageOf = ({ status, url }: Answer): string => `${status} ${url.pathname.replace(/.*\//, '/')}`
+
 /** Where an answer sends the browser. */
 export const locationOf = ({ location, status, html }: Answer): URL => {
   if (location === undefined) throw new Error(`expected a redirect, got ${status}: ${html}`)

@@ -5,12 +5,13 @@ import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import createKnex from 'knex'
 import { type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
+import { sqliteAt } from './database.ts'
 import { freePort } from './free-ports.ts'
 import { callback, secret } from './host.ts'
 import { type HostFolder, openHostFolder } from './host-folder.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
 import { fileOfReadme, filesOf } from './snippets.ts'
-import { ada } from './stock-client.ts'
+import { ada } from './tokens.ts'
 
 const root = join(__dirname, '../..')
 
@@ -32,19 +33,13 @@ export interface Recipe {
   run(file: string | readonly string[], env?: Readonly<Record<string, string>>): Promise<string>
 }
 
-const connectionTo = (filename: string) => ({
-  client: 'better-sqlite3',
-  useNullAsDefault: true,
-  connection: { filename },
-})
-
 const databaseFile = `import knex from 'knex'
 export const database = knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true })
 `
 
 /** The table of users that README describes, with Ada in it, in a new SQLite file. */
 export const createUserTable = async (filename: string): Promise<void> => {
-  const knex = createKnex(connectionTo(filename))
+  const knex = createKnex(sqliteAt(filename))
   await knex.schema.createTable('users', (table) => {
     table.increments('id')
     for (const name of ['email', 'password_hash', 'full_name']) table.string(name)
@@ -57,7 +52,7 @@ export const createUserTable = async (filename: string): Promise<void> => {
 const fill = async (path: string): Promise<void> => {
   const filename = join(path, 'app.sqlite')
   await createUserTable(filename)
-  const knex = createKnex(connectionTo(filename))
+  const knex = createKnex(sqliteAt(filename))
   await migrate(knex)
   await seedClients(knex, [web], { scopes: { 'orders:read': 'See your orders' } })
   await knex.destroy()
@@ -111,37 +106,51 @@ const runIn =
   }
 
 /**
+ * Writes files into a folder, beside a database with Ada in it, and starts their app on a free port.
+ *
+ * @param main does what is to be done before, and says which file is the app
+ */
+const startFiles = async (
+  files: Readonly<Record<string, string>>,
+  main: (folder: HostFolder, run: Recipe['run']) => string | Promise<string>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Recipe> => {
+  const port = await freePort()
+  const folder = openHostFolder(files)
+  const [origin, issuer] = [`http://localhost:${port}`, `http://localhost:${port}/oauth`]
+  const run = runIn(folder, issuer)
+  try {
+    await fill(folder.path)
+    await folder.start(await main(folder, run), { PORT: String(port), ...env })
+  } catch (error) {
+    folder.remove()
+    throw error
+  }
+  return { folder, origin, issuer, browser: () => new RawBrowser(origin, origin), run }
+}
+
+/**
  * Writes the files of a page, and starts its `app.mjs` on a free port.
  *
  * @param main another file, which may be compiled first
  * @param changed the files as the test needs them, by their text on the page
  */
-export const startRecipe = async (
+export const startRecipe = (
   page: string,
   {
     main = (_folder: HostFolder): string => 'app.mjs',
     changed = (files: Record<string, string>) => files,
   } = {},
 ): Promise<Recipe> => {
-  const port = await freePort()
-  const folder = openHostFolder(changed({ 'database.mjs': databaseFile, ...filesOf(page) }))
-  const [origin, issuer] = [`http://localhost:${port}`, `http://localhost:${port}/oauth`]
-  try {
-    await fill(folder.path)
-    const secrets = { SESSION_SECRET: secret, COOKIE_SECRET: secret }
-    await folder.start(main(folder), { PORT: String(port), ...secrets })
-  } catch (error) {
-    folder.remove()
-    throw error
-  }
-  return { folder, origin, issuer, browser: () => new RawBrowser(origin, origin), run: runIn(folder, issuer) }
+  const files = changed({ 'database.mjs': databaseFile, ...filesOf(page) })
+  return startFiles(files, main, { SESSION_SECRET: secret, COOKIE_SECRET: secret })
 }
 
 /**
  * Writes the files of pages about clients beside the app of README, to which the pages may add code, registers the
  * clients of their `latchkey.clients.mjs`, and starts the app.
  */
-export const startClientRecipes = async (
+export const startClientRecipes = (
   pages: readonly string[],
   {
     add = (app: string) => app,
@@ -150,7 +159,6 @@ export const startClientRecipes = async (
     env = {} as Readonly<Record<string, string>>,
   } = {},
 ): Promise<Recipe> => {
-  const port = await freePort()
   const files: Record<string, string> = {
     'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
     'app.mjs': add(fileOfReadme('app.mjs')),
@@ -163,19 +171,11 @@ export const startClientRecipes = async (
   }
   const all = lists.map((_, index) => `...list${index}`).join(', ')
   files['latchkey.clients.mjs'] = `${lists.join('\n')}\nexport default [${all}]\n`
-  const folder = openHostFolder(changed(files))
-  const [origin, issuer] = [`http://localhost:${port}`, `http://localhost:${port}/oauth`]
-  const run = runIn(folder, issuer)
-  try {
-    await fill(folder.path)
+  return startFiles(changed(files), async (_folder, run) => {
     await before(run)
     await run(['node_modules/latchkey/lib/cli/index.js', 'clients', 'apply'], env)
-    await folder.start('app.mjs', { PORT: String(port) })
-  } catch (error) {
-    folder.remove()
-    throw error
-  }
-  return { folder, origin, issuer, browser: () => new RawBrowser(origin, origin), run }
+    return 'app.mjs'
+  })
 }
 
 /** The authorization response for `web`, after Ada signed in and allowed as far as she was asked. */

@@ -1,8 +1,8 @@
-import supertest from 'supertest'
+import type supertest from 'supertest'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { callback, clients, type Host, type HostSettings, secret, startHost } from './host.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
-import { ada, type Fields, given, post, type TokenAnswer, web } from './tokens.ts'
+import { ada, answerOf, type Fields, given, introspect, post, type TokenAnswer, web } from './tokens.ts'
 
 /** Resources of a host: two with opaque access tokens, two with JWTs. */
 export const notes = 'https://app.example.com/mcp'
@@ -84,7 +84,7 @@ export const tokenRequest = (host: Host, fields: Fields, resources: readonly str
   post(host, withResources({ ...web, ...fields }, resources))
 
 /** The answer to the code of an authorization for these resources. */
-export const redeemFor = async (
+const redeemFor = async (
   host: Host,
   resources: readonly string[],
   fields: Fields = {},
@@ -102,21 +102,11 @@ export const redeemFor = async (
   return tokenRequest(host, redemption, narrowed)
 }
 
-export const tokensOf = async (...request: Parameters<typeof redeemFor>): Promise<TokenAnswer> => {
-  const res = await redeemFor(...request)
-  if (res.status !== 200) throw new Error(`expected tokens, got ${res.status}: ${res.text}`)
-  return res.body
-}
+export const tokensOf = (...request: Parameters<typeof redeemFor>): Promise<TokenAnswer> =>
+  answerOf(redeemFor(...request))
 
 export const introspectAs = async (
   host: Host,
   client_id: string,
   token: string,
-): Promise<Record<string, unknown>> => {
-  const form = { client_id, client_secret: secret, token }
-  return (await supertest(host.app).post('/oauth/introspect').type('form').send(form).expect(200)).body
-}
-
-/** The payload of a JWT, unverified. */
-export const payloadOf = (jwt: string): Record<string, unknown> =>
-  JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString())
+): Promise<Record<string, unknown>> => (await introspect(host, token, { client_id }).expect(200)).body

@@ -1,9 +1,9 @@
 // A host in a process of its own, on a database that it shares with the test.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import knex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import { listenOn } from './client-server.ts'
 
 /** What both processes know. */
 export interface SharedHost {
@@ -50,8 +50,7 @@ export const sharedOptions = (
 
 const start = async (shared: SharedHost): Promise<number> => {
   const server = createServer()
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
+  const port = await listenOn(server)
   const oauth = authRouter(sharedOptions(`http://127.0.0.1:${port}/oauth`, knex(shared.config), shared))
   const answer: RequestHandler = (req, res) => void res.json({ subject: req.auth?.subject })
   const app = express().use('/oauth', oauth)

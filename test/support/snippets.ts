@@ -6,7 +6,7 @@ const root = join(__dirname, '../..')
 const fences = /^( *)```(\w*)\n([\s\S]*?)^\1```$/gm
 const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]sx?)\n/
 
-export interface Snippet {
+interface Snippet {
   readonly language: string
   readonly code: string
 }

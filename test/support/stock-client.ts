@@ -1,8 +1,9 @@
 import type { JWK } from 'jose'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openServer } from './client-server.ts'
-import { callback, type HostSettings, people, startHost } from './host.ts'
+import { callback, type HostSettings, startHost } from './host.ts'
 import { type Answer, locationOf, RawBrowser } from './raw-browser.ts'
+import { ada } from './tokens.ts'
 
 /** A host with Latchkey mounted, on a real port, so that a stock client can discover it and talk to it. */
 export interface Provider {
@@ -14,8 +15,6 @@ export interface Provider {
 
 /** Starts a host with the clients and people of ./host.ts and Latchkey at this mount. */
 export type Start = (settings: { mount: string }) => Promise<Provider>
-
-export const ada = people[0]!
 
 /**
  * Starts the host of ./host.ts on a free port; the issuer follows from port and mount.

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import { closeServer, listenOn } from './client-server.ts'
 import { createInbox, type Inbox } from './logout-receiver.ts'
 
 /** One request, as it came. */
@@ -61,20 +61,13 @@ export const openWebhookReceiver = async (): Promise<WebhookReceiver> => {
       answer(res, webhook)
     })
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', resolve)
-  })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks?key=of-the-path`,
+    url: `http://127.0.0.1:${await listenOn(server)}/hooks?key=of-the-path`,
     requests,
     answer: (next) => {
       answer = next
     },
     mostAtOnce: () => most,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    close: () => closeServer(server),
   }
 }

@@ -176,8 +176,7 @@ describe('actingAs', () => {
       Array.from({ length: 8 }, () => actingAs(fresh.oauth, ada.id, 'notes:read')),
     )
     expect(new Set(tokens.map(({ token }) => token)).size).toBe(8)
-    const { knex, tablePrefix } = fresh.database
-    const rows = await knex(`${tablePrefix}clients`).where({ client_id: 'latchkey-testing' })
+    const rows = await fresh.table('clients').where({ client_id: 'latchkey-testing' })
     expect(rows).toHaveLength(1)
   })
 
@@ -196,9 +195,8 @@ describe('actingAs', () => {
 
   test('leaves nothing but hashes in the database', async () => {
     const { token } = await actingAs(host.oauth, ada.id, 'notes:read')
-    const { knex, tablePrefix } = host.database
     for (const table of ['access_tokens', 'authorizations', 'logins', 'clients']) {
-      const rows = JSON.stringify(await knex(`${tablePrefix}${table}`))
+      const rows = JSON.stringify(await host.table(table))
       expect(rows.length).toBeGreaterThan(2)
       expect(rows).not.toContain(token.slice(6))
     }
@@ -225,8 +223,7 @@ describe('actingAs', () => {
     await expect(actingAs(host.oauth, 1, '', { client: 'unknown-client' })).rejects.toThrow(
       'the client unknown-client',
     )
-    const { knex, tablePrefix } = host.database
-    const native = knex(`${tablePrefix}clients`).where({ client_id: 'native' })
+    const native = host.table('clients').where({ client_id: 'native' })
     await native.clone().update({ disabled_at: 1 })
     await expect(actingAs(host.oauth, 1, '', { client: 'native' })).rejects.toThrow(
       'does not exist or is disabled',

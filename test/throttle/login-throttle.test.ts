@@ -91,9 +91,11 @@ const expectUnlocking = async (counters: Counters) => {
 test.each(['memory', 'database'] as const)(
   'in %s: an unlocked name is checked again everywhere, and no other name is unlocked',
   async (store) => {
-    const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
+    const { knex, tablePrefix, table } = await openPreparedDatabase(
+      'a secret of the tests that is long enough',
+    )
     const { database } = openDatabase(knex, tablePrefix)
-    await knex(`${tablePrefix}throttles`).delete()
+    await table('throttles').delete()
     await expectUnlocking(countersIn(store, { database, now }))
   },
 )

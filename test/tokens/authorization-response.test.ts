@@ -56,8 +56,7 @@ const grantUnder = async (sid: string, scopes: string[]) => {
   const user = allowedUserOf(subject)
   return { context, login, user, scopes, pendingId: undefined }
 }
-const rows = (): Promise<{ sid: string; request: string }[]> =>
-  host.database.knex(`${host.database.tablePrefix}authorizations`)
+const rows = (): Promise<{ sid: string; request: string }[]> => host.table('authorizations')
 
 test('a login that ended meanwhile gets no lasting grant and no consent', async () => {
   const grant = await grantUnder('ended', ['openid', 'offline_access'])

@@ -60,12 +60,11 @@ const personalToken = async ({ oauth }: Host, subject: string): Promise<string> 
 
 /** What an import of another server, a logo, a developer and a receiver of webhooks leave; making them needs other servers. */
 const addRows = async (
-  { knex, tablePrefix }: TestDatabase,
+  { table }: TestDatabase,
   subject: string,
   now: number,
   importedSecret: string,
 ): Promise<void> => {
-  const table = (name: string) => knex(`${tablePrefix}${name}`)
   const imported = await hash(importedSecret, { cost: 4 })
   await table('imported_secrets').insert({ client_id: 'moved', hash: imported })
   await table('clients')

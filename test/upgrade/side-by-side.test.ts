@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrate, seedClients, seedUsers } from '../../lib/index.ts'
 import { compiledPackage } from '../support/compiled.ts'
+import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { authorizeUrl, clients } from '../support/host.ts'
 import { type HostFolder, openHostFolder } from '../support/host-folder.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
-import { openSharedDatabase, type SharedDatabase } from '../support/shared-database.ts'
 import { answerOf, guarded, redeem, refresh, userinfo } from '../support/tokens.ts'
 
 // Two processes, of the previous version and of this one, on one database, as during a deployment.

@@ -65,7 +65,6 @@ describe.each(versions)('a database of version %s', (version) => {
     await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
     host = await startRecorded(database)
   }
-  const table = (name: string) => database.knex(`${database.tablePrefix}${name}`)
   const browserWith = (cookies: Readonly<Record<string, string>>): RawBrowser => {
     const browser = new RawBrowser(host.app)
     for (const [name, value] of Object.entries(cookies)) browser.cookies.set(name, value)
@@ -77,7 +76,7 @@ describe.each(versions)('a database of version %s', (version) => {
       recorded.migrations,
     )
     for (const { name, columns } of recorded.tables) {
-      const found = Object.keys(await database.knex(database.tablePrefix + name).columnInfo()).sort()
+      const found = Object.keys(await database.table(name).columnInfo()).sort()
       expect({ name, columns: found }).toEqual({ name, columns })
     }
   })
@@ -85,7 +84,7 @@ describe.each(versions)('a database of version %s', (version) => {
   test('keeps every row when it is migrated', async () => {
     await upgrade()
     for (const { name, rows } of recorded.tables) {
-      const counted = await table(name).count({ count: '*' }).first()
+      const counted = await database.table(name).count({ count: '*' }).first()
       expect({ name, rows: Number(counted?.count) }).toEqual({ name, rows: rows.length })
     }
   })

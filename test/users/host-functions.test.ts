@@ -1,6 +1,6 @@
 import type { UserFunctions } from '../../lib/options/users.ts'
-import { askedFor } from '../support/asked-claims.ts'
-import { observed, req, sqlite } from '../support/observed-users.ts'
+import { askedFor } from './asked-claims.ts'
+import { observed, req, sqlite } from './observed-users.ts'
 
 describe("the host's functions", () => {
   const ada = { id: 5, username: 'ada', team: 'engines' }

@@ -1,7 +1,7 @@
 import createKnex, { type Knex } from 'knex'
 import type { UserMapping } from '../../lib/options/users.ts'
-import { bcrypt, mapping, observed, req } from '../support/observed-users.ts'
 import { describeWith, services } from '../support/services.ts'
+import { bcrypt, mapping, observed, req } from './observed-users.ts'
 
 const uuid = '6f1c2b1e-0000-4000-8000-00000000000a'
 const hostile = [

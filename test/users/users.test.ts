@@ -5,9 +5,9 @@ import { hashPassword } from '../../lib/passwords/passwords.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
 import { createUser } from '../../lib/repositories/users.ts'
 import { migrations } from '../../lib/schema.ts'
-import { askedFor } from '../support/asked-claims.ts'
-import { bcrypt, mapping, observed, req, sqlite } from '../support/observed-users.ts'
 import { countStatements } from '../support/statement-count.ts'
+import { askedFor } from './asked-claims.ts'
+import { bcrypt, mapping, observed, req, sqlite } from './observed-users.ts'
 
 /** Hashes of two kinds, as in a table that is being moved from one to the other. */
 const mixedHashes = async (): Promise<[older: string, newer: string]> => [

@@ -100,7 +100,7 @@ describe('the list of clients', () => {
 
   test('shows a thousand in pages of fifty, with place, previous and next, in six statements', async () => {
     const { knex, tablePrefix } = host.database
-    const [row] = await knex(`${tablePrefix}clients`).where({ client_id: 'bee' })
+    const [row] = await host.table('clients').where({ client_id: 'bee' })
     const rows = Array.from({ length: 1000 }, (_, index) => ({
       ...row,
       client_id: `c-${1999 - index}`,

@@ -26,7 +26,7 @@ const store = async (given: readonly Stored[]) => {
   }))
   await knex.batchInsert(`${tablePrefix}events`, rows, 65)
 }
-const forget = () => host.database.knex(`${host.database.tablePrefix}events`).delete()
+const forget = () => host.table('events').delete()
 const overview = async () => {
   const page = await as('carol').get('/oauth/admin')
   expect(page.status).toBe(200)

@@ -1,12 +1,12 @@
 import helmet from 'helmet'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser, type PageOptions } from './browser.ts'
-import { answerFor, withWatchedPage } from './browser-watch.ts'
-import { openServer, type TestServer } from './client-server.ts'
-import { authorizeUrl, callback, type Host, type HostSettings, pkce, startHost } from './host.ts'
+import { launchBrowser, type PageOptions } from '../support/browser.ts'
+import { answerFor, withWatchedPage } from '../support/browser-watch.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { authorizeUrl, callback, type Host, type HostSettings, pkce, startHost } from '../support/host.ts'
 
 /** Chromium, and an app with helmet() and Latchkey that listens on localhost. */
-export interface BrowserApp {
+interface BrowserApp {
   readonly browser: Browser
   readonly host: Host
   readonly origin: string

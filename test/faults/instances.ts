@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import knex from 'knex'
-import { silence } from './fault-databases.ts'
-import { type ServerFolder, until } from './fault-programs.ts'
+import { silence } from '../support/fault-databases.ts'
+import { type ServerFolder, until } from '../support/fault-programs.ts'
 
 /** A database server of this test file alone, which can be started and stopped as it likes. */
 export interface Instance {
@@ -18,7 +18,7 @@ export interface Instance {
   close(): Promise<void>
 }
 
-export interface InstanceProgram {
+interface InstanceProgram {
   readonly folder: ServerFolder
   readonly client: 'pg' | 'mysql2'
   readonly url: string

@@ -1,9 +1,9 @@
 import supertest from 'supertest'
 import type { AuthEvent, AuthRouterOptions, HostUser, Organization } from '../../lib/index.ts'
-import { authorizeUrl, callback, clients, laterHost, secret } from './host.ts'
-import { codeOf, withoutOwnScript } from './outcomes.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { ada, answerOf, redeem, type TokenAnswer, web } from './tokens.ts'
+import { authorizeUrl, callback, clients, laterHost, secret } from '../support/host.ts'
+import { codeOf, withoutOwnScript } from '../support/outcomes.ts'
+import { type Answer, pageOf, RawBrowser } from '../support/raw-browser.ts'
+import { ada, answerOf, redeem, type TokenAnswer } from '../support/tokens.ts'
 
 export const acme: Organization = { id: 'acme', name: 'Acme & Sons' }
 export const globex: Organization = { id: '7f0c-globex', name: 'Globex' }
@@ -64,16 +64,13 @@ export const withOrganizations = (): void => {
     members.set('1', [acme, globex])
     members.set('2', [initech])
     for (const list of [told, logged, events]) list.length = 0
-    for (const name of ['consents', 'consent_receipts', 'authorizations']) await table(name).delete()
+    for (const name of ['consents', 'consent_receipts', 'authorizations']) await host.table(name).delete()
   })
 }
 
-export const table = (name: string) => host.database.knex(`${host.database.tablePrefix}${name}`)
 export const browser = () => new RawBrowser(host.app)
 export const scope = 'openid email notes:read offline_access'
 export const request = { client_id: 'web', scope, state: 's' }
-export const isConsent = ({ status, url }: Answer) => ({ status, path: url.pathname })
-export const consentPage = { status: 200, path: '/oauth/consent' }
 /** What of a hostile name a browser would act upon. */
 export const aliveIn = ({ html }: Answer): string[] =>
   ['<script', '<img', "onfocus='", '\u202e', '\0'].filter((text) => withoutOwnScript(html).includes(text))
@@ -99,7 +96,7 @@ export const asked = async (
   agent = browserOf(as),
 ) => {
   const { answer: page } = await visit(parameters, as, agent)
-  expect(isConsent(page)).toEqual(consentPage)
+  expect(pageOf(page)).toBe('200 /consent')
   return { agent, page }
 }
 /** The workspaces of a page, each with whether it is ticked. */
@@ -118,11 +115,6 @@ export const tokensFor = async (
   const { page } = await asked(request, ada, agent)
   return { agent, tokens: await answerOf(redeem(host, codeOf(await pick(agent, page, organization)))) }
 }
-export const introspect = (token: string) =>
-  supertest(host.app)
-    .post('/oauth/introspect')
-    .type('form')
-    .send({ ...web, token })
 /** A route of the host's that answers with the workspace of the token. */
 export const guarded = ({ access_token }: TokenAnswer) =>
   supertest(host.app).get('/api/organization').set('Authorization', `Bearer ${access_token}`)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
-import type { CliOutcome } from './cli-process.ts'
-import { openCommandLine } from './command-line.ts'
-import { createUsers, type Host, type HostSettings, startHost } from './host.ts'
+import type { CliOutcome } from '../support/cli-process.ts'
+import { openCommandLine } from '../support/command-line.ts'
+import { databaseOn, sqliteAt } from '../support/database.ts'
+import { createUsers, type Host, type HostSettings, startHost } from '../support/host.ts'
 
 const configuration = `export default {
   database: { client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true },
@@ -11,7 +12,7 @@ const configuration = `export default {
 `
 
 /** What `latchkey import --json` prints. */
-export interface ImportReport {
+interface ImportReport {
   readonly code: number
   readonly clients: readonly { client_id: string; action: string; fields: { name: string; to?: unknown }[] }[]
   readonly refused: readonly { client_id: string; remark: string }[]
@@ -44,9 +45,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
   const cli = openCommandLine()
   const folder = cli.folder({ 'latchkey.config.mjs': configuration })
   await cli.succeed(folder, ['migrate'])
-  const connection = { filename: join(folder, 'app.sqlite') }
-  const file = knex({ client: 'better-sqlite3', connection, useNullAsDefault: true })
-  const database = { knex: file, tablePrefix: 'latchkey_', close: () => file.destroy() }
+  const database = databaseOn(knex(sqliteAt(join(folder, 'app.sqlite'))))
   await createUsers(database, 'latchkey_people')
   const host = await startHost({
     database,
@@ -67,14 +66,14 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
     run: (...args) => cli.run(folder, ['import', ...args]),
     sqlite: async (fill) => {
       const filename = join(cli.folder(), 'peer.sqlite')
-      const peer = knex({ client: 'better-sqlite3', connection: { filename }, useNullAsDefault: true })
+      const peer = knex(sqliteAt(filename))
       await fill(peer)
       await peer.destroy()
       return filename
     },
     forget: async () => {
       for (const name of ['refresh_tokens', 'access_tokens', 'authorizations', 'imported_secrets', 'clients'])
-        await file(`latchkey_${name}`).delete()
+        await host.table(name).delete()
     },
     close: async () => {
       await host.close()

@@ -1,11 +1,11 @@
 import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openJwk } from '../../lib/keys/sealed-jwk.ts'
-import { callback, clients, pkce, secret } from './host.ts'
-import { codeOf } from './outcomes.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
+import { callback, clients, pkce, secret } from '../support/host.ts'
+import { codeOf, expectJsonError } from '../support/outcomes.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, given, type TokenAnswer } from '../support/tokens.ts'
 import { type Asked, type Fields, type Form, type Target, writesNothing } from './target.ts'
-import { ada, given, type TokenAnswer } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 
@@ -52,28 +52,9 @@ const statuses: Readonly<Record<string, number>> = {
   temporarily_unavailable: 503,
 }
 
-/**
- * Asserts an error of RFC 6749 §5.2, with headers that forbid caches to store it and browsers to run it.
- *
- * @param status by default that of the error
- */
-export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void => {
-  // Of an error of the server the log has a line under this id.
-  const errorId = status >= 500 ? ',"error_id":"[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}"' : ''
-  expect({ status: answer.status, body: answer.html }).toEqual({
-    status,
-    body: expect.stringMatching(
-      new RegExp(`^\\{"error":"${error}","error_description":"[ !#-\\[\\]-~]+"${errorId}\\}$`),
-    ),
-  })
-  expect(answer.headers).toMatchObject({
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-    'content-security-policy': "default-src 'none'",
-  })
-  expect(answer.headers).not.toHaveProperty('location')
-}
+/** As {@link expectJsonError}, by default with the status of the error. */
+export const expectRefusal = (answer: Answer, error: string, status = statuses[error] ?? 400): void =>
+  expectJsonError(answer, status, error)
 
 /** Everything by which a client could tell two answers apart; a session cookie of the host's is always another one. */
 export const comparable = ({ status, html, headers }: Answer) => {
@@ -89,8 +70,7 @@ export const signedByServer = async (
   header: object,
   claims: object,
 ): Promise<string> => {
-  const { knex, tablePrefix } = database
-  const row = await knex(`${tablePrefix}signing_keys`).where({ algorithm: 'RS256' }).first()
+  const row = await database.table('signing_keys').where({ algorithm: 'RS256' }).first()
   const opened = openJwk(['a secret of the tests that is long enough'], row.private_key)
   const key = createPrivateKey({ key: opened?.jwk as JsonWebKey, format: 'jwk' })
   const input = `${encoded({ alg: 'RS256', kid: row.kid, ...header })}.${encoded(claims)}`
@@ -106,8 +86,8 @@ export const dead = { access: 401, refresh: 400 }
  * what clients ask for.
  *
  * @example
- * underAttack('a stolen code', (target) => {
- *   const { codeFor, redeem } = apiSide(target)
+ * describe('a stolen code', () => {
+ *   const { codeFor, redeem } = apiSide(targetIn(plainMount))
  *   test('…', async () => expectRefusal(await redeem(await codeFor(), other), 'invalid_grant'))
  * })
  */

@@ -2,12 +2,12 @@ import supertest from 'supertest'
 import { openDatabase } from '../../lib/database/open.ts'
 import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { expired } from '../../lib/schema.ts'
-import { operationNames, operationsAt } from './counted-operations.ts'
-import { authorizeUrl, callback, type Host } from './host.ts'
-import { codeOf } from './outcomes.ts'
-import { RawBrowser } from './raw-browser.ts'
-import { files, introspectAs, notes, tokensOf } from './resource-host.ts'
-import { answerOf, redeem, web } from './tokens.ts'
+import { operationNames, operationsAt } from '../support/counted-operations.ts'
+import { authorizeUrl, callback, type Host } from '../support/host.ts'
+import { codeOf } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { files, introspectAs, notes, tokensOf } from '../support/resource-host.ts'
+import { answerOf, introspect, redeem, revoke } from '../support/tokens.ts'
 
 /** A client that registers itself, changes its registration and removes it, where this is on. */
 const registrationAt = async (app: Host['app']): Promise<void> => {
@@ -44,9 +44,8 @@ export const everythingAt = async (host: Host): Promise<void> => {
   const code = codeOf(await browser.grant(authorizeUrl({ client_id: 'web', scope, prompt: 'consent' })))
   const { refresh_token, access_token, id_token } = await answerOf(redeem(host, code))
   for (const token of [refresh_token, access_token]) {
-    const form = { ...web, token }
-    await supertest(app).post('/oauth/introspect').type('form').send(form).expect(200)
-    await supertest(app).post('/oauth/revoke').type('form').send(form).expect(200)
+    await introspect(host, token).expect(200)
+    await revoke(host, token).expect(200)
   }
   const { html } = await browser.open('/oauth/account')
   const [, removal = ''] = html.match(/button secondary" href="([^"]+)"/) ?? []

@@ -3,16 +3,15 @@ import {
   type IncomingHttpHeaders,
   type IncomingMessage,
   type RequestListener,
-  type Server,
   type ServerResponse,
 } from 'node:http'
 import { createServer, request as httpsRequest } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import type { Browser } from 'playwright-core'
-import { launchBrowser } from './browser.ts'
-import { certificate } from './certificate.ts'
+import { launchBrowser } from '../support/browser.ts'
+import { certificate } from '../support/certificate.ts'
+import { closeServer, listenOn } from '../support/client-server.ts'
 
 /** A request that came to a site which is not ours. */
 export interface Received {
@@ -54,18 +53,6 @@ export const sendPage = (res: ServerResponse, body: string): void => {
   res.end(`<!doctype html><html lang="en"><title>A page of another site</title><body>${body}</body></html>`)
 }
 
-const listen = (server: Server, host: string, port = 0): Promise<number> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject).listen(port, host, () => resolve((server.address() as AddressInfo).port))
-  })
-
-const close = (server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    server.close(() => resolve())
-    // Browsers keep connections alive, which would keep the server.
-    server.closeAllConnections()
-  })
-
 const urlOf = (req: IncomingMessage, scheme: string): URL =>
   new URL(`${scheme}://${req.headers.host}${req.url}`)
 
@@ -95,12 +82,12 @@ export const openWeb = async (): Promise<Web> => {
   const secure = createServer(certificate, listener('https'))
   const plain = createHttpServer(listener('http'))
   const plainIpv6 = createHttpServer(listener('http'))
-  const securePort = await listen(secure, '127.0.0.1')
-  const plainPort = await listen(plain, '127.0.0.1')
-  const ipv6Port = hasIpv6 ? await listen(plainIpv6, '::1') : 0
+  const securePort = await listenOn(secure)
+  const plainPort = await listenOn(plain)
+  const ipv6Port = hasIpv6 ? await listenOn(plainIpv6, '::1') : 0
   const servers = [secure, plain, ...(hasIpv6 ? [plainIpv6] : [])]
   const browser = await launchBrowser().catch(async (error: unknown) => {
-    await Promise.all(servers.map(close))
+    await Promise.all(servers.map(closeServer))
     throw error
   })
   return {
@@ -113,7 +100,7 @@ export const openWeb = async (): Promise<Web> => {
     post,
     close: async () => {
       await browser.close()
-      await Promise.all(servers.map(close))
+      await Promise.all(servers.map(closeServer))
     },
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Host } from './host.ts'
+import type { Host } from '../support/host.ts'
 
 /** Runs the statements that docs/scaling.md has for the database of a restored backup. */
 export const endRestored = async ({ database: { knex, tablePrefix } }: Host): Promise<void> => {

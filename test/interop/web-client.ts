@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { ClientSeed } from '../../lib/index.ts'
-import { openServer } from './client-server.ts'
-import { type HostSettings, secret } from './host.ts'
-import { type Answer, formOf, locationOf, RawBrowser } from './raw-browser.ts'
-import { authorize, type Provider, startProvider } from './stock-client.ts'
+import { openServer } from '../support/client-server.ts'
+import { type HostSettings, secret } from '../support/host.ts'
+import { type Answer, formOf, locationOf, RawBrowser } from '../support/raw-browser.ts'
+import { authorize, type Provider, startProvider } from '../support/stock-client.ts'
 
 /** What a stock client is told about itself and its provider. */
 export interface WebClientPlace {
@@ -12,7 +12,7 @@ export interface WebClientPlace {
   readonly redirectUri: string
 }
 
-export interface WebClientSettings {
+interface WebClientSettings {
   /** Path of the redirect URI. */
   readonly callback: string
   /** How it is registered where it differs from a confidential client that may have every standard scope. */

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DatabaseKind } from './fault-databases.ts'
-import { type Instance, instanceOf } from './fault-instances.ts'
-import { openServerFolder, type ServerFolder } from './fault-programs.ts'
-import { freePort } from './free-ports.ts'
+import type { DatabaseKind } from '../support/fault-databases.ts'
+import { openServerFolder, type ServerFolder } from '../support/fault-programs.ts'
+import { freePort } from '../support/free-ports.ts'
+import { type Instance, instanceOf } from './instances.ts'
 
 /** Where programs may be that are not on the PATH. */
 const folders = (process.env.PATH ?? '').split(':').concat('/usr/sbin', '/usr/local/sbin')

@@ -4,10 +4,10 @@ import express, { type RequestHandler } from 'express'
 import session from 'express-session'
 import helmet from 'helmet'
 import type { Knex } from 'knex'
-import { listen } from './client-server.ts'
-import { type Host, type HostSettings, startHost } from './host.ts'
-import { type Answer, RawBrowser } from './raw-browser.ts'
-import { testsAll } from './sample.ts'
+import { listen } from '../support/client-server.ts'
+import { type Host, type HostSettings, startHost } from '../support/host.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { testsAll } from '../support/sample.ts'
 
 /** A mounted authorization server as an attacker sees it: from outside, by HTTP. */
 export interface Target {
@@ -33,7 +33,7 @@ export type Fields = Readonly<Record<string, string>>
 export type Asked = Readonly<Record<string, string | undefined>>
 
 export type Form = Fields | readonly [string, string][]
-export type Rows = Readonly<Record<string, readonly string[]>>
+type Rows = Readonly<Record<string, readonly string[]>>
 
 /** Where a host has mounted the router. The same attacks must fail in each place. */
 export interface Mount {
@@ -66,6 +66,22 @@ const singleMounts: readonly Mount[] = [
   { ...parsedMount, name: 'at /oauth, after the host’s own parsers', path: '/oauth' },
   { name: 'at /oauth, behind a proxy that strips a prefix', path: '/oauth', isProxied: true },
 ]
+
+/**
+ * Where attacks run that a host's parsers, cookies, headers or paths can change; together the places differ in every
+ * respect, and with TEST_ALL=1 in each respect alone. A host's middleware never reaches the database, so one place is
+ * enough on a database server.
+ *
+ * @example
+ * describe.each(mounts)('the token endpoint, mounted $name', (mount) => {
+ *   const target = targetIn(mount)
+ *   test('…', async () => expect((await target().post(`${target().base}/token`, {})).status).toBe(400))
+ * })
+ */
+export const mounts: readonly Mount[] =
+  process.env.DATABASE_URL !== undefined
+    ? [plainMount]
+    : [plainMount, parsedMount, proxiedMount, ...(testsAll ? singleMounts : [])]
 
 const crowd = (): RequestHandler[] => [
   helmet(),
@@ -142,8 +158,8 @@ export const startTarget = async (
   const server = await listen(frontOf(mount, host))
   const { origin, pathname } = new URL(issuer)
   const browser = (): RawBrowser => new RawBrowser(server.origin, origin, headers)
-  const { knex, tablePrefix } = host.database
-  const table = (name: string): Knex.QueryBuilder => knex(`${tablePrefix}${name}`)
+  const { knex } = host.database
+  const table = (name: string): Knex.QueryBuilder => host.table(name)
   /** SQLite counts the rows that were ever changed, which is quicker than reading them all. */
   const countChanges = async (): Promise<unknown> =>
     process.env.DATABASE_URL === undefined ? (await knex.raw('SELECT total_changes() AS count'))[0].count : {}
@@ -180,71 +196,14 @@ export const startTarget = async (
   }
 }
 
-/** Jest's functions, which register tests in the first mount only, unless they are called inside `everyMount`. */
-interface Attacks {
-  readonly mount: Mount
-  readonly describe: jest.Describe
-  readonly test: jest.It
-  /** Registers tests in every mount: for what a host's parsers, cookies, headers or paths can change. */
-  everyMount(attacks: () => void): void
-}
-
-/** A host's middleware never reaches the database, so one mount is enough on a database server. */
-const moreMounts: readonly Mount[] =
-  process.env.DATABASE_URL !== undefined ? [] : [parsedMount, proxiedMount, ...(testsAll ? singleMounts : [])]
-
-const attacksIn = (mount: Mount, onEveryMount: () => void): Attacks => {
-  let isOpen = mount === plainMount || testsAll
-  const whenOpen = <T extends jest.Describe | jest.It>(register: T): T => {
-    const one = (...args: [string, () => void]): void => {
-      if (isOpen) register(...args)
-    }
-    const each = (table: readonly unknown[]): unknown => (isOpen ? register.each(table) : () => {})
-    return Object.assign(one, { each }) as unknown as T
-  }
-  const everyMount = (attacks: () => void): void => {
-    onEveryMount()
-    const before = isOpen
-    isOpen = true
-    attacks()
-    isOpen = before
-  }
-  return { mount, describe: whenOpen(describe), test: whenOpen(test), everyMount }
-}
-
-/**
- * Runs attacks in one mount, and those inside `everyMount` in one more: each day the other of two, which together differ
- * in every respect. TEST_ALL=1 runs all attacks in both and in four more.
- *
- * @example
- * underAttack('the token endpoint', (target, { test, everyMount }) => {
- *   everyMount(() => {
- *     test('…', async () => expect((await target().post(`${target().base}/token`, {})).status).toBe(400))
- *   })
- * })
- */
-export const underAttack = (
-  name: string,
-  attacks: (target: () => Target, jest: Attacks) => void,
-  settings: () => HostSettings = () => ({}),
-): void => {
-  let needsEveryMount = testsAll
-  const attack = (mount: Mount): void =>
-    describe(`${name}, mounted ${mount.name}`, () => {
-      let target: Awaited<ReturnType<typeof startTarget>>
-      beforeAll(async () => {
-        target = await startTarget(mount, settings())
-      })
-      afterAll(() => target.close())
-      attacks(
-        () => target,
-        attacksIn(mount, () => {
-          needsEveryMount = true
-        }),
-      )
-    })
-  attack(plainMount)
-  if (needsEveryMount) moreMounts.forEach(attack)
+/** Starts a target in that place before the tests of a `describe`, and closes it after them. */
+export const targetIn = (mount: Mount, settings: () => HostSettings = () => ({})): (() => Target) => {
+  let target: Awaited<ReturnType<typeof startTarget>>
+  beforeAll(async () => {
+    target = await startTarget(mount, settings())
+  })
+  afterAll(() => target.close())
+  return () => target
 }
 
 /** A page without the part that only those who write clients see, outside production, as text. */

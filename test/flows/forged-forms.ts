@@ -1,10 +1,10 @@
-import { expectErrorPage } from './outcomes.ts'
-import type { RawBrowser } from './raw-browser.ts'
+import { expectErrorPage } from '../support/outcomes.ts'
+import type { RawBrowser } from '../support/raw-browser.ts'
 
 type Fields = Readonly<Record<string, string>>
 
 /** What another site, or a user who edits the page, sends instead of the form. */
-export interface ForgedForm {
+interface ForgedForm {
   readonly fields: Record<string, string>
   readonly headers?: Fields
 }

@@ -1,8 +1,8 @@
-import { callback } from './host.ts'
-import { claimsOf } from './outcomes.ts'
-import { type Answer, fieldsOf, type RawBrowser } from './raw-browser.ts'
+import { callback } from '../support/host.ts'
+import { claimsOf, expectErrorRedirect, type Place, pairsFor } from '../support/outcomes.ts'
+import { type Answer, fieldsOf, pageOf, type RawBrowser } from '../support/raw-browser.ts'
+import { ada, given, type TokenAnswer, web } from '../support/tokens.ts'
 import type { Asked, Fields, Form, Target } from './target.ts'
-import { ada, given, type TokenAnswer, web } from './tokens.ts'
 
 export type { Asked } from './target.ts'
 
@@ -19,23 +19,12 @@ const usual: Asked = {
   state: 's',
 }
 
-/** A page of ours by its status and the end of its path. */
-export const pageOf = ({ status, url }: Answer): string => `${status} ${url.pathname.replace(/.*\//, '/')}`
-
 /** The id of the request that a page is about. */
 export const requestOf = ({ url }: Answer): string => url.searchParams.get('authorization_request') ?? ''
 
 /** The cookies of ours among those that an answer sets; an app may set its own on any of them. */
 export const ownCookies = ({ setCookies }: Answer): string[] =>
   setCookies.filter((cookie) => cookie.includes('latchkey_'))
-
-/** Where a client is answered, and with which `state`. */
-export interface Place {
-  readonly state?: string | undefined
-  readonly redirectUri?: string | undefined
-  /** The answer is in the fragment. */
-  readonly fragment?: boolean
-}
 
 /** What a person's browser, or an attacker's, does at a target. */
 export const browserSide = (target: () => Target) => {
@@ -59,29 +48,10 @@ export const browserSide = (target: () => Target) => {
     expect(pageOf(page)).toBe('200 /consent')
     return { agent, page, id: login.id, fields: fieldsOf(page, 'value="allow"') }
   }
-  /** What stands behind the redirect URI of an answer, pair by pair. */
-  const answerOf = ({ headers, status, html }: Answer, place: Place): string[][] => {
-    const { redirectUri = callback, fragment = false } = place
-    const location = headers.location ?? `${status} ${html}`
-    const start = `${redirectUri}${fragment ? '#' : redirectUri.includes('?') ? '&' : '?'}`
-    expect(location.slice(0, start.length)).toBe(start)
-    return [...new URLSearchParams(location.slice(start.length))]
-  }
-  /** `state` and `iss`, once each, as every answer has them. */
-  const stateAndIssuer = (place: Place): string[][] => {
-    const state = 'state' in place ? place.state : 's'
-    return [...(state === undefined ? [] : [['state', state]]), ['iss', target().issuer]]
-  }
-  const expectUnkept = ({ status, html, headers }: Answer): void =>
-    expect({ status, html, cache: headers['cache-control'] }).toEqual({
-      status: 303,
-      html: '',
-      cache: 'no-store',
-    })
+  const placeOf = (place: Place): Place => ({ state: 's', iss: target().issuer, ...place })
   const code = (answer: Answer, place: Place = {}): string => {
-    const pairs = answerOf(answer, place)
-    expect(pairs).toEqual([['code', expect.stringMatching(/^lk_ac_[\w-]{43}$/)], ...stateAndIssuer(place)])
-    expectUnkept(answer)
+    const pairs = pairsFor(answer, placeOf(place))
+    expect(pairs).toEqual([['code', expect.stringMatching(/^lk_ac_[\w-]{43}$/)]])
     return pairs[0]?.[1] ?? ''
   }
   const signedIn = async (as = ada, parameters: Asked = {}): Promise<RawBrowser> => {
@@ -95,15 +65,8 @@ export const browserSide = (target: () => Target) => {
   const redeem = (value: string, fields: Asked = {}) =>
     token({ grant_type: 'authorization_code', code: value, redirect_uri: callback, ...fields })
 
-  /** The client hears an error: exactly one of each parameter, `iss` among them, nothing else. */
-  const expectRefusal = (answer: Answer, error: string, place: Place = {}): void => {
-    expect(answerOf(answer, place)).toEqual([
-      ['error', error],
-      ['error_description', expect.stringMatching(/^[ -~]+$/)],
-      ...stateAndIssuer(place),
-    ])
-    expectUnkept(answer)
-  }
+  const expectRefusal = (answer: Answer, error: string, place: Place = {}): void =>
+    expectErrorRedirect(answer, error, placeOf(place))
   const subjectOf = async (agent: RawBrowser): Promise<unknown> =>
     claimsOf((await redeem(code(await agent.get(silent())))).id_token).sub
 

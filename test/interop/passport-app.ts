@@ -1,7 +1,7 @@
 import express, { type Express, type RequestHandler } from 'express'
 import session from 'express-session'
 import { Passport } from 'passport'
-import { secret } from './host.ts'
+import { secret } from '../support/host.ts'
 
 /**
  * A web app that signs in by a strategy of Passport's: `/login`, or `/login-anew` with all questions asked again,

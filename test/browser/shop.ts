@@ -1,20 +1,20 @@
 import type { Page } from 'playwright-core'
 import type { ClientSeed } from '../../lib/index.ts'
-import { withPage } from './browser.ts'
-import { signIn, waitForHeading } from './browser-person.ts'
-import { openWeb, type Web } from './browser-web.ts'
-import { authorizeUrl, type Host, people, secret, startHost } from './host.ts'
+import { withPage } from '../support/browser.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
+import { authorizeUrl, type Host, people, secret, startHost } from '../support/host.ts'
+import { openWeb, type Web } from './web.ts'
 
 type Fields = Readonly<Record<string, string>>
 
 /** Text that runs scripts if it is treated as markup. */
-export const alive = (name: string): string =>
+const alive = (name: string): string =>
   `"'><script>alert('${name}')</script><img src="https://attacker.test/${name}" onerror="alert('${name}')">`
 
-export const hostileName = `Notes</title></bdi></style>${alive('name')}`
+const hostileName = `Notes</title></bdi></style>${alive('name')}`
 
 /** A provider at `id.shop.test` in an app without helmet(), two clients at `client.test`, and Chromium. */
-export interface Shop {
+interface Shop {
   readonly web: Web
   readonly host: Host
   issuer(): string
@@ -61,7 +61,7 @@ export const useShop = (): Shop => {
   })
 
   // What was allowed in one test is not remembered in the next.
-  beforeEach(async () => void (await host.database.knex(`${host.database.tablePrefix}consents`).delete()))
+  beforeEach(async () => void (await host.table('consents').delete()))
 
   const inBrowser = (run: (page: Page) => Promise<void>): Promise<void> =>
     withPage(web.browser, {}, async (page) => {
