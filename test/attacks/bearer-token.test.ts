@@ -86,7 +86,7 @@ describe('an access token', () => {
     }
   })
 
-  test('behind another scheme is none, and behind Bearer in any case it is judged alike (RFC 9110 §11.1, CVE-2020-14359)', async () => {
+  test('counts only with the scheme Bearer, in any letter case (RFC 9110 §11.1, CVE-2020-14359)', async () => {
     const { access_token } = await fresh()
     for (const at of everywhere)
       for (const scheme of ['Basic', 'Token', 'JWT', 'DPoP', 'Bear', 'Bearers'])
@@ -108,7 +108,7 @@ describe('an access token', () => {
       tokensOf(await refresh(tokens.refresh_token))
     })
 
-    test('what the database holds of it, nor itself when it is changed (RFC 6819 §4.3.2 and §4.4.1.11, CVE-2026-27840)', async () => {
+    test('what the database holds of an access token, and a token that was changed', async () => {
       const { access_token: value } = await fresh()
       const hash = hashSecret(value)
       const row = await table('access_tokens').where({ hash }).first()
@@ -210,7 +210,7 @@ describe('an access token', () => {
       await expectDead(access_token)
     })
 
-    test('once it or its refresh token was revoked, or its code was used twice (RFC 7009 §2.1, RFC 6749 §4.1.2, ASVS 10.4.2)', async () => {
+    test('once it or its refresh token was revoked, or its code was used twice', async () => {
       const [one, two] = [await fresh(), await fresh()]
       await revoke(one.access_token)
       await revoke(two.refresh_token)
@@ -237,7 +237,7 @@ describe.each(mounts)('an access token, mounted $name', (mount) => {
   const { target, ask, browserOf, expectRefused, userinfo, atUserinfo } = side
   const { everywhere, fresh, expectBare, expectChallenge, expectWorking } = side
 
-  test('is not read from places where it would leak (RFC 9700 §4.3.2, RFC 6750 §2 and §5.3, RFC 6819 §4.4.1.8)', async () => {
+  test('is not read from places where it would leak', async () => {
     const { access_token } = await fresh()
     const prefixes = ['X-Access-Token', 'X-Authorization', 'Proxy-Authorization']
     for (const at of everywhere) {
@@ -273,7 +273,7 @@ describe.each(mounts)('an access token, mounted $name', (mount) => {
     expect(jsonOf(await ask('/userinfo', { access_token, ...other }))).toMatchObject({ sub: '1' })
   })
 
-  test('gets UserInfo that no cache may store, by no other method (RFC 6750 §5.3, RFC 9111 §3.5, ASVS 4.1.4)', async () => {
+  test('gets UserInfo by no other method, and no cache may store the answer', async () => {
     const { access_token } = await fresh()
     const first = await userinfo(access_token)
     expect(first.headers).toMatchObject({

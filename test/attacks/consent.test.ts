@@ -134,7 +134,7 @@ describe('the consent form', () => {
       expect(await table('consents').where({ subject: '2' })).toEqual([])
     })
 
-    test('a decision of one browser does not count in another, though the same person is signed in there', async () => {
+    test('a decision in one browser does not count in another, even for the same signed-in user', async () => {
       const { fields, id, expectUndecided } = await attacked()
       const other = await signedIn(bob)
       const own = await loginPage({ prompt: 'select_account' }, other)

@@ -84,7 +84,7 @@ describe.each(mounts)('a form that does not come from its page, mounted $name', 
 
   describe.each(Object.keys(forms))('at %s', (path) => {
     // RFC 6749 §10.12, RFC 6819 §4.4.1.8 and §4.4.1.10, RFC 9700 §4.7, ASVS 3.5.1 and 10.7.1.
-    test('is 403 with another token than its own, and with its own from another origin; without a token it does nothing', async () => {
+    test('is 403 with another token or from another origin, and does nothing without a token', async () => {
       const { agent, fields, sibling, expectUntouched } = await open(path)
       const { csrf_token: token = '', ...others } = fields
       const cookies = agent.cookies.values().map((value) => value.replace(/^s%3A|\..*$/g, ''))
@@ -136,7 +136,7 @@ describe.each(mounts)('a form that does not come from its page, mounted $name', 
     })
 
     // ASVS 3.5.2, 3.5.3 and 14.2.1, WSTG-INPV-04: what only looks like a form, or can be read in two ways.
-    test('is refused in another encoding, with a field twice or as a list, and by another method; as a link it is only a page', async () => {
+    test('is refused by another method or encoding, or with a repeated field; a link only opens it', async () => {
       const { agent, fields, expectUntouched } = await open(path)
       const pairs = Object.entries(fields)
       const parts = pairs.map(

@@ -207,7 +207,7 @@ describe('an ID token', () => {
   })
 
   describe('is bound', () => {
-    test('to the request it answers, by the nonce of that request alone (RFC 9700 §4.5, OIDC Core §3.1.2.1)', async () => {
+    test('to the request it answers, by the nonce of that request alone', async () => {
       const nonces = ['one', 'two', undefined]
       const codes = [await codeFor({ nonce: 'one' }), await codeFor({ nonce: 'two' }), await codeFor()]
       for (const [index, code] of codes.entries()) {

@@ -41,7 +41,7 @@ describe('the sign-in form', () => {
 
   // The attacker begins the request and makes the victim go on with it, or the other way round.
   describe('of a request that another browser began is the page for expired requests', () => {
-    test('opened, posted or resumed in another browser, which is signed in or not (CVE-2022-39222, CVE-2026-7507, CVE-2026-27124, RFC 6819 §4.4.1.10)', async () => {
+    test('when another browser opens, posts or resumes it, signed in or not', async () => {
       const { id, form, expectUndisturbed } = await attacked()
       const [thief, victim] = [await signedIn(bob), await signedIn()]
       await writesNothing(target(), async () => {

@@ -250,7 +250,7 @@ describe('what else names an address', () => {
     })
   })
 
-  test('what a client says of itself is shown and linked, and nothing but its logo is fetched (CVE-2021-26715)', async () => {
+  test('what a client says of itself is shown, and only its logo is fetched (CVE-2021-26715)', async () => {
     const page = await target()
       .browser()
       .open(authorizeUrl({ client_id: 'shown' }))
@@ -259,7 +259,7 @@ describe('what else names an address', () => {
     expect(visits.filter((path) => path !== '/logo')).toEqual([])
   })
 
-  test('logout notices go to no inner address, and the user is signed out all the same (ASVS 1.3.6)', async () => {
+  test('logout notices go to no inner address, and the user is signed out anyway (ASVS 1.3.6)', async () => {
     const browser = browserOf()
     const named = innerAddresses.map((_, index) => `notified-${index}`)
     for (const client_id of named) {

@@ -167,7 +167,7 @@ describe('a page', () => {
 
   // RFC 6819 §4.4.1.4, ASVS 10.7.2, CVE-2026-22752: what a client says of itself.
   describe('that names a hostile client', () => {
-    test('shows its name to the letter, fills nothing into it, and loads no logo of it (RFC 9700 §4.2.4)', async () => {
+    test('shows its name to the letter, fills in nothing and loads no logo of it (RFC 9700 §4.2.4)', async () => {
       const { page: login } = await loginPage({ client_id: 'hostile' })
       const { page: consent } = await consentPage({ client_id: 'hostile' })
       const out = await logoutPage({ client_id: 'hostile' })

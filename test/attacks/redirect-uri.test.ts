@@ -156,7 +156,7 @@ describe.each(mounts)('the redirect URI of an authorization request, mounted $na
     )
   })
 
-  test('what is registered is answered to the letter, its query and each allowed port kept (RFC 8252 §7.3)', async () => {
+  test('what is registered gets the answer, with its query and any allowed port (RFC 8252 §7.3)', async () => {
     const silently = (client_id: string, redirect_uri: string) =>
       browser().get(silent({ client_id, redirect_uri, ...usesPkce }))
     for (const [client, redirectUri] of [

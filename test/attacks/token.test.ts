@@ -257,7 +257,7 @@ describe('the token endpoint', () => {
     })
   })
 
-  test('tells a stranger nothing about a grant: the client is authenticated first (RFC 6749 §3.2.1)', async () => {
+  test('authenticates the client before it says anything about a grant (RFC 6749 §3.2.1)', async () => {
     const [code, { refresh_token }] = [await codeFor(), await tokensFor()]
     const fields = { client_id: 'web', client_secret: 'wrong', redirect_uri: callback }
     const grants = [
@@ -333,7 +333,7 @@ describe.each(mounts)('the token endpoint, mounted $name', (mount) => {
     tokensOf(await redeem(code, { code_verifier: verifier }))
   })
 
-  test('never takes a list or an object for scope: without a parser of the host it is an unknown parameter', async () => {
+  test('never takes a list or an object as the scope, with or without a body parser of the host', async () => {
     for (const body of bracketed({ ...ownGrant, scope: 'notes:read' }, 'scope')) {
       if (mount.isParsed) await expectRefused(() => token(body), 'invalid_request')
       else expect(tokensOf(await token(body)).scope).toBe('notes:read notes:write')

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { useShop } from './shop.ts'
 

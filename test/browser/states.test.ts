@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, withPage } from '../support/browser.ts'
-import { ofToday, testsAll } from '../support/sample.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { barriersOf } from './barriers.ts'
 import { type Gallery, openGallery } from './gallery.ts'

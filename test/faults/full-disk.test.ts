@@ -8,7 +8,7 @@ import knex, { type Knex } from 'knex'
 import supertest from 'supertest'
 import { isRetryable, needsReconnect, temporarilyUnavailable } from '../../lib/database/errors.ts'
 import { databaseOn, sqliteAt } from '../support/database.ts'
-import { type FaultDatabase, isExhaustive, openFaultDatabase, silence } from '../support/fault-databases.ts'
+import { type FaultDatabase, openFaultDatabase, silence } from '../support/fault-databases.ts'
 import {
   familyOf,
   isActive,

@@ -13,7 +13,7 @@ import {
 } from '../support/fault-family.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
-import { ofToday } from '../support/sample.ts'
+import { sampleOf } from '../support/sample.ts'
 import { missingServer, openInstance } from './instance-kinds.ts'
 import type { Instance } from './instances.ts'
 

@@ -260,7 +260,7 @@ test('without the option no event is stored, and errors have no id', async () =>
   expect(await other.table('events')).toEqual([])
 })
 
-test('what strangers can cause is kept for a week, and what was refused as too much is not stored (L18)', async () => {
+test('what strangers can cause is kept for a week, and what exceeds a limit is not stored', async () => {
   const stored = () => host.table('events')
   const settled = () => serverBehind(host.oauth)!.eventLog!.settled()
   await settled()

@@ -221,7 +221,7 @@ describe('wrong passwords', () => {
     codeOf(await from(host, '198.51.100.2', { 'X-Tenant': 'theirs' }).grant(url, ada.email, theirs))
   })
 
-  test('twenty from one address lock it for every account; a success does not reset what others there have failed', async () => {
+  test('twenty from one address lock it for all accounts; a success resets no failures of others', async () => {
     const rows = () => host.table('throttles').select().orderBy('key')
     const address = '198.51.100.9'
     const fail = (name: string) => attempt(from(host, address), 'wrong', `${name}@example.com`)

@@ -6,8 +6,15 @@ import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
 import * as openid from 'openid-client'
-import { describeOauth4webapi } from './interop/oauth4webapi.ts'
-import { describeOpenidClient } from './interop/openid-client.ts'
+import { describeOauth4webapi } from '../interop/oauth4webapi.ts'
+import { describeOpenidClient } from '../interop/openid-client.ts'
+import { freePort } from '../support/free-ports.ts'
+import { authorizeUrl, callback, pkce, secret } from '../support/host.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import { sampleOf, testsAll } from '../support/sample.ts'
+import { describeWith, services } from '../support/services.ts'
+import { answer, type Start } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 import {
   describeVersions,
   fileOfVersion,
@@ -20,13 +27,6 @@ import {
   run,
 } from './packed-package.ts'
 import { describePaths } from './packed-paths.ts'
-import { freePort } from './support/free-ports.ts'
-import { authorizeUrl, callback, pkce, secret } from './support/host.ts'
-import { RawBrowser } from './support/raw-browser.ts'
-import { ofToday, testsAll } from './support/sample.ts'
-import { describeWith, services } from './support/services.ts'
-import { answer, type Start } from './support/stock-client.ts'
-import { ada } from './support/tokens.ts'
 
 /** A host as a team would write it; only the imports differ between the module systems. */
 const host = (imports: string) => `${imports}

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
-import { clients } from './support/host.ts'
-import { ada } from './support/tokens.ts'
+import { clients } from '../support/host.ts'
+import { ada } from '../support/tokens.ts'
 
 export const root = join(__dirname, '../..')
 export const modules = join(root, 'node_modules')

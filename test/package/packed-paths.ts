@@ -14,16 +14,8 @@ import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { createUserTable } from '../support/recipe.ts'
 import { sampleOf } from '../support/sample.ts'
 import { filesOf, partFor, snippetsOf } from '../support/snippets.ts'
-import { ada } from '../support/stock-client.ts'
+import { ada } from '../support/tokens.ts'
 import { describeVersions, fileOfVersion, modules, type PackedPackage } from './packed-package.ts'
-import { faultSeed } from './support/fault-chance.ts'
-import { until } from './support/fault-programs.ts'
-import { freePorts } from './support/free-ports.ts'
-import { ordersShownBy } from './support/orders-shown.ts'
-import { locationOf, RawBrowser } from './support/raw-browser.ts'
-import { createUserTable } from './support/recipe.ts'
-import { filesOf, partFor, snippetsOf } from './support/snippets.ts'
-import { ada } from './support/tokens.ts'
 
 const nodes = { 'Node 22': fileOfVersion('node-22', 'bin'), 'Node 24': join(modules, 'node/bin') }
 

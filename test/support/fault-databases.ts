@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { openOnFile, openOnServer, type SharedDatabase } from './database.ts'
-import { ofToday, testsAll } from './sample.ts'
+import { sampleOf, testsAll } from './sample.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that Latchkey promises to work alike on. */
