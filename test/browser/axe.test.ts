@@ -43,7 +43,7 @@ describeWith('chromium', 'axe and the edge of the window', () => {
     ).filter((name) => isShownIn(language, name))
 
   const numbered = settings.map((setting, index) => ({ ...setting, index }))
-  test.each(sampleOf(numbered, 4))(
+  test.each(sampleOf(numbered, 2))(
     'find nothing in $language at $width px, $colorScheme, with details closed and open',
     ({ index, language, width, colorScheme }) =>
       withPage(

@@ -173,9 +173,9 @@ describeWith('chromium', 'every state of every page', () => {
   })
 
   /** One state of some pages, the one with most in it; every state of every page with TEST_ALL=1. */
-  const fullest = (): readonly string[] => (testsAll ? gallery.names : sampleOf(gallery.fullest, 15))
+  const fullest = (): readonly string[] => (testsAll ? gallery.names : sampleOf(gallery.fullest, 8))
   /** A third of those that together have every kind of element; every state with TEST_ALL=1. */
-  const sample = (): readonly string[] => (testsAll ? gallery.names : sampleOf(gallery.sample, 25))
+  const sample = (): readonly string[] => (testsAll ? gallery.names : sampleOf(gallery.sample, 12))
 
   test('meets WCAG 2.2 AA, and its layout, order and focus are right, also at 400 % in the dark', () =>
     withPage(browser, { reducedMotion: 'reduce' }, async (page) => {
