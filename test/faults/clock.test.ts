@@ -13,7 +13,6 @@ import {
   describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
-  rounds,
 } from '../support/fault-databases.ts'
 import {
   familyOf,
@@ -129,7 +128,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
     }
     expect(ends.access).toBe(clock.now() + lifetimes.accessToken)
     const chance = createChance()
-    for (let change = 0; change < rounds(10, 24); change += 1) {
+    for (let change = 0; change < 10; change += 1) {
       clock.travel(steps[chance.upTo(steps.length) - 1]![1])
       const now = clock.now()
       expect(await userinfoStatus(listener.origin, access_token)).toBe(now < ends.access ? 200 : 401)
@@ -299,7 +298,7 @@ test('keys rotate in order while the clock goes forward and back, and every ID t
     const chance = createChance()
     // In any order it goes forward by two hours.
     const walk = [...steps.map(([, step]) => step), hour, hour]
-    for (const step of Array.from({ length: rounds(2, 5) }, () => chance.shuffled(walk)).flat()) {
+    for (const step of Array.from({ length: 2 }, () => chance.shuffled(walk)).flat()) {
       clock.travel(step)
       latest = Math.max(latest, clock.now())
       const ada = await signIn(listener.origin)

@@ -16,13 +16,12 @@ import {
 import { type Answer, successesOf, tally } from '../support/fault-load.ts'
 import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
-import { testsAll } from '../support/sample.ts'
 import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
 jest.setTimeout(120_000)
 
 const refreshGracePeriod = 3600
-const rounds = testsAll ? 50 : 3
+const rounds = 5
 
 describeUnless(missingGalera(), 'a Galera cluster that is written to at both ends', () => {
   let cluster: Cluster | undefined

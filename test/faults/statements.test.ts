@@ -1,5 +1,5 @@
 // Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
-// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 or FAULTS=1 for a sample.
+// is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 for a sample.
 import { listen, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { createChance, testSeed } from '../support/fault-chance.ts'

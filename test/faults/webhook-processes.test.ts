@@ -5,7 +5,6 @@ import { migrate } from '../../lib/index.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { dropTables } from '../support/database.ts'
 import { until } from '../support/fault-programs.ts'
-import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import type { Announced, WebhookProcess } from '../support/webhook-process.ts'
 import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'
@@ -14,8 +13,8 @@ import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../sup
 
 jest.setTimeout(180_000)
 
-/** Events of each user: ten thousand in all with TEST_ALL=1. */
-const each = testsAll ? 20 : 2
+/** Events of each user. */
+const each = 2
 
 const tablePrefix = `w${process.pid}_`
 const children: ChildProcess[] = []

@@ -10,7 +10,7 @@ import { assertion, type ClientKey, createClientKey } from '../support/signing-c
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 import { type MalformedRequest, malformedRequest } from './malformed-requests.ts'
 
-const count = testsAll ? 20_000 : 400
+const count = testsAll ? 4000 : 400
 /** After so many requests there is a new login with new codes and tokens, since some requests use the old ones up. */
 const round = 200
 const atOnce = 24

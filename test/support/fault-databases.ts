@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { openOnFile, openOnServer, type SharedDatabase } from './database.ts'
-import { sampleOf, testsAll } from './sample.ts'
+import { sampleOf } from './sample.ts'
 import { describeWith, services } from './services.ts'
 
 /** The three databases that Latchkey promises to work alike on. */
@@ -51,8 +51,7 @@ export const doneWith = async (
 const servers = ['PostgreSQL', 'MariaDB'] as const
 
 /**
- * The same tests on one of the servers; on both with TEST_ALL=1. A server that is missing is
- * said aloud, as by `describeWith`.
+ * The same tests on one of the servers; on both with TEST_ALL=1. A server that is missing is said aloud, as by `describeWith`.
  */
 export const describeOnSampledServer = (
   name: string,
@@ -67,6 +66,3 @@ export const describeOnSampled = (name: string, tests: (kind: DatabaseKind) => v
   describe(`${name}, on SQLite`, () => tests('SQLite'))
   describeOnSampledServer(name, tests)
 }
-
-/** How often a heavy loop runs: in every run, and in an exhaustive one. */
-export const rounds = (always: number, full: number): number => (testsAll ? full : always)

@@ -80,7 +80,7 @@ export const describeWhere = (missing: string | undefined, name: string, tests: 
   describing(name, tests)
 }
 
-const isAsked = ['REQUIRE_SERVICES', 'TEST_ALL', 'FAULTS'].some((name) => process.env[name] === '1')
+const isAsked = ['REQUIRE_SERVICES', 'TEST_ALL'].some((name) => process.env[name] === '1')
 
 /** Why no server of its own is started for a test: that takes longer than the tests of a whole folder. */
 export const notAsked = (): string | undefined =>

@@ -7,5 +7,5 @@ fc.configureGlobal({ seed: testSeed })
 
 export { fc }
 
-/** How many examples a property gets: this many, and ten times as many with TEST_ALL=1. */
-export const runs = (count: number): number => (testsAll ? 10 * count : count)
+/** How many examples a property gets: this many, and three times as many with TEST_ALL=1. */
+export const runs = (count: number): number => (testsAll ? 3 * count : count)
