@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `npm test` leaves out: tests that are slow by nature, every case of those of which it tries some, and the tests that
-# depend on the database on PostgreSQL and MariaDB.
+# What `npm test` leaves out: tests that are slow by nature, every case where it tries only some, and the tests that depend on
+# the database on PostgreSQL and MariaDB.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
