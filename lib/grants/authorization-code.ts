@@ -9,7 +9,6 @@ import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { assertRedeemable, type Redemption } from '../protocol/requests/authorization.ts'
 import { scopesStillAllowed } from '../protocol/scope.ts'
-import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { consumeAuthorizationCode, findAuthorization, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
@@ -73,12 +72,11 @@ export const redeem = async (
   const { scopes } = target
   const user = await activeUser(server, authorization, request, { client, scopes, step })
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
-  const kept = { ...details, ...refreshTokenBinding(client, binding) }
   await consumeProof(server, request)
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeAuthorizationCode({ id, now: server.now(), details: kept })]],
+    [['used', consumeAuthorizationCode({ id, now: server.now() })]],
     storeTokens(tokens),
   )
   if (obstacle) {

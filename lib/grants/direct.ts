@@ -9,7 +9,6 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
-import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
@@ -64,7 +63,6 @@ const authorizationFor = (
   server: AuthorizationServer,
   client: Client,
   { user, scopes, resources, login, organization, authorizationDetails, refreshes }: DirectGrantForUser,
-  binding: TokenBinding,
 ): NewAuthorization => {
   const { clientId, metadata } = client
   const { lifetimes } = server.options
@@ -89,7 +87,6 @@ const authorizationFor = (
       ...(organization !== undefined && { organization }),
       ...(authorizationDetails?.length && { authorizationDetails }),
       ...login,
-      ...refreshTokenBinding(client, binding),
     },
   }
 }
@@ -116,7 +113,7 @@ export const tokensForUser = async (
   const user = await allowedUser(server, info, { ...grant, client, organization, acr })
   await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
-  const created = authorizationFor(server, client, settled, binding)
+  const created = authorizationFor(server, client, settled)
   const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
   const { scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }

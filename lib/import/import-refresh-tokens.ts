@@ -4,6 +4,7 @@ import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/s
 import type { Lifetimes } from '../options/lifetimes.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { unknownTime } from '../protocol/requests/login.ts'
+import { bearer } from '../protocol/tokens/token-binding.ts'
 import {
   consumeAuthorizationCode,
   createAuthorization,
@@ -107,8 +108,8 @@ const store = async (
   })
   await writeAll(tx, [
     authorization,
-    consumeAuthorizationCode({ id, now: createdAt, details }),
-    createRefreshToken({ hash, authorizationId: id, now: createdAt, expiresAt }),
+    consumeAuthorizationCode({ id, now: createdAt }),
+    createRefreshToken({ hash, authorizationId: id, binding: bearer, now: createdAt, expiresAt }),
   ])
 }
 

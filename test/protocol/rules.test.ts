@@ -170,7 +170,7 @@ describe('redeeming a code', () => {
 
 describe('refreshing', () => {
   const unused = { consumedAt: null, successor: null }
-  const token: RefreshToken = { hash: 'h', authorization, expiresAt: now + 100, ...unused }
+  const token: RefreshToken = { hash: 'h', authorization, binding: bearer, expiresAt: now + 100, ...unused }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
   const rules: RefreshRules = {
     clientId: 'journal',
@@ -181,7 +181,8 @@ describe('refreshing', () => {
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },
   })
-  const bound = head({ details: { ...authorization.details, binding: key } })
+  const bound = { binding: key }
+  const successor: RefreshToken = { ...token, hash: 's' }
 
   test.each<[string, Partial<RefreshToken>, Partial<RefreshRules>, string]>([
     ['an unused token: rotate', {}, {}, 'rotate'],
@@ -192,18 +193,30 @@ describe('refreshing', () => {
     ['a used token in the last second of the window', { ...used, consumedAt: now - 9 }, {}, 'repeat'],
     ['a used token at the end of the window: reuse', { ...used, consumedAt: now - 10 }, {}, 'reuse'],
     ['a used token later: reuse', { ...used, consumedAt: now - 86_400, expiresAt: now - 1 }, {}, 'reuse'],
-    ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
     ['a used token without a window', { ...used, consumedAt: now }, { refreshGracePeriod: 0 }, 'reuse'],
     ['a bound token, with a proof of its key', bound, { binding: key }, 'rotate'],
     ['a bound token of a confidential client', bound, { binding: undefined }, 'rotate'],
     ['an unused token after its login, offline', head({ loginStands: false, offline: true }), {}, 'rotate'],
   ])('%s', (_case, change, rule, answer) => {
     const found = { ...token, ...change }
-    expect(assertRefreshable(found, { ...rules, ...rule }, now)).toEqual({
+    expect(assertRefreshable(found, successor, { ...rules, ...rule }, now)).toEqual({
       outcome: answer,
       token: found,
-      ...(answer === 'repeat' && { successor: found.successor }),
+      ...(answer === 'repeat' && { successor }),
     })
+  })
+
+  test.each<[string, Partial<RefreshToken> | undefined, Partial<RefreshRules>, string]>([
+    ['is used too', { consumedAt: now }, {}, 'reuse'],
+    ['is expired', { expiresAt: now }, {}, 'reuse'],
+    ['is gone', undefined, {}, 'reuse'],
+    ['needs a key that the request lacks', bound, {}, 'reuse'],
+    ['needs no key, and the request proves one', {}, { binding: key }, 'reuse'],
+    ['needs the key that the request proves', bound, { binding: key }, 'repeat'],
+    ['needs a key, and its client none any more', bound, { binding: undefined }, 'repeat'],
+  ])('a used token whose successor %s', (_case, change, rule, answer) => {
+    const next = change && { ...successor, ...change }
+    expect(assertRefreshable(used, next, { ...rules, ...rule }, now).outcome).toBe(answer)
   })
 
   test.each<[string, Partial<RefreshToken>, string]>([
@@ -220,11 +233,12 @@ describe('refreshing', () => {
     ['a used bound token without a proof', { ...used, ...bound }, 'bound to a key'],
     ['an ended family even with offline_access', head({ expiresAt: now, offline: true }), 'ended'],
   ])('refuses %s', (_case, change, description) => {
-    expect(() => assertRefreshable({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))
+    const refreshing = () => assertRefreshable({ ...token, ...change }, successor, rules, now)
+    expect(refreshing).toThrow(invalidGrant(description))
   })
 
   test('refuses an unknown token with the same description as another client’s', () => {
-    const refreshing = () => assertRefreshable(undefined, rules, now)
+    const refreshing = () => assertRefreshable(undefined, undefined, rules, now)
     expect(refreshing).toThrow(invalidGrant('unknown, or was issued to another'))
   })
 

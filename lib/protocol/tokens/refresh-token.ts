@@ -1,12 +1,14 @@
 import { OAuthError } from '../errors.ts'
 import { lateExplanation } from '../explanation.ts'
-import { type Authorization, isLive, issuedToAnother } from '../requests/authorization.ts'
+import { type Authorization, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
 import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
   readonly hash: string
   readonly authorization: Authorization
+  /** What it needs since it was issued. */
+  readonly binding: TokenBinding
   readonly expiresAt: number
   readonly consumedAt: number | null
   /** The next token, encrypted under a key derived from this token's value; null once the grace period is over. */
@@ -30,17 +32,19 @@ export type Refresh =
   /** The client has no rotation and keeps its token. */
   | { readonly outcome: 'keep'; readonly token: RefreshToken }
   /** The response was probably lost: return the same successor again. */
-  | { readonly outcome: 'repeat'; readonly token: RefreshToken; readonly successor: string }
+  | { readonly outcome: 'repeat'; readonly token: RefreshToken; readonly successor: RefreshToken }
   /** The token was used before: theft is assumed, and the family must be revoked. */
   | { readonly outcome: 'reuse'; readonly token: RefreshToken }
 
 /**
  * Checks a presented refresh token (RFC 6749 §6, RFC 9700 §4.14.2).
  *
+ * @param successor what its first use issued, if that is known
  * @throws OAuthError `invalid_grant`
  */
 export const assertRefreshable = (
   found: RefreshToken | undefined,
+  successor: RefreshToken | undefined,
   rules: RefreshRules,
   now: number,
 ): Refresh => {
@@ -52,15 +56,11 @@ export const assertRefreshable = (
   if (!isLive(found.authorization, now)) {
     throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
   }
-  const { binding } = found.authorization.details
-  // Before reuse is noticed: without the key, a stolen token must not end the grant of its owner either.
-  if (binding && rules.binding && !isSameBinding(binding, rules.binding)) {
-    throw new OAuthError(
-      'invalid_grant',
-      'refresh_token is bound to a key, and the request has no proof of that key',
-    )
+  if (wasUsed({ ...found, name: 'refresh_token' }, rules.binding)) {
+    return successor !== undefined && isRepeat(found, successor, rules, now)
+      ? { outcome: 'repeat', token: found, successor }
+      : { outcome: 'reuse', token: found }
   }
-  if (found.consumedAt !== null) return repeatOrReuse(found, found.consumedAt, rules, now)
   if (found.expiresAt <= now) {
     const explanation = lateExplanation(found.expiresAt, now)
     throw new OAuthError('invalid_grant', 'refresh_token is expired', { explanation })
@@ -68,16 +68,18 @@ export const assertRefreshable = (
   return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
 }
 
-const repeatOrReuse = (
-  token: RefreshToken,
-  consumedAt: number,
-  { refreshGracePeriod }: RefreshRules,
+/**
+ * Whether a use is the first one once more, because its answer was lost: soon, while nobody has used the successor, and with the
+ * same key. Who adds a key, or lacks the one that the first use has added, is another party.
+ */
+const isRepeat = (
+  { consumedAt }: RefreshToken,
+  successor: RefreshToken,
+  { refreshGracePeriod, binding }: RefreshRules,
   now: number,
-): Refresh => {
-  const { successor } = token
+): boolean =>
   // The absolute difference, so that a clock that was set back does not extend the grace period.
-  const isInGracePeriod = Math.abs(now - consumedAt) < refreshGracePeriod
-  return isInGracePeriod && successor !== null
-    ? { outcome: 'repeat', token, successor }
-    : { outcome: 'reuse', token }
-}
+  Math.abs(now - (consumedAt ?? 0)) < refreshGracePeriod &&
+  successor.consumedAt === null &&
+  successor.expiresAt > now &&
+  (binding === undefined || isSameBinding(successor.binding, binding))
