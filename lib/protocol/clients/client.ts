@@ -102,14 +102,16 @@ export const mayRememberConsent = (client: Client, redirectUri: string | undefin
 
 /**
  * The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1).
- * A redirect URI on the device says nothing about who made the client, so that client is a sector of its own.
+ * Without `sector_identifier_uri` that is the https host of all redirect URIs. One on the device says nothing about who made the
+ * client, whatever else it names, so that client is a sector of its own.
  */
 export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'metadata'>): string => {
   const { sector_identifier_uri: sector, redirect_uris } = metadata
-  const [uri] = redirect_uris
   if (sector !== undefined) return new URL(sector).host
+  const hosts = redirect_uris.map((uri) => (redirectUriKind(uri) === 'https' ? new URL(uri).host : ''))
+  const [host] = hosts
   // No host contains a space.
-  return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
+  return host && hosts.every((other) => other === host) ? host : `client ${clientId}`
 }
 
 /**
