@@ -27,12 +27,13 @@ export const authorizationCode: Grant = {
   async exchange(server, client, request, { authorization }) {
     const { parameters, binding } = request
     parameters.required('code')
-    const redirectUri = parameters.required('redirect_uri')
+    const redirectUri = parameters.optional('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
     const redemption = assertRedeemable(authorization, presented, server.now())
+    const { redirectUri: requested = '' } = redemption.authorization.details
     const { redirect_uris: redirectUris } = client.metadata
-    const isRegistered = isRegisteredRedirectUri(redirectUri, redirectUris, { isPublic: isPublic(client) })
+    const isRegistered = isRegisteredRedirectUri(requested, redirectUris, { isPublic: isPublic(client) })
     if (redemption.outcome === 'redeem' && !isRegistered) {
       throw new OAuthError('invalid_grant', 'redirect_uri is no longer registered for this client')
     }

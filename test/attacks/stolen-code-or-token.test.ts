@@ -107,6 +107,26 @@ underAttack(
         },
       )
 
+      // OAuth 2.1 §10.2: its clients send no redirect URI, because the verifier protects the code.
+      test('with a challenge needs no redirect URI, but never accepts another one', async () => {
+        for (const [asked, right] of [
+          [s256, {}],
+          [{ client_id: 'native', ...s256, ...loopback }, native],
+        ]) {
+          const code = await codeFor(asked)
+          const redemption = { ...right, code_verifier: verifier, redirect_uri: undefined }
+          for (const redirect_uri of [`${callback}/`, 'http://127.0.0.1:49153/callback'])
+            await expectRefused(() => redeem(code, { ...redemption, redirect_uri }), 'invalid_grant')
+          await expectRefused(
+            () => redeem(code, { ...redemption, code_verifier: undefined }),
+            'invalid_grant',
+          )
+          const tokens = tokensOf(await redeem(code, redemption))
+          expectRefusal(await redeem(code, redemption), 'invalid_grant')
+          expect(await standing(tokens, right)).toEqual(dead)
+        }
+      })
+
       test('that is put into another session of its client meets the wrong verifier (RFC 9700 §4.5.1)', async () => {
         const [victim, thief] = [pkce(), pkce()]
         const asked = ({ challenge }: typeof victim) => ({ ...s256, code_challenge: challenge })

@@ -74,6 +74,12 @@ describe('redeeming a code', () => {
       'redirect_uri',
     ],
     ['no verifier', {}, { codeVerifier: undefined }, 'code_verifier'],
+    [
+      'neither redirect_uri nor verifier',
+      {},
+      { redirectUri: undefined, codeVerifier: undefined },
+      'code_ver',
+    ],
     ['another verifier', {}, { codeVerifier: 'w'.repeat(43) }, 'code_verifier'],
     ['a verifier without a challenge', withoutChallenge, {}, 'no code_challenge'],
     ['no proof of its key', bound, {}, 'bound to a key'],
@@ -89,6 +95,7 @@ describe('redeeming a code', () => {
   test('right in every respect', () => {
     expect(check()).toBe('redeem')
     expect(check(withoutChallenge, { codeVerifier: undefined })).toBe('redeem')
+    expect(check({}, { redirectUri: undefined })).toBe('redeem')
     expect(check(bound, { binding: key })).toBe('redeem')
     expect(check({}, { binding: key })).toBe('redeem')
   })

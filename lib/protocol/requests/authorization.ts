@@ -60,7 +60,7 @@ export const refreshTokenExpiry = (now: number, idle: number, absolute: number):
 /** What a client presents with a code (RFC 6749 §4.1.3). */
 export interface PresentedCode {
   readonly clientId: string
-  readonly redirectUri: string
+  readonly redirectUri: string | undefined
   readonly codeVerifier: string | undefined
   /** What the request proved. */
   readonly binding: TokenBinding
@@ -145,9 +145,9 @@ export const assertUnused = (
 
 /**
  * Checks a presented code. Redirect URI and code verifier come before a replay is seen: otherwise anyone who finds a code in a
- * log could revoke the tokens of its owner (RFC 9700 §4.5).
+ * log could revoke the tokens of its owner (RFC 9700 §4.5). Clients of OAuth 2.1 send the verifier alone (OAuth 2.1 §10.2).
  *
- * @throws OAuthError `invalid_grant`
+ * @throws OAuthError `invalid_grant`, or `invalid_request` without a redirect URI for a code that has no challenge
  */
 export const assertRedeemable = (
   found: Authorization | undefined,
@@ -158,12 +158,16 @@ export const assertRedeemable = (
     const explanation = issuedToAnother(found, presented.clientId)
     throw invalidGrant('code is unknown, or was issued to another client', explanation)
   }
-  if (found.details.redirectUri !== presented.redirectUri) {
+  const { redirectUri, codeChallenge } = found.details
+  if (presented.redirectUri === undefined && codeChallenge === undefined) {
+    throw new OAuthError('invalid_request', 'redirect_uri is required for a code without code_challenge')
+  }
+  if (presented.redirectUri !== undefined && presented.redirectUri !== redirectUri) {
     throw invalidGrant('redirect_uri differs from that of the authorization request', {
-      expected: readable(found.details.redirectUri ?? 'none'),
+      expected: readable(redirectUri ?? 'none'),
       received: readable(presented.redirectUri),
     })
   }
-  assertCodeVerifier(presented.codeVerifier, found.details.codeChallenge)
+  assertCodeVerifier(presented.codeVerifier, codeChallenge)
   return assertUnused(found, 'code', presented.binding, now)
 }
