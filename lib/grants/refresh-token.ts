@@ -3,7 +3,7 @@ import { writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/clients/client.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
-import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
+import { parseScope, refreshedScopes, scopesStillAllowed } from '../protocol/scope.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import {
@@ -61,7 +61,8 @@ const exchange = async (
   }
   if (mayRetry) await server.throttle.takeLocalQuota([{ name: 'refresh', authorizationId: authorization.id }])
 
-  const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
+  const left = scopesStillAllowed(authorization.scopes, allowedScopes(client))
+  const allowed = refreshedScopes(requested, left)
   const target = targetOf(server, request, authorization, allowed)
   const { scopes } = target
   const user = await activeUser(server, authorization, request, { client, scopes, step: 'refresh' })

@@ -205,6 +205,18 @@ test.each([
   expectError(await refresh(host, last.refresh_token), 400, 'invalid_grant')
 })
 
+test('a client that repeats its scopes stays signed in, although some were never granted (MSAL)', async () => {
+  const { client_id } = narrowed
+  const asked = 'openid profile offline_access notes:read address'
+  const { refresh_token, scope } = await tokensOf(client_id, asked)
+  expect(scope).toBe('openid profile offline_access notes:read')
+  const again = await answerOf(refresh(host, refresh_token, { client_id, scope: asked }))
+  expect(again.scope).toBe(scope)
+  const less = await answerOf(refresh(host, again.refresh_token, { client_id, scope: 'address openid' }))
+  expect(less.scope).toBe('openid')
+  expectError(await refresh(host, less.refresh_token, { client_id, scope: 'address' }), 400, 'invalid_scope')
+})
+
 test('a scope that the client has lost is not granted; without any left it is invalid_scope', async () => {
   const { client_id } = narrowed
   const { refresh_token } = await tokensOf(client_id, 'offline_access notes:read notes:write')
