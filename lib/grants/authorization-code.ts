@@ -7,7 +7,7 @@ import { allowedScopes, type Client, isPublic } from '../protocol/clients/client
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { assertRedeemable, type Redemption } from '../protocol/requests/authorization.ts'
+import { assertRedeemable, grantedStill, type Redemption } from '../protocol/requests/authorization.ts'
 import { scopesStillAllowed } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { consumeAuthorizationCode, findAuthorization, findClientAndCode } from '../repositories/index.ts'
@@ -24,12 +24,13 @@ export const authorizationCode: Grant = {
     return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
   },
 
-  async exchange(server, client, request, { authorization }) {
+  async exchange(server, client, request, { authorization: found }) {
     const { parameters, binding } = request
     parameters.required('code')
     const redirectUri = parameters.optional('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
+    const authorization = found && grantedStill(found, client, server.options.lifetimes)
     const redemption = assertRedeemable(authorization, presented, server.now())
     const { redirectUri: requested = '' } = redemption.authorization.details
     const { redirect_uris: redirectUris } = client.metadata

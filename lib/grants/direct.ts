@@ -3,7 +3,7 @@ import { whenGranted } from '../clients/register.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AccessStep } from '../options/access.ts'
-import type { Client } from '../protocol/clients/client.ts'
+import { absoluteLifetime, type Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
@@ -68,7 +68,7 @@ const authorizationFor = (
   const { lifetimes } = server.options
   const now = server.now()
   const lifetime = refreshes
-    ? (metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute)
+    ? absoluteLifetime(metadata, lifetimes)
     : (metadata.access_token_lifetime ?? lifetimes.accessToken)
   return {
     id: randomId(),
@@ -114,7 +114,9 @@ export const tokensForUser = async (
   await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
   const created = authorizationFor(server, client, settled)
-  const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
+  const withoutLogin = { loginStands: false, loginEnd: 0 }
+  const state = { createdAt: created.now, consumedAt: null, revokedAt: null }
+  const authorization = { ...created, ...state, ...withoutLogin }
   const { scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/clients/client.ts'
-import type { Authorization } from '../protocol/requests/authorization.ts'
+import { type Authorization, grantedStill } from '../protocol/requests/authorization.ts'
 import { parseScope, refreshedScopes, scopesStillAllowed } from '../protocol/scope.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
@@ -45,16 +45,21 @@ const exchange = async (
 ): Promise<TokenResponse> => {
   const value = request.parameters.required('refresh_token')
   const requested = parseScope(request.parameters.optional('scope'))
+  const { lifetimes } = server.options
   const rules = {
     clientId: client.clientId,
     rotation: rotatesRefreshTokens(client),
-    refreshGracePeriod: server.options.lifetimes.refreshGracePeriod,
+    refreshGracePeriod: lifetimes.refreshGracePeriod,
     binding: isPublic(client) ? request.binding : undefined,
   }
   const next = found?.successor ? openUnder(value, found.successor, 'successor') : undefined
   const successor =
     next === undefined ? undefined : await findRefreshToken(server.database, { hash: hashSecret(next) })
-  const refresh = assertRefreshable(found, successor, rules, server.now())
+  const presented = found && {
+    ...found,
+    authorization: grantedStill(found.authorization, client, lifetimes),
+  }
+  const refresh = assertRefreshable(presented, successor, rules, server.now())
   const { authorization } = refresh.token
   if (refresh.outcome === 'reuse') {
     return revokeReplayed(server, authorization, request, 'refresh_token')

@@ -93,6 +93,16 @@ export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly 
   metadata.scope?.split(' ') ?? standardScopes
 
 /**
+ * Seconds from the beginning of a grant after which its refresh tokens end, however often they are used.
+ *
+ * @param lifetimes of the option
+ */
+export const absoluteLifetime = (
+  { refresh_token_absolute_lifetime: own }: Pick<ClientMetadata, 'refresh_token_absolute_lifetime'>,
+  lifetimes: { readonly refreshTokenAbsolute: number },
+): number => own ?? lifetimes.refreshTokenAbsolute
+
+/**
  * Whether a remembered consent may skip the consent page. A public client on a loopback address or a private-use scheme
  * always asks: any program on the device can listen there and pose as the client (RFC 8252 §8.6, RFC 6819 §5.2.3.2).
  * So does one without a redirect URI. A confidential client's code is worthless without its secret.

@@ -1,3 +1,4 @@
+import { absoluteLifetime, allowedScopes, type Client } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
 import { type Explanation, lateExplanation, readable } from '../explanation.ts'
 import { bearer, explainedBinding, isSameBinding, type TokenBinding } from '../tokens/token-binding.ts'
@@ -39,6 +40,10 @@ export interface Authorization extends Family {
   /** The login it came from. */
   readonly sid: string
   readonly scopes: readonly string[]
+  /** Epoch seconds. */
+  readonly createdAt: number
+  /** When its login expires, in epoch seconds; 0 if there is none. */
+  readonly loginEnd: number
   readonly codeExpiresAt: number
   readonly consumedAt: number | null
 }
@@ -46,6 +51,24 @@ export interface Authorization extends Family {
 /** Whether the family may still be used, apart from the expiry of each token. */
 export const isLive = (family: Family, now: number): boolean =>
   family.revokedAt === null && family.expiresAt > now && (family.offline || family.loginStands)
+
+/**
+ * A grant as its client may use it now. What it copied from the client ends when the client loses it: without `offline_access`
+ * the grant ends with its login, and a shorter absolute lifetime counts from its beginning.
+ *
+ * @param lifetimes of the option
+ */
+export const grantedStill = (
+  found: Authorization,
+  client: Pick<Client, 'metadata'>,
+  lifetimes: { readonly refreshTokenAbsolute: number },
+): Authorization => {
+  const { scopes, createdAt, loginEnd } = found
+  const isWithdrawn = scopes.includes('offline_access') && !allowedScopes(client).includes('offline_access')
+  const offline = found.offline && !isWithdrawn
+  const absolute = Math.min(found.expiresAt, createdAt + absoluteLifetime(client.metadata, lifetimes))
+  return { ...found, offline, expiresAt: offline ? absolute : Math.min(absolute, loginEnd) }
+}
 
 /**
  * When a refresh token that is issued now expires: after its idle lifetime, and never after the family.

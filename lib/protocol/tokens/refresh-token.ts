@@ -53,14 +53,16 @@ export const assertRefreshable = (
       explanation: issuedToAnother(found?.authorization, rules.clientId),
     })
   }
-  if (!isLive(found.authorization, now)) {
-    throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
-  }
-  if (wasUsed({ ...found, name: 'refresh_token' }, rules.binding)) {
-    return successor !== undefined && isRepeat(found, successor, rules, now)
-      ? { outcome: 'repeat', token: found, successor }
-      : { outcome: 'reuse', token: found }
-  }
+  const ended = (): OAuthError =>
+    new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
+  // There is nothing left to end.
+  if (found.authorization.revokedAt !== null) throw ended()
+  const isUsed = wasUsed({ ...found, name: 'refresh_token' }, rules.binding)
+  const repeated = successor && isRepeat(found, successor, rules, now) ? successor : undefined
+  if (isUsed && repeated === undefined) return { outcome: 'reuse', token: found }
+  // A grant may go on, if its client gets back what it has lost.
+  if (!isLive(found.authorization, now)) throw ended()
+  if (isUsed && repeated !== undefined) return { outcome: 'repeat', token: found, successor: repeated }
   if (found.expiresAt <= now) {
     const explanation = lateExplanation(found.expiresAt, now)
     throw new OAuthError('invalid_grant', 'refresh_token is expired', { explanation })
