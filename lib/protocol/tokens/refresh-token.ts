@@ -71,8 +71,8 @@ export const assertRefreshable = (
 }
 
 /**
- * Whether a use is the first one once more, because its answer was lost: soon, while nobody has used the successor, and with the
- * same key. Who adds a key, or lacks the one that the first use has added, is another party.
+ * Whether a use is the first one once more, because its answer was lost: soon, while the successor is unused, and with the same
+ * key. Who adds a key, or lacks the one that the first use has added, is another party.
  */
 const isRepeat = (
   { consumedAt }: RefreshToken,
