@@ -30,7 +30,7 @@ export const authorizations: SchemaChange = {
         .index(`${name('authorizations')}_expires_at`)
       table.bigInteger('revoked_at').nullable()
       table.text('request', 'mediumtext').notNullable()
-      // What its code and its refresh tokens are bound to; null for none.
+      // The key that its code needs; null for none.
       table.string('binding', 64).nullable()
       // Lists and counts what is not revoked, newest first, without its rows.
       table.index(['subject', 'client_id', 'revoked_at', 'created_at'], `${name('authorizations')}_subject`)

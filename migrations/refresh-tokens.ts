@@ -2,7 +2,8 @@ import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
 /**
  * Refresh tokens, by hash. `last_used_at` is set when a token is used without rotation. `consumed_from` is the
- * IP address of the first use, until its grace period is over.
+ * IP address of the first use, until its grace period is over. `binding` is the type and thumbprint of the key that the token
+ * needs, and null for none.
  */
 export const refreshTokens: SchemaChange = {
   up: ({ schema, name, collation, only }) =>
@@ -13,6 +14,7 @@ export const refreshTokens: SchemaChange = {
         .string('authorization_id', hashLength)
         .notNullable()
         .index(`${name('refresh_tokens')}_authorization`)
+      table.string('binding', 64).nullable()
       table.bigInteger('created_at').notNullable()
       table.bigInteger('expires_at').notNullable()
       table.bigInteger('consumed_at').nullable()

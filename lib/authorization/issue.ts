@@ -3,7 +3,7 @@ import { whenGranted } from '../clients/register.ts'
 import type { Write } from '../database/statement.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
-import { profileLifetime } from '../protocol/clients/client.ts'
+import { absoluteLifetime, profileLifetime } from '../protocol/clients/client.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import type { ClaimsRequest } from '../protocol/requests/claims-request.ts'
 import { agreedTerms, entriesOf } from '../protocol/requests/consent.ts'
@@ -106,7 +106,7 @@ const newAuthorization = (
       given?.expiresAt ?? 0,
     ),
     now,
-    expiresAt: now + (client.metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute),
+    expiresAt: now + absoluteLifetime(client.metadata, lifetimes),
     details,
   }
 }

@@ -6,7 +6,7 @@ import { hashSecret, isSecretOf, mayBeRefreshToken } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic } from '../protocol/clients/client.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { listed } from '../protocol/explanation.ts'
-import { isLive } from '../protocol/requests/authorization.ts'
+import { grantedStill, isLive } from '../protocol/requests/authorization.ts'
 import { formatScope, intersectScopes } from '../protocol/scope.ts'
 import { confirmationClaim, tokenType } from '../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../repositories/index.ts'
@@ -138,6 +138,7 @@ const describeRefreshToken = async (
   if (found === undefined || found.consumedAt !== null || found.expiresAt <= now) return undefined
   if (!isLive(found.authorization, now)) return undefined
   if (found.authorization.clientId !== client.clientId) return warnOfForeignToken(server, client)
+  if (!isLive(grantedStill(found.authorization, client, server.options.lifetimes), now)) return undefined
   const user = await server.users.find(found.authorization.subject)
   const { organization } = found.authorization.details
   const scopes = intersectScopes(found.authorization.scopes, allowedScopes(client))

@@ -7,9 +7,8 @@ import { allowedScopes, type Client, isPublic } from '../protocol/clients/client
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { assertRedeemable, type Redemption } from '../protocol/requests/authorization.ts'
+import { assertRedeemable, grantedStill, type Redemption } from '../protocol/requests/authorization.ts'
 import { scopesStillAllowed } from '../protocol/scope.ts'
-import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { consumeAuthorizationCode, findAuthorization, findClientAndCode } from '../repositories/index.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
@@ -25,15 +24,17 @@ export const authorizationCode: Grant = {
     return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
   },
 
-  async exchange(server, client, request, { authorization }) {
+  async exchange(server, client, request, { authorization: found }) {
     const { parameters, binding } = request
     parameters.required('code')
-    const redirectUri = parameters.required('redirect_uri')
+    const redirectUri = parameters.optional('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
+    const authorization = found && grantedStill(found, client, server.options.lifetimes)
     const redemption = assertRedeemable(authorization, presented, server.now())
+    const { redirectUri: requested = '' } = redemption.authorization.details
     const { redirect_uris: redirectUris } = client.metadata
-    const isRegistered = isRegisteredRedirectUri(redirectUri, redirectUris, { isPublic: isPublic(client) })
+    const isRegistered = isRegisteredRedirectUri(requested, redirectUris, { isPublic: isPublic(client) })
     if (redemption.outcome === 'redeem' && !isRegistered) {
       throw new OAuthError('invalid_grant', 'redirect_uri is no longer registered for this client')
     }
@@ -73,12 +74,11 @@ export const redeem = async (
   const { scopes } = target
   const user = await activeUser(server, authorization, request, { client, scopes, step })
   const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
-  const kept = { ...details, ...refreshTokenBinding(client, binding) }
   await consumeProof(server, request)
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeAuthorizationCode({ id, now: server.now(), details: kept })]],
+    [['used', consumeAuthorizationCode({ id, now: server.now() })]],
     storeTokens(tokens),
   )
   if (obstacle) {

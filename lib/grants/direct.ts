@@ -3,13 +3,12 @@ import { whenGranted } from '../clients/register.ts'
 import { type Condition, writeIf } from '../database/transaction.ts'
 import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import type { AccessStep } from '../options/access.ts'
-import type { Client } from '../protocol/clients/client.ts'
+import { absoluteLifetime, type Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../protocol/requests/resource.ts'
-import { refreshTokenBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createAuthorization, type NewAuthorization, unlessRevoked } from '../repositories/index.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
@@ -64,13 +63,12 @@ const authorizationFor = (
   server: AuthorizationServer,
   client: Client,
   { user, scopes, resources, login, organization, authorizationDetails, refreshes }: DirectGrantForUser,
-  binding: TokenBinding,
 ): NewAuthorization => {
   const { clientId, metadata } = client
   const { lifetimes } = server.options
   const now = server.now()
   const lifetime = refreshes
-    ? (metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute)
+    ? absoluteLifetime(metadata, lifetimes)
     : (metadata.access_token_lifetime ?? lifetimes.accessToken)
   return {
     id: randomId(),
@@ -89,7 +87,6 @@ const authorizationFor = (
       ...(organization !== undefined && { organization }),
       ...(authorizationDetails?.length && { authorizationDetails }),
       ...login,
-      ...refreshTokenBinding(client, binding),
     },
   }
 }
@@ -116,8 +113,10 @@ export const tokensForUser = async (
   const user = await allowedUser(server, info, { ...grant, client, organization, acr })
   await consumeProof(server, request)
   const settled = { ...grant, organization, refreshes }
-  const created = authorizationFor(server, client, settled, binding)
-  const authorization = { ...created, consumedAt: null, revokedAt: null, loginStands: false }
+  const created = authorizationFor(server, client, settled)
+  const withoutLogin = { loginStands: false, loginEnd: 0 }
+  const state = { createdAt: created.now, consumedAt: null, revokedAt: null }
+  const authorization = { ...created, ...state, ...withoutLogin }
   const { scopes, resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)

@@ -10,6 +10,7 @@ import {
   assertedLogin,
   assertedResources,
   assertedScopes,
+  assertIssuedSince,
   assertJwtBearer,
   claimedIssuer,
   idJagType,
@@ -22,7 +23,7 @@ import { type AuthorizationDetail, checkedDetails } from '../protocol/requests/a
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { countRevocations, createReplay } from '../repositories/index.ts'
+import { countRevocations, createReplay, findRevocationTime } from '../repositories/index.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { callHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
@@ -138,6 +139,7 @@ const forUser = async (
   )
   const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
   if (user === undefined) return refuse('names a user who is disabled or does not exist')
+  assertIssuedSince(claims, await findRevocationTime(server.database, user))
   const target = targetFor(server, client, request, claims)
   const login = assertedLogin(claims, server.now())
   const organization = await organizationOf(assertion)

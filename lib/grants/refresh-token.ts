@@ -1,14 +1,12 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
+import { writeIf } from '../database/transaction.ts'
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../protocol/clients/client.ts'
-import type { Authorization } from '../protocol/requests/authorization.ts'
-import { narrowedScopes, parseScope, scopesStillAllowed } from '../protocol/scope.ts'
+import { type Authorization, grantedStill } from '../protocol/requests/authorization.ts'
+import { parseScope, refreshedScopes, scopesStillAllowed } from '../protocol/scope.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../protocol/tokens/refresh-token.ts'
-import { refreshTokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import {
-  bindAuthorization,
   consumeRefreshToken,
   extendRefreshToken,
   findClientAndRefreshToken,
@@ -47,20 +45,29 @@ const exchange = async (
 ): Promise<TokenResponse> => {
   const value = request.parameters.required('refresh_token')
   const requested = parseScope(request.parameters.optional('scope'))
+  const { lifetimes } = server.options
   const rules = {
     clientId: client.clientId,
     rotation: rotatesRefreshTokens(client),
-    refreshGracePeriod: server.options.lifetimes.refreshGracePeriod,
+    refreshGracePeriod: lifetimes.refreshGracePeriod,
     binding: isPublic(client) ? request.binding : undefined,
   }
-  const refresh = assertRefreshable(found, rules, server.now())
+  const next = found?.successor ? openUnder(value, found.successor, 'successor') : undefined
+  const successor =
+    next === undefined ? undefined : await findRefreshToken(server.database, { hash: hashSecret(next) })
+  const presented = found && {
+    ...found,
+    authorization: grantedStill(found.authorization, client, lifetimes),
+  }
+  const refresh = assertRefreshable(presented, successor, rules, server.now())
   const { authorization } = refresh.token
   if (refresh.outcome === 'reuse') {
     return revokeReplayed(server, authorization, request, 'refresh_token')
   }
   if (mayRetry) await server.throttle.takeLocalQuota([{ name: 'refresh', authorizationId: authorization.id }])
 
-  const allowed = scopesStillAllowed(narrowedScopes(requested, authorization.scopes), allowedScopes(client))
+  const left = scopesStillAllowed(authorization.scopes, allowedScopes(client))
+  const allowed = refreshedScopes(requested, left)
   const target = targetOf(server, request, authorization, allowed)
   const { scopes } = target
   const user = await activeUser(server, authorization, request, { client, scopes, step: 'refresh' })
@@ -72,7 +79,7 @@ const exchange = async (
   const { hash } = refresh.token
   const firstAddress =
     refresh.outcome === 'repeat' ? await findFirstAddress(server.database, { hash }) : undefined
-  const response = await respond(server, { value, address: info.address }, refresh, grant)
+  const response = await respond(server, { value, next, address: info.address }, refresh, grant)
   if (response) {
     if (refresh.outcome === 'repeat') announceRepeat(server, authorization, request, firstAddress)
     announceTokens(server, request, 'refresh_token', grant)
@@ -90,13 +97,12 @@ const exchange = async (
 /** Returns undefined if another request used the token meanwhile. */
 const respond = (
   server: AuthorizationServer,
-  { value, address }: Pick<PresentedToken, 'value' | 'address'>,
+  { value, next = '', address }: Pick<PresentedToken, 'value' | 'next' | 'address'>,
   refresh: Exclude<Refresh, { outcome: 'reuse' }>,
   grant: TokenGrant,
 ): Promise<TokenResponse | undefined> => {
   const { hash } = refresh.token
-  if (refresh.outcome === 'repeat')
-    return repeat(server, openUnder(value, refresh.successor, 'successor'), grant)
+  if (refresh.outcome === 'repeat') return repeat(server, refresh.successor, { ...grant, refreshToken: next })
   const presented = { value, hash, address }
   return refresh.outcome === 'rotate' ? rotate(server, presented, grant) : keep(server, presented, grant)
 }
@@ -115,21 +121,10 @@ const announceRepeat = (
 /** What the client presented, the hash it is stored under, and the IP address of the request. */
 interface PresentedToken {
   readonly value: string
+  /** The value of its successor, if it has one already. */
+  readonly next?: string | undefined
   readonly hash: string
   readonly address: string
-}
-
-/**
- * Binds the refresh tokens of a public client to the first key that it proves (RFC 9449 §5, RFC 8705 §4).
- *
- * @returns no condition if they are bound already, or need no proof
- */
-const binds = ({ client, authorization, binding: proved }: TokenGrant): Condition<'used'>[] => {
-  const { binding } = refreshTokenBinding(client, proved)
-  const { id, details } = authorization
-  return binding === undefined || details.binding !== undefined
-    ? []
-    : [['used', bindAuthorization({ id, binding })]]
 }
 
 /** Issues a successor, and stores it encrypted so that it can be returned again during the grace period. */
@@ -144,7 +139,7 @@ const rotate = async (
     next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value, 'successor') : null
   const obstacle = await writeIf(
     server.database,
-    [...binds(grant), ['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
+    [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
     storeTokens(tokens),
   )
   return obstacle ? undefined : response
@@ -166,19 +161,17 @@ const keep = async (
   return obstacle ? undefined : tokens.response
 }
 
-/** Returns the same successor again, unless it was used, and a new access token. */
+/** Returns the same successor again, unless it is used meanwhile, and a new access token. */
 const repeat = async (
   server: AuthorizationServer,
-  successor: string,
+  { hash, expiresAt }: RefreshToken,
   grant: TokenGrant,
 ): Promise<TokenResponse | undefined> => {
-  const next = await findRefreshToken(server.database, { hash: hashSecret(successor) })
-  if (next === undefined || next.consumedAt !== null || next.expiresAt <= server.now()) return undefined
-  const { accessToken, response } = await issueTokens(server, { ...grant, refreshToken: successor })
-  const conditions = binds(grant)
-  const writes = storeAccessToken(accessToken)
-  const obstacle = await (conditions.length > 0
-    ? writeIf(server.database, conditions, writes)
-    : writeAll(server.database, writes))
+  const { accessToken, response } = await issueTokens(server, grant)
+  const obstacle = await writeIf(
+    server.database,
+    [['used', extendRefreshToken({ hash, now: server.now(), expiresAt })]],
+    storeAccessToken(accessToken),
+  )
   return obstacle ? undefined : response
 }

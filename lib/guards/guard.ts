@@ -36,6 +36,11 @@ export interface TokenSource extends Surroundings {
   verify(token: string, resource: string | undefined): Promise<AuthInfo>
   /** The proofs of senders that guards of a resource can check. */
   senderChecks(resource: string | undefined): SenderChecks
+  /**
+   * The id of the user for whom a limit counts a call: the `sub` of a JWT may be made for its client alone (OIDC Core §8.1).
+   * Without it the `sub` counts.
+   */
+  userOf?(auth: AuthInfo): Promise<string | undefined>
   /** Counts calls for guards with a limit; undefined if there is no store. */
   readonly countCall?: CountCall | undefined
   readonly logger: Logger
@@ -94,7 +99,8 @@ export const judgeBy = (
     const auth = await source.verify(presented.value, resource)
     await assertSender(checks, req, presented, auth.binding ?? bearer)
     assertSufficient(auth, requirement, source)
-    const counted = countedCall(auth, requirement)
+    const user = requirement.limit?.by === 'user' ? await source.userOf?.(auth) : undefined
+    const counted = countedCall(user === undefined ? auth : { ...auth, subject: user }, requirement)
     const headers = counted ? await source.countCall?.(...counted) : undefined
     return { auth, headers: headers ?? noHeaders }
   }

@@ -6,11 +6,13 @@ import { readyInTime } from '../http/ready.ts'
 import { createRequestInfo, pathOf } from '../http/route.ts'
 import { senderChecksOf } from '../http/sender.ts'
 import { trustsOf } from '../http/trust-proxy.ts'
+import { isPairwiseForm } from '../keys/secrets.ts'
 import { refuse } from '../options/check.ts'
 import { knownResource } from '../options/resources.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
 import { formatScope } from '../protocol/scope.ts'
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
+import { findGrantOfToken } from '../repositories/index.ts'
 import { type TokenWithUser, verifyAccessToken } from '../tokens/access-token.ts'
 import { verifyJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { authInfoOf, guardedResource, invalidToken, type TokenClaims, tokenOwner } from './auth-info.ts'
@@ -81,6 +83,16 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       const lacksOrganization = auth.subject !== undefined && auth.organization === undefined
       if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()
       return auth
+    },
+    // Of a JWT whose subject may be a pairwise one, only the grant that it names tells the user.
+    async userOf({ clientId, subject, claims }) {
+      const { authorization_id: authorizationId, authorization_client: ownerId = clientId } = claims
+      if (subject === undefined || typeof authorizationId !== 'string' || !isPairwiseForm(subject))
+        return subject
+      const token = { clientId, authorizationId, ownerId: String(ownerId) }
+      // Such a JWT is accepted without the database, so that its limit must not need it either.
+      const grant = await findGrantOfToken(setup.database, token).catch(() => undefined)
+      return grant?.subject ?? subject
     },
     countCall: setup.throttle.countCall,
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),

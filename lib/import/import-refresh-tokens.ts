@@ -2,8 +2,10 @@ import { transaction, writeAll } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { createSecret, hashSecret, mayBeRefreshToken, randomId } from '../keys/secrets.ts'
 import type { Lifetimes } from '../options/lifetimes.ts'
+import { absoluteLifetime } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { unknownTime } from '../protocol/requests/login.ts'
+import { bearer } from '../protocol/tokens/token-binding.ts'
 import {
   consumeAuthorizationCode,
   createAuthorization,
@@ -75,7 +77,7 @@ const accept = (
   if (hash === undefined) return 'its form is not that of a refresh token'
   const { createdAt = now, expiresAt = Number.POSITIVE_INFINITY } = token
   const idle = metadata.refresh_token_idle_lifetime ?? lifetimes.refreshTokenIdle
-  const absolute = metadata.refresh_token_absolute_lifetime ?? lifetimes.refreshTokenAbsolute
+  const absolute = absoluteLifetime(metadata, lifetimes)
   const familyEnd = createdAt + absolute
   if (expiresAt <= now) return 'it is expired'
   if (familyEnd <= now) return 'it is older than refresh tokens can be here'
@@ -107,8 +109,8 @@ const store = async (
   })
   await writeAll(tx, [
     authorization,
-    consumeAuthorizationCode({ id, now: createdAt, details }),
-    createRefreshToken({ hash, authorizationId: id, now: createdAt, expiresAt }),
+    consumeAuthorizationCode({ id, now: createdAt }),
+    createRefreshToken({ hash, authorizationId: id, binding: bearer, now: createdAt, expiresAt }),
   ])
 }
 

@@ -98,6 +98,9 @@ export const derivedSecret = (kind: SecretKind, secret: string, parts: readonly 
 export const pairwiseSubject = (salt: KeyObject, sector: string, subject: string): string =>
   authenticationCode(salt, 'sub', [sector, subject])
 
+/** Whether a subject may be a pairwise one, by its form. */
+export const isPairwiseForm = (subject: string): boolean => /^[\w-]{43}$/.test(subject)
+
 /** The identifier of a login for one client, which other clients cannot correlate (Back-Channel Logout §2.1). */
 export const pairwiseSid = (salt: KeyObject, clientId: string, sid: string): string =>
   authenticationCode(salt, 'sid', [clientId, sid]).slice(0, 22)

@@ -29,7 +29,10 @@ export const standardScopeClaims: Readonly<Record<string, readonly string[]>> = 
   offline_access: [],
 }
 
-/** Claims that the protocol sets; a user's data never overrides them (OIDC Core §2, RFC 7519 §4.1). */
+/**
+ * Claims that only this server sets, in any token and answer: what the host says of a user or a resource never overrides them
+ * (OIDC Core §2, RFC 7519 §4.1, RFC 9068 §2.2).
+ */
 export const protocolClaims: ReadonlySet<string> = new Set([
   'iss',
   'sub',
@@ -58,6 +61,7 @@ export const protocolClaims: ReadonlySet<string> = new Set([
   'authorization_id',
   'authorization_client',
   'authorization_details',
+  'personal_token',
 ])
 
 /** Converts a raw value to the type of a claim; undefined if that is not possible. */

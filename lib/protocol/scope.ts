@@ -84,9 +84,9 @@ export const clientCredentialsScopes = (
 }
 
 /**
- * The scopes of a refresh, which may be fewer than granted but never more (RFC 6749 §6).
+ * The scopes of a grant that the request narrows: fewer than granted, but never more.
  *
- * @throws OAuthError `invalid_scope` for any scope beyond the original grant
+ * @throws OAuthError `invalid_scope` for any scope beyond the grant
  */
 export const narrowedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
   if (!isWithinScopes(requested, granted)) {
@@ -105,6 +105,20 @@ export const scopesStillAllowed = (granted: readonly string[], allowed: readonly
   if (left.length === 0 && granted.length > 0) {
     throw invalidScope('scope includes no scope that the client is still registered for', allowed, granted)
   }
+  return left
+}
+
+/**
+ * The scopes of a refresh: those requested, or all, as far as they were granted (RFC 6749 §6). Others are dropped, as at the
+ * authorization endpoint, because many clients send the same scopes to both.
+ *
+ * @param granted what is left of the grant
+ * @throws OAuthError `invalid_scope` if scopes were requested and none was granted
+ */
+export const refreshedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
+  if (requested.length === 0) return [...granted]
+  const left = intersectScopes(granted, requested)
+  if (left.length === 0) throw invalidScope('scope includes no scope that was granted', granted, requested)
   return left
 }
 

@@ -15,7 +15,7 @@ import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../protocol/requests/authorization.ts'
-import { formatBinding, type KeyBinding, parseBinding } from '../protocol/tokens/token-binding.ts'
+import { formatBinding, parseBinding } from '../protocol/tokens/token-binding.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
 import {
@@ -46,6 +46,7 @@ export const authorizationColumns = [
   'authorizations.subject as authorization_subject',
   'authorizations.sid as authorization_sid',
   'authorizations.scopes as authorization_scopes',
+  'authorizations.created_at as authorization_created_at',
   'authorizations.code_expires_at as authorization_code_expires_at',
   'authorizations.consumed_at as authorization_consumed_at',
   ...familyColumns,
@@ -58,7 +59,7 @@ const endOf = (row: Row): number => {
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
-/** The details in two columns: the binding is apart, because a refresh can add it. */
+/** The details in two columns: the key that the code needs is apart, in the form of every binding. */
 const columnsOf = ({
   binding,
   ...request
@@ -86,6 +87,8 @@ export const authorizationOf = (row: Row): Authorization => {
     subject: text(row, 'authorization_subject'),
     sid: text(row, 'authorization_sid'),
     scopes: scopes(row, 'authorization_scopes'),
+    createdAt: number(row, 'authorization_created_at'),
+    loginEnd: numberOrNull(row, 'login_expires_at') ?? 0,
     codeExpiresAt: number(row, 'authorization_code_expires_at'),
     consumedAt: numberOrNull(row, 'authorization_consumed_at'),
     ...family,
@@ -180,39 +183,14 @@ export const createAuthorization = (authorization: NewAuthorization): Write =>
     ...columnsOf(authorization.details),
   })
 
-const consume = command<{ id: string; now: number; request: string; binding: string | null }>((table, v) =>
+/** Redeems a code, once. */
+export const consumeAuthorizationCode = command<{ id: string; now: number }>((table, v) =>
   table('authorizations')
     .where({ id: v.id })
     .whereNull('consumed_at')
     .whereNull('revoked_at')
-    .update({ consumed_at: v.now, request: v.request, binding: v.binding }),
-)
-
-/**
- * Redeems a code, once.
- *
- * @param values.details what the authorization keeps from now on
- */
-export const consumeAuthorizationCode = ({
-  details,
-  ...values
-}: {
-  id: string
-  now: number
-  details: AuthorizationDetails
-}): Write => consume.with({ ...values, ...columnsOf(details) })
-
-const bind = command<{ id: string; binding: string | null }>((table, v) =>
-  table('authorizations')
-    .where({ id: v.id })
-    .whereNull('revoked_at')
-    .whereNull('binding')
-    .update({ binding: v.binding }),
-)
-
-/** Binds an authorization that is bound to nothing yet. It touches no row if another request has bound it meanwhile. */
-export const bindAuthorization = ({ id, binding }: { id: string; binding: KeyBinding }): Write =>
-  bind.with({ id, binding: formatBinding(binding) })
+    .update({ consumed_at: v.now }),
+).with
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = touches(

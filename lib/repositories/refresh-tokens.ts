@@ -3,14 +3,21 @@ import { command, number, numberOrNull, query, text, textOrNull, type Write } fr
 import type { Database, Row } from '../database/types.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
+import { bearer, formatBinding, parseBinding, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
-import type { FullName, Table } from './statements.ts'
+import { type FullName, insertInto, type Table } from './statements.ts'
+
+const bindingOf = (row: Row): TokenBinding => {
+  const stored = textOrNull(row, 'token_binding')
+  return stored === null ? bearer : parseBinding(stored)
+}
 
 const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
   hash,
   authorization: authorizationOf(row),
+  binding: bindingOf(row),
   expiresAt: number(row, 'token_expires_at'),
   consumedAt: numberOrNull(row, 'token_consumed_at'),
   successor: textOrNull(row, 'token_successor'),
@@ -21,6 +28,7 @@ const columns = [
   'tokens.expires_at as token_expires_at',
   'tokens.consumed_at as token_consumed_at',
   'tokens.successor as token_successor',
+  'tokens.binding as token_binding',
   ...authorizationColumns,
 ]
 
@@ -74,20 +82,31 @@ export const findExistingRefreshTokens = async (
     hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => text(row, 'hash')),
   )
 
-/** Stores a refresh token. */
-export const createRefreshToken = command<{
+interface NewRefreshToken {
   hash: string
   authorizationId: string
+  binding: TokenBinding
   now: number
   expiresAt: number
-}>((table, v) =>
-  table('refresh_tokens').insert({
-    hash: v.hash,
-    authorization_id: v.authorizationId,
-    created_at: v.now,
-    expires_at: v.expiresAt,
-  }),
-).with
+}
+
+const insert = insertInto('refresh_tokens', [
+  'hash',
+  'authorization_id',
+  'binding',
+  'created_at',
+  'expires_at',
+])
+
+/** Stores a refresh token. */
+export const createRefreshToken = (token: NewRefreshToken): Write =>
+  insert.with({
+    hash: token.hash,
+    authorization_id: token.authorizationId,
+    binding: formatBinding(token.binding),
+    created_at: token.now,
+    expires_at: token.expiresAt,
+  })
 
 /** An unused token whose authorization still stands. */
 const unused = (table: Table, hash: Knex.Value, name: FullName): Knex.QueryBuilder =>

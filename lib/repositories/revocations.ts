@@ -9,8 +9,8 @@ import { type FullName, findOne } from './statements.ts'
 // the end is stored only if none of its user has come since. Times would not do: many things happen in one second, and the
 // clocks of processes differ.
 
-/** Seconds that a row is kept, which is longer than any sign-in takes. */
-const lifetime = 3600
+/** Seconds that a row is kept, which is longer than any sign-in takes and any assertion about a user counts. */
+const lifetime = 7200
 
 /** The row that counts the revocations of all users; no hash is so short. */
 const latest = 'latest'
@@ -51,6 +51,19 @@ const later = findOne(
 /** Whether everything of the user was ended after the attempt began. Only {@link unlessRevoked} decides a race. */
 export const isRevoked = async (db: Database, { subject, since }: Attempt): Promise<boolean> =>
   (await later(db, { hash: keyOf(subject), since })) === true
+
+const timeByHash = findOne(
+  query<{ hash: string }>((table, v) =>
+    table('revocations').select('revoked_at').where({ hash: v.hash }).whereNotNull('revoked_at'),
+  ),
+  (row) => number(row, 'revoked_at'),
+)
+
+/** When everything of a user was ended last, in epoch seconds; undefined if that was more than two hours ago, or never. */
+export const findRevocationTime = (
+  db: Database,
+  { subject }: { readonly subject: string },
+): Promise<number | undefined> => timeByHash(db, { hash: keyOf(subject) })
 
 interface Claim {
   hash: string
@@ -104,8 +117,8 @@ const countUp = command<Record<never, never>>((table, _v, name, raw) =>
     .onConflict('hash')
     .merge({ number: raw('?? + 1', [`${name('revocations')}.number`]) }),
 )
-const mark = command<{ hash: string; number: number }>((table, v) =>
-  table('revocations').where({ hash: v.hash }).update({ number: v.number }),
+const mark = command<{ hash: string; number: number; now: number }>((table, v) =>
+  table('revocations').where({ hash: v.hash }).update({ number: v.number, revoked_at: v.now }),
 )
 
 /**
@@ -120,5 +133,5 @@ export const stopAttempts = async (
   // The lock comes before the first read, which on MariaDB decides what the transaction sees.
   await claim(tx, { hash: key, expiresAt: now + lifetime })
   await countUp(tx, {})
-  await mark(tx, { hash: key, number: await countRevocations(tx) })
+  await mark(tx, { hash: key, number: await countRevocations(tx), now })
 }

@@ -5,7 +5,7 @@ import type { Client } from '../protocol/clients/client.ts'
 import type { GrantType } from '../protocol/clients/client-metadata.ts'
 import { type Authorization, refreshTokenExpiry } from '../protocol/requests/authorization.ts'
 import { formatScope } from '../protocol/scope.ts'
-import { tokenType } from '../protocol/tokens/token-binding.ts'
+import { refreshTokenBinding, tokenType } from '../protocol/tokens/token-binding.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { createRefreshToken } from '../repositories/index.ts'
 import {
@@ -36,11 +36,9 @@ export interface IssuedTokens {
 
 /** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
 export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
-  const { client, authorization, scopes } = grant
+  const { scopes } = grant
   const accessToken = await issueAccessToken(server, grant)
-  const refreshToken = issuesRefreshToken(grant)
-    ? issueRefreshToken(server, client, authorization)
-    : undefined
+  const refreshToken = issuesRefreshToken(grant) ? issueRefreshToken(server, grant) : undefined
   const idToken = scopes.includes('openid')
     ? await issueIdToken(server, { ...grant, accessToken: accessToken.value })
     : undefined
@@ -110,8 +108,7 @@ export const refreshTokenEnd = (
 
 const issueRefreshToken = (
   server: AuthorizationServer,
-  client: Client,
-  authorization: Authorization,
+  { client, authorization, binding }: TokenGrant,
 ): IssuedRefreshToken => {
   const value = createSecret('refreshToken')
   return {
@@ -119,6 +116,7 @@ const issueRefreshToken = (
     row: {
       hash: hashSecret(value),
       authorizationId: authorization.id,
+      binding: refreshTokenBinding(client, binding),
       now: server.now(),
       expiresAt: refreshTokenEnd(server, client, authorization),
     },

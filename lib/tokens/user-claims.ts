@@ -1,11 +1,10 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { pairwiseSid, pairwiseSubject } from '../keys/secrets.ts'
 import type { ClaimsAsked, ClaimTarget } from '../options/users.ts'
-import { claimNames, releasedClaims } from '../protocol/claims.ts'
+import { claimNames, protocolClaims, releasedClaims } from '../protocol/claims.ts'
 import { allowedScopes, type Client, sectorOf } from '../protocol/clients/client.ts'
 import { isObject } from '../protocol/json.ts'
 import { type ClaimsRequest, matchingClaims } from '../protocol/requests/claims-request.ts'
-import { isJwtAccessTokenClaim } from '../protocol/tokens/jwt-access-token.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 
@@ -93,9 +92,8 @@ export const tokenClaims = async (
   return Object.fromEntries(Object.entries(found).filter(([name]) => !isOwnClaim(name)))
 }
 
-/** Claims of access tokens and of introspection that only this server sets. */
-const isOwnClaim = (name: string): boolean =>
-  isJwtAccessTokenClaim(name) || name === 'active' || name === 'token_type' || name === 'username'
+/** Whether a resource may not add a claim of this name: introspection has a `username` of its own (RFC 7662 §2.2). */
+const isOwnClaim = (name: string): boolean => protocolClaims.has(name) || name === 'username'
 
 /** Which claims of a user a client gets. */
 export interface ClaimsGrant extends ClaimsHolder {

@@ -124,6 +124,23 @@ describe('a stolen', () => {
       },
     )
 
+    // OAuth 2.1 §10.2: its clients send no redirect URI, because the verifier protects the code.
+    test('with a challenge needs no redirect URI, but never accepts another one', async () => {
+      for (const [asked, right] of [
+        [s256, {}],
+        [{ client_id: 'native', ...s256, ...loopback }, native],
+      ]) {
+        const code = await codeFor(asked)
+        const redemption = { ...right, code_verifier: verifier, redirect_uri: undefined }
+        for (const redirect_uri of [`${callback}/`, 'http://127.0.0.1:49153/callback'])
+          await expectRefused(() => redeem(code, { ...redemption, redirect_uri }), 'invalid_grant')
+        await expectRefused(() => redeem(code, { ...redemption, code_verifier: undefined }), 'invalid_grant')
+        const tokens = tokensOf(await redeem(code, redemption))
+        expectRefusal(await redeem(code, redemption), 'invalid_grant')
+        expect(await standing(tokens, right)).toEqual(dead)
+      }
+    })
+
     test('that is put into another session of its client meets the wrong verifier (RFC 9700 §4.5.1)', async () => {
       const [victim, thief] = [pkce(), pkce()]
       const asked = ({ challenge }: typeof victim) => ({ ...s256, code_challenge: challenge })
@@ -270,10 +287,19 @@ describe('a stolen', () => {
     const granted = 'openid email'
 
     test('beyond the user’s consent or the client’s scopes, and the attempt does not use it up', async () => {
-      const { refresh_token } = await tokensFor({ scope: granted })
-      for (const scope of ['openid email notes:read', 'openid address', 'openid root', 'openid "email'])
+      let { refresh_token } = await tokensFor({ scope: granted })
+      for (const scope of ['notes:read', 'address root', 'openid "email'])
         await expectRefused(() => refresh(refresh_token, { scope }), 'invalid_scope')
-      expect(tokensOf(await refresh(refresh_token)).scope).toBe(granted)
+      for (const [scope, left] of [
+        ['openid email notes:read', granted],
+        ['address openid root', 'openid'],
+        [undefined, granted],
+      ]) {
+        const next = tokensOf(await refresh(refresh_token, { scope }))
+        expect(next.scope).toBe(left)
+        expectRefusal(await guarded(next.access_token), 'insufficient_scope')
+        refresh_token = next.refresh_token
+      }
     })
 
     test('to an ID token, where the user never signed in to the client', async () => {
@@ -290,9 +316,11 @@ describe('a stolen', () => {
       const second = tokensOf(await refresh(first.refresh_token, { scope: 'email' }))
       expect(second.scope).toBe('email')
       expectRefusal(await guarded(second.access_token), 'insufficient_scope')
-      const wider = { scope: 'openid notes:write' }
+      const wider = { scope: 'notes:write' }
       await expectRefused(() => refresh(second.refresh_token, wider), 'invalid_scope')
-      const third = tokensOf(await refresh(second.refresh_token))
+      const third = tokensOf(
+        await refresh(second.refresh_token, { scope: 'openid email notes:read notes:write' }),
+      )
       expect(third.scope).toBe('openid email notes:read')
       expect((await guarded(third.access_token)).status).toBe(200)
     })

@@ -12,7 +12,7 @@ import { clients, type Host, secret, startHost } from '../support/host.ts'
 import { type HostFolder, openHostFolder } from '../support/host-folder.ts'
 import { describeWith, services } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
-import { answerOf, bob, type Fields, post, tokensFor, web } from '../support/tokens.ts'
+import { ada, answerOf, bob, type Fields, post, tokensFor, web } from '../support/tokens.ts'
 
 // Limits of guards: how many calls a client or a user may make.
 
@@ -91,6 +91,36 @@ test('by user: a user counts with all clients, and a client that acts for itself
   expect(await statuses(host, '/a', [ada, adaElsewhere, ada])).toEqual([200, 200, 429])
   expect(await statuses(host, '/a', [bobs, await clientToken(host)])).toEqual([200, 200])
 })
+
+test.each(['jwt', 'opaque'] as const)(
+  'by user: pairwise subjects in %s tokens are one user',
+  async (accessToken) => {
+    const resource = 'https://notes.example.com'
+    const pairwise: ClientSeed = { ...other, client_id: 'pairwise', subject_type: 'pairwise' }
+    const host = await startHost({
+      clients: [...clients, pairwise],
+      options: { resources: { [resource]: { scopes: ['notes:read'], accessToken } } },
+    })
+    open.push(host)
+    const limit = { max: 2, seconds: 60, by: 'user' } as const
+    const requireToken = host.oauth.requireToken('notes:read', { resource, limit })
+    host.app.get('/a', requireToken, (req, res) => void res.json(req.auth.subject))
+    const tokenAt = async (client_id: string, as = ada) =>
+      (
+        await tokensFor(
+          host,
+          { scope: 'openid notes:read', client_id, resource },
+          { client_id, resource },
+          { as },
+        )
+      ).access_token
+    const [known, hidden] = [await tokenAt('web'), await tokenAt('pairwise')]
+    const { body } = await call(host, '/a', hidden)
+    expect(body === '1').toBe(accessToken === 'opaque')
+    expect(await statuses(host, '/a', [known, hidden, known])).toEqual([200, 429, 429])
+    expect(await statuses(host, '/a', [await tokenAt('pairwise', bob)])).toEqual([200])
+  },
+)
 
 test('guards with the same name count together; others only with the same scope and numbers', async () => {
   const host = await start()

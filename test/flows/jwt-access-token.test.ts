@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import supertest from 'supertest'
+import { protocolClaims } from '../../lib/protocol/claims.ts'
 import { actingAs, actingAsClient } from '../../lib/testing/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, issuer, secret } from '../support/host.ts'
@@ -93,6 +94,30 @@ describe('a JWT access token', () => {
     expect(expires_in).toBe(600)
     const again = claimsOf((await tokensOf(host, [files], { scope })).access_token)
     expect([again.jti, again.authorization_id]).not.toContain(payload.jti)
+  })
+
+  test('has no claim of a resource that guards or this server set, in the JWT and at introspection', async () => {
+    const forged = { id: 'forged', name: 'forged', sub: 'forged', type: 'forged' }
+    const reserved = [...protocolClaims, 'username', 'personal_token']
+    const claims = () => Object.fromEntries([...reserved, 'tier'].map((name) => [name, forged]))
+    const resources = {
+      [files]: { scopes: ['files:read'], accessToken: 'jwt', introspection: ['notes-api'], claims },
+    } as const
+    const forging = await startResourceHost({ options: { resources } })
+    try {
+      const { access_token } = await tokensOf(forging, [files], { scope })
+      for (const said of [claimsOf(access_token), await introspectAs(forging, 'notes-api', access_token)]) {
+        const { tier, ...others } = said as Record<string, unknown>
+        expect(tier).toEqual(forged)
+        expect(JSON.stringify(others)).not.toContain('forged')
+      }
+      const guard = forging.oauth.requireToken('files:read', { resource: files })
+      forging.app.get('/auth', guard, (req, res) => void res.json({ personalToken: req.auth.personalToken }))
+      const { body } = await supertest(forging.app).get('/auth').auth(access_token, { type: 'bearer' })
+      expect(body).toEqual({})
+    } finally {
+      await forging.close()
+    }
   })
 
   test('of a client that acts for itself has no login and no authorization (RFC 9068 §5)', async () => {

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import supertest from 'supertest'
+import { openDatabase } from '../../lib/database/open.ts'
 import { OAuthError } from '../../lib/index.ts'
+import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/schema.ts'
+import { stopClock } from '../support/clock.ts'
 import { createGate } from '../support/gate.ts'
 import { type Host, issuer, secret, startHost } from '../support/host.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
@@ -44,7 +48,7 @@ beforeAll(async () => {
             jwks: jwksOf(keys.idp),
             user: async ({ email }) => {
               await gate.pass()
-              return { 'ada@example.com': 1, 'cut@example.com': 3 }[String(email)]
+              return { 'ada@example.com': 1, 'bob@example.com': 2, 'cut@example.com': 3 }[String(email)]
             },
           },
           [cloud]: {
@@ -83,6 +87,12 @@ beforeAll(() => {
   host.app.get('/pay', host.oauth.requireToken(), (req, res) => void res.json(req.auth.authorizationDetails))
 })
 afterAll(() => host.close())
+afterEach(() => jest.restoreAllMocks())
+
+const removeExpired = async (now: number): Promise<void> => {
+  const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
+  await removeExpiredRows(database, { now, expired, refreshGracePeriod: 0 })
+}
 
 /** An assertion about Ada for the client agent, except where claims say otherwise. */
 const idJag = (claims: Claims = {}, key = keys.idp, typ = 'oauth-id-jag+jwt'): Promise<string> =>
@@ -103,7 +113,31 @@ const seconds = (): number => Math.floor(Date.now() / 1000)
 const noSecret = { client_secret: undefined }
 
 describe('an assertion about a user', () => {
+  test('that was issued before everything of the user ended gives no token', async () => {
+    const clock = stopClock()
+    clock.travel(-9000)
+    const before = { iat: clock.now(), exp: clock.now() + 3600 }
+    const [early, ofBob] = [await idJag(before), await idJag({ ...before, email: 'bob@example.com' })]
+    clock.travel(1)
+    await answerOf(exchange(early))
+    await host.oauth.users.revokeAll(1)
+    const sameSecond = await idJag()
+    for (const wait of [0, 1, 3597, 30]) {
+      clock.travel(wait)
+      await removeExpired(clock.now())
+      const { body } = await exchange(early)
+      expect(body).toEqual({
+        error: 'invalid_grant',
+        error_description: expect.stringMatching(/^assertion /),
+      })
+      await answerOf(exchange(ofBob))
+      if (wait < 10) expectError(await exchange(sameSecond), 400, 'invalid_grant')
+    }
+    await answerOf(exchange(await idJag()))
+  })
+
   test('gives an access token of that user alone, which ends with the user’s other tokens', async () => {
+    stopClock().travel(-60)
     const tokens = await answerOf(exchange(await idJag()))
     expect(tokens).toEqual({
       access_token: expect.any(String),
@@ -120,12 +154,15 @@ describe('an assertion about a user', () => {
   })
 
   test('gives no token if everything of the user ends meanwhile (H1)', async () => {
+    const clock = stopClock()
+    clock.travel(-60)
     const { arrival, open } = gate.hold()
     const begun = exchange(await idJag()).then((res) => res)
     await arrival
     await host.oauth.users.revokeAll(1)
     open()
     expectError(await begun, 400, 'invalid_grant')
+    clock.travel(1)
     expect((await answerOf(exchange(await idJag()))).access_token).toEqual(expect.any(String))
   })
 
@@ -164,6 +201,8 @@ describe('an assertion about a user', () => {
     ['that is expired', () => idJag({ exp: 1_700_000_000 })],
     ['without an expiry', () => idJag({ exp: undefined })],
     ['without jti', () => idJag({ jti: undefined })],
+    ['without iat', () => idJag({ iat: undefined })],
+    ['that was issued more than an hour ago', () => idJag({ iat: seconds() - 3700 })],
     ['without sub', () => idJag({ sub: undefined })],
     ['about an unknown user', () => idJag({ email: 'eve@example.com' })],
     ['about a disabled user', () => idJag({ email: 'cut@example.com' })],

@@ -21,6 +21,12 @@ const onDevice = [
   ['localhost', 'http://localhost:5000/callback', 'http://localhost:5000/callback'],
 ] as const
 
+/** What a client on the device adds to a redirect URI of its own, in order to join the sector of a web client. */
+const joining = [
+  ['an https URI of that host', 'com.evil.app://a.example.com/callback', 'https://a.example.com/other'],
+  ['another app scheme', 'com.evil.app://a.example.com/callback', 'com.evil.app2://a.example.com/other'],
+] as const
+
 let host: Host
 beforeAll(async () => {
   const clients = [
@@ -32,8 +38,9 @@ beforeAll(async () => {
       client(`other-${name}`, other),
       client(`${name}-by-sector`, uri, { sector_identifier_uri: 'https://a.example.com/sector.json' }),
     ]),
+    ...joining.map(([name, uri]) => client(name, uri)),
   ]
-  host = await startHost({ clients })
+  host = await startHost({ clients, options: { features: { registration: true } } })
 })
 afterAll(() => host.close())
 
@@ -79,6 +86,30 @@ test.each(onDevice)('two apps with a %s redirect URI get different subjects', as
   expect(await subjectAt(`${name}-by-sector`, uri)).toBe(
     await subjectAt('one', 'https://a.example.com/callback'),
   )
+})
+
+describe.each(joining)('a client with %s', (name, uri, added) => {
+  const redirect_uris = [added, uri]
+
+  test('does not join the sector of a web client, although it was stored so', async () => {
+    const clients = host.database.knex(`${host.database.tablePrefix}clients`).where({ client_id: name })
+    const { metadata } = await clients.clone().first()
+    await clients.clone().update({ metadata: JSON.stringify({ ...JSON.parse(metadata), redirect_uris }) })
+    const agent = new RawBrowser(host.app)
+    const own = await tokensOf(agent, name, uri)
+    const { id_token } = await tokensOf(agent, 'one', 'https://a.example.com/callback')
+    expect(decodeJwt(own.id_token).sub).not.toBe(decodeJwt(id_token).sub)
+  })
+
+  test('cannot register with a web host among its redirect URIs', async () => {
+    const { status, body } = await supertest(host.app)
+      .post('/oauth/register')
+      .send({ redirect_uris: ['https://a.example.com/x', uri], subject_type: 'pairwise' })
+    expect({ status, error: body.error }).toEqual({
+      status: 400,
+      error: expect.stringMatching(/^invalid_(client_metadata|redirect_uri)$/),
+    })
+  })
 })
 
 test('a hint contains the pairwise subject of its client', async () => {

@@ -10,6 +10,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import {
   ada,
   answerOf,
+  codeFor,
   expectError,
   guarded,
   introspect,
@@ -42,6 +43,7 @@ beforeAll(async () => {
         refresh_token_idle_lifetime: 80,
         refresh_token_absolute_lifetime: 100,
       },
+      { ...confidential, client_id: 'losing', scope: 'openid offline_access notes:read', first_party: true },
       { ...confidential, client_id: 'once', grant_types: ['authorization_code'] },
     ],
   })
@@ -205,6 +207,18 @@ test.each([
   expectError(await refresh(host, last.refresh_token), 400, 'invalid_grant')
 })
 
+test('a client that repeats its scopes stays signed in, although some were never granted (MSAL)', async () => {
+  const { client_id } = narrowed
+  const asked = 'openid profile offline_access notes:read address'
+  const { refresh_token, scope } = await tokensOf(client_id, asked)
+  expect(scope).toBe('openid profile offline_access notes:read')
+  const again = await answerOf(refresh(host, refresh_token, { client_id, scope: asked }))
+  expect(again.scope).toBe(scope)
+  const less = await answerOf(refresh(host, again.refresh_token, { client_id, scope: 'address openid' }))
+  expect(less.scope).toBe('openid')
+  expectError(await refresh(host, less.refresh_token, { client_id, scope: 'address' }), 400, 'invalid_scope')
+})
+
 test('a scope that the client has lost is not granted; without any left it is invalid_scope', async () => {
   const { client_id } = narrowed
   const { refresh_token } = await tokensOf(client_id, 'offline_access notes:read notes:write')
@@ -221,6 +235,60 @@ test('a scope that the client has lost is not granted; without any left it is in
   await seed('offline_access notes:read notes:write')
   const whole = await answerOf(refresh(host, less.refresh_token, { client_id }))
   expect(whole.scope).toBe('offline_access notes:read notes:write')
+})
+
+describe('what a client has lost ends in its grants too', () => {
+  const client_id = 'losing'
+  const fields = { client_id }
+  const change = (changes: object) => host.oauth.clients.update(client_id, changes)
+  const activeAs = async (token: string) => (await introspect(host, token, fields)).body.active
+  const scope = 'openid offline_access notes:read'
+
+  test('without offline_access a grant ends with its login, and goes on if the client has it again', async () => {
+    const [used, resting] = [await tokensOf(client_id, scope), await tokensOf(client_id, scope)]
+    await change({ scope: 'openid notes:read' })
+    const next = await answerOf(refresh(host, used.refresh_token, fields))
+    expect(next.scope).toBe('openid notes:read')
+    clock.travel(12 * 3600)
+    for (const { refresh_token } of [next, resting]) {
+      expect(await activeAs(refresh_token)).toBe(false)
+      expectError(await refresh(host, refresh_token, fields), 400, 'invalid_grant')
+    }
+    await change({ scope })
+    expect(await activeAs(resting.refresh_token)).toBe(true)
+    expect((await answerOf(refresh(host, resting.refresh_token, fields))).scope).toBe(scope)
+  })
+
+  test('a token that was used twice is noticed while the grant rests', async () => {
+    const first = await tokensOf(client_id, scope)
+    const second = await answerOf(refresh(host, first.refresh_token, fields))
+    clock.travel(12 * 3600)
+    await change({ scope: 'openid notes:read' })
+    expectError(await refresh(host, first.refresh_token, fields), 400, 'invalid_grant')
+    await change({ scope })
+    expectError(await refresh(host, second.refresh_token, fields), 400, 'invalid_grant')
+  })
+
+  test('without offline_access a code is refused once its login has ended', async () => {
+    const code = await codeFor(host, { client_id, scope })
+    const { items } = await host.oauth.sessions.list({ user: 1 })
+    for (const { id } of items) await host.oauth.sessions.end(id)
+    await change({ scope: 'openid notes:read' })
+    expectError(await redeem(host, code, fields), 400, 'invalid_grant')
+    await change({ scope })
+    await answerOf(redeem(host, code, fields))
+  })
+
+  test('a shorter absolute lifetime counts from the beginning of the grant', async () => {
+    const first = await tokensOf(client_id, scope)
+    await change({ refresh_token_absolute_lifetime: 100 })
+    clock.travel(70)
+    const second = await answerOf(refresh(host, first.refresh_token, fields))
+    expect(second.expires_in).toBe(30)
+    clock.travel(30)
+    expect(await activeAs(second.refresh_token)).toBe(false)
+    expectError(await refresh(host, second.refresh_token, fields), 400, 'invalid_grant')
+  })
 })
 
 describe('revocation (RFC 7009)', () => {

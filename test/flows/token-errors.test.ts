@@ -123,7 +123,6 @@ describe('parameters', () => {
   const right = `code=lk_ac_${'A'.repeat(43)}&redirect_uri=${encodeURIComponent(callback)}`
 
   test.each([
-    ['no redirect_uri', `${code}&code=x`, 'invalid_request'],
     ['an unknown code', `${code}&${right}`, 'invalid_grant'],
     ['no refresh_token', `grant_type=refresh_token&${web}`, 'invalid_request'],
     ['an unknown refresh_token', `grant_type=refresh_token&refresh_token=${marker}&${web}`, 'invalid_grant'],

@@ -68,6 +68,8 @@ const authorization: Authorization = {
   scopes: [],
   offline: false,
   loginStands: true,
+  createdAt: now,
+  loginEnd: now + 3600,
   codeExpiresAt: now + 60,
   consumedAt: null,
   expiresAt: now + 3600,

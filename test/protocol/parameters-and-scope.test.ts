@@ -7,6 +7,7 @@ import {
   isWithinScopes,
   narrowedScopes,
   parseScope,
+  refreshedScopes,
 } from '../../lib/protocol/scope.ts'
 import { fc } from '../support/property.ts'
 
@@ -242,6 +243,13 @@ describe('scope', () => {
     ['nothing, where nothing was granted', [], [], []],
   ])('refreshing may ask for %s', (_case, asked, granted, result) => {
     expect(narrowedScopes(asked, granted)).toEqual(result)
+    expect(refreshedScopes(asked, granted)).toEqual(result)
+  })
+
+  test('a refresh gets what was granted of what it asks for', () => {
+    expect(refreshedScopes(['email', 'admin'], ['openid', 'email'])).toEqual(['email'])
+    expect(() => refreshedScopes(['admin', 'Email'], ['openid', 'email'])).toThrow(refused('invalid_scope'))
+    expect(() => refreshedScopes(['openid'], [])).toThrow(refused('invalid_scope'))
   })
 
   test.each([
@@ -249,7 +257,7 @@ describe('scope', () => {
     ['something else', ['admin'], ['openid']],
     ['anything, where nothing was granted', ['openid'], []],
     ['another case', ['Email'], ['email']],
-  ])('refreshing must not ask for %s (RFC 6749 §6)', (_case, asked, granted) => {
+  ])('a grant that is narrowed must not be asked for %s', (_case, asked, granted) => {
     expect(() => narrowedScopes(asked, granted)).toThrow(refused('invalid_scope'))
   })
 
@@ -260,7 +268,7 @@ describe('scope', () => {
   test('never grants more than is allowed', () => {
     fc.assert(
       fc.property(scopes, scopes, (asked, allowed) => {
-        for (const rule of [grantableScopes, narrowedScopes, clientCredentialsScopes]) {
+        for (const rule of [grantableScopes, narrowedScopes, refreshedScopes, clientCredentialsScopes]) {
           try {
             const granted = rule(asked, allowed)
             expect(isWithinScopes(granted, allowed)).toBe(true)

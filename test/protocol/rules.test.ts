@@ -36,6 +36,8 @@ const authorization: Authorization = {
   sid: 's-1',
   scopes: ['openid'],
   offline: false,
+  createdAt: now,
+  loginEnd: now + 3600,
   codeExpiresAt: now + 60,
   consumedAt: null,
   expiresAt: now + 3600,
@@ -74,6 +76,12 @@ describe('redeeming a code', () => {
       'redirect_uri',
     ],
     ['no verifier', {}, { codeVerifier: undefined }, 'code_verifier'],
+    [
+      'neither redirect_uri nor verifier',
+      {},
+      { redirectUri: undefined, codeVerifier: undefined },
+      'code_ver',
+    ],
     ['another verifier', {}, { codeVerifier: 'w'.repeat(43) }, 'code_verifier'],
     ['a verifier without a challenge', withoutChallenge, {}, 'no code_challenge'],
     ['no proof of its key', bound, {}, 'bound to a key'],
@@ -89,6 +97,7 @@ describe('redeeming a code', () => {
   test('right in every respect', () => {
     expect(check()).toBe('redeem')
     expect(check(withoutChallenge, { codeVerifier: undefined })).toBe('redeem')
+    expect(check({}, { redirectUri: undefined })).toBe('redeem')
     expect(check(bound, { binding: key })).toBe('redeem')
     expect(check({}, { binding: key })).toBe('redeem')
   })
@@ -170,7 +179,7 @@ describe('redeeming a code', () => {
 
 describe('refreshing', () => {
   const unused = { consumedAt: null, successor: null }
-  const token: RefreshToken = { hash: 'h', authorization, expiresAt: now + 100, ...unused }
+  const token: RefreshToken = { hash: 'h', authorization, binding: bearer, expiresAt: now + 100, ...unused }
   const used: RefreshToken = { ...token, consumedAt: now - 5, successor: 'sealed' }
   const rules: RefreshRules = {
     clientId: 'journal',
@@ -181,7 +190,8 @@ describe('refreshing', () => {
   const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },
   })
-  const bound = head({ details: { ...authorization.details, binding: key } })
+  const bound = { binding: key }
+  const successor: RefreshToken = { ...token, hash: 's' }
 
   test.each<[string, Partial<RefreshToken>, Partial<RefreshRules>, string]>([
     ['an unused token: rotate', {}, {}, 'rotate'],
@@ -192,18 +202,36 @@ describe('refreshing', () => {
     ['a used token in the last second of the window', { ...used, consumedAt: now - 9 }, {}, 'repeat'],
     ['a used token at the end of the window: reuse', { ...used, consumedAt: now - 10 }, {}, 'reuse'],
     ['a used token later: reuse', { ...used, consumedAt: now - 86_400, expiresAt: now - 1 }, {}, 'reuse'],
-    ['a used token whose successor was used too: reuse', { ...used, successor: null }, {}, 'reuse'],
+    [
+      'a used token of a login that was ended: reuse, because the grant may go on',
+      { ...used, consumedAt: now - 10, ...head({ loginStands: false }) },
+      {},
+      'reuse',
+    ],
     ['a used token without a window', { ...used, consumedAt: now }, { refreshGracePeriod: 0 }, 'reuse'],
     ['a bound token, with a proof of its key', bound, { binding: key }, 'rotate'],
     ['a bound token of a confidential client', bound, { binding: undefined }, 'rotate'],
     ['an unused token after its login, offline', head({ loginStands: false, offline: true }), {}, 'rotate'],
   ])('%s', (_case, change, rule, answer) => {
     const found = { ...token, ...change }
-    expect(assertRefreshable(found, { ...rules, ...rule }, now)).toEqual({
+    expect(assertRefreshable(found, successor, { ...rules, ...rule }, now)).toEqual({
       outcome: answer,
       token: found,
-      ...(answer === 'repeat' && { successor: found.successor }),
+      ...(answer === 'repeat' && { successor }),
     })
+  })
+
+  test.each<[string, Partial<RefreshToken> | undefined, Partial<RefreshRules>, string]>([
+    ['is used too', { consumedAt: now }, {}, 'reuse'],
+    ['is expired', { expiresAt: now }, {}, 'reuse'],
+    ['is gone', undefined, {}, 'reuse'],
+    ['needs a key that the request lacks', bound, {}, 'reuse'],
+    ['needs no key, and the request proves one', {}, { binding: key }, 'reuse'],
+    ['needs the key that the request proves', bound, { binding: key }, 'repeat'],
+    ['needs a key, and its client none any more', bound, { binding: undefined }, 'repeat'],
+  ])('a used token whose successor %s', (_case, change, rule, answer) => {
+    const next = change && { ...successor, ...change }
+    expect(assertRefreshable(used, next, { ...rules, ...rule }, now).outcome).toBe(answer)
   })
 
   test.each<[string, Partial<RefreshToken>, string]>([
@@ -213,18 +241,19 @@ describe('refreshing', () => {
     ['a family whose login was ended', head({ loginStands: false }), 'ended'],
     ['another client’s token', head({ clientId: 'other' }), 'another client'],
     ['a used token of a revoked family', { ...used, ...head({ revokedAt: now - 1 }) }, 'revoked'],
-    ['a used token of a login that was ended', { ...used, ...head({ loginStands: false }) }, 'ended'],
+    ['a repeat under a login that was ended', { ...used, ...head({ loginStands: false }) }, 'ended'],
     ['another’s used token', { ...used, consumedAt: 1, ...head({ clientId: 'other' }) }, 'another client'],
     ['a revoked family even with offline_access', head({ revokedAt: now, offline: true }), 'revoked'],
     ['a bound token without a proof', bound, 'bound to a key'],
     ['a used bound token without a proof', { ...used, ...bound }, 'bound to a key'],
     ['an ended family even with offline_access', head({ expiresAt: now, offline: true }), 'ended'],
   ])('refuses %s', (_case, change, description) => {
-    expect(() => assertRefreshable({ ...token, ...change }, rules, now)).toThrow(invalidGrant(description))
+    const refreshing = () => assertRefreshable({ ...token, ...change }, successor, rules, now)
+    expect(refreshing).toThrow(invalidGrant(description))
   })
 
   test('refuses an unknown token with the same description as another client’s', () => {
-    const refreshing = () => assertRefreshable(undefined, rules, now)
+    const refreshing = () => assertRefreshable(undefined, undefined, rules, now)
     expect(refreshing).toThrow(invalidGrant('unknown, or was issued to another'))
   })
 

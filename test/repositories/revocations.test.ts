@@ -126,9 +126,9 @@ const racingOn = (config: Knex.Config): void => {
     const prune = (later: number) =>
       removeExpiredRows(database, { now: now + later, expired, refreshGracePeriod: 10 })
     const count = await countRevocations(database)
-    await prune(3600)
+    await prune(7200)
     expect(await isRevoked(database, { subject: 'ada', since: count - 1 })).toBe(true)
-    await prune(3661)
+    await prune(7261)
     expect(await isRevoked(database, { subject: 'ada', since: count - 1 })).toBe(false)
     expect(await opened.hostKnex(`${tablePrefix}revocations`)).toHaveLength(1)
     expect(await countRevocations(database)).toBe(count)

@@ -160,7 +160,7 @@ export const rewritingForm = (rewrite: (form: URLSearchParams, req: Request) => 
 
 export const completesForms = (redirectUri: string): RequestHandler[] =>
   rewritingForm((form) => {
-    if (form.has('code') && !form.has('redirect_uri')) form.set('redirect_uri', redirectUri)
+    if (form.has('code')) form.set('redirect_uri', redirectUri)
   })
 
 export const dropsUnknownScopes = rewritingForm((form) => {

@@ -183,7 +183,8 @@ const hosts: Row[] = [
     'whose gateway completes form bodies',
     fault.completesForms(callback),
     {
-      'a code with the wrong verifier or redirect URI': /no redirect_uri: 200.*\n?.*the honest client: 400/s,
+      'a code with the wrong verifier or redirect URI':
+        /redirect_uri with a trailing slash: 200.*\n?.*the honest client: 400/s,
     },
   ],
   [

@@ -59,7 +59,7 @@ const inspectRefreshToken = async (
 ): Promise<InspectedToken | undefined> => {
   const token = await findRefreshToken(database, { hash: hashSecret(value) })
   if (token === undefined) return undefined
-  const { authorization, expiresAt, consumedAt } = token
+  const { authorization, binding, expiresAt, consumedAt } = token
   const { id, clientId, subject, scopes, details } = authorization
   const used = consumedAt === null ? 'expired' : 'used'
   const isOver = consumedAt !== null || expiresAt <= now()
@@ -73,7 +73,7 @@ const inspectRefreshToken = async (
     issuedAt: undefined,
     state: isOver ? used : stateOf(authorization, now()),
     resources: Object.keys(details.resources ?? {}),
-    binding: details.binding,
+    binding,
   }
 }
 

@@ -3,7 +3,7 @@ import { redeem } from '../../grants/authorization-code.ts'
 import type { Grant } from '../../grants/grant.ts'
 import { hashSecret, isSecretOf } from '../../keys/secrets.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import type { Redemption } from '../../protocol/requests/authorization.ts'
+import { grantedStill, type Redemption } from '../../protocol/requests/authorization.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { findAuthorizationByCode } from '../../repositories/index.ts'
 import { assertDeviceRedeemable, deviceCodeGrantType, devicePollState, stillPending } from './rules.ts'
@@ -21,7 +21,7 @@ declare module '../../events/event.ts' {
  * @throws OAuthError of RFC 8628 §3.5 until the user has allowed it, and if polling is over
  */
 const grantedTo = async (
-  { database, now: clock }: AuthorizationServer,
+  { database, options, now: clock }: AuthorizationServer,
   client: Client,
   { parameters, binding }: TokenRequest,
 ): Promise<Redemption> => {
@@ -34,7 +34,8 @@ const grantedTo = async (
     throw stillPending(isDue)
   }
   const granted = await findAuthorizationByCode(database, { codeHash: hash })
-  return assertDeviceRedeemable(granted, binding, now)
+  const authorization = granted && grantedStill(granted, client, options.lifetimes)
+  return assertDeviceRedeemable(authorization, binding, now)
 }
 
 /** RFC 8628 §3.4: a device without a browser polls until its user has decided in another browser. */

@@ -2,12 +2,12 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { lateExplanation } from '../../protocol/explanation.ts'
 import {
   type Authorization,
-  isLive,
+  assertUnused,
   issuedToAnother,
   type Redemption,
 } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
-import { isSameBinding, type TokenBinding } from '../../protocol/tokens/token-binding.ts'
+import type { TokenBinding } from '../../protocol/tokens/token-binding.ts'
 
 export const deviceCodeGrantType = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -55,9 +55,6 @@ export interface DeviceCode {
 /** Seconds that each poll that came too early adds to the interval (RFC 8628 §3.5). */
 export const slowDownSeconds = 5
 
-const expired = (expiresAt: number, now: number): OAuthError =>
-  new OAuthError('expired_token', 'device_code is expired', { explanation: lateExplanation(expiresAt, now) })
-
 /**
  * Whether the user has decided.
  *
@@ -77,7 +74,10 @@ export const devicePollState = (
   }
   if (found.decision === 'denied') throw new OAuthError('access_denied', 'the user denied the request')
   if (found.decision === 'approved') return 'approved'
-  if (found.expiresAt <= now) throw expired(found.expiresAt, now)
+  if (found.expiresAt <= now) {
+    const explanation = lateExplanation(found.expiresAt, now)
+    throw new OAuthError('expired_token', 'device_code is expired', { explanation })
+  }
   return 'pending'
 }
 
@@ -104,15 +104,5 @@ export const assertDeviceRedeemable = (
   now: number,
 ): Redemption => {
   if (found === undefined) throw new OAuthError('invalid_grant', 'device_code is revoked')
-  const { binding } = found.details
-  if (binding !== undefined && !isSameBinding(binding, proved)) {
-    throw new OAuthError(
-      'invalid_grant',
-      'device_code is bound to a key, and the request has no proof of that key',
-    )
-  }
-  if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
-  if (found.codeExpiresAt <= now) throw expired(found.codeExpiresAt, now)
-  if (!isLive(found, now)) throw new OAuthError('invalid_grant', 'device_code is revoked')
-  return { outcome: 'redeem', authorization: found }
+  return assertUnused(found, 'device_code', proved, now)
 }

@@ -1,9 +1,9 @@
 import { type Explanation, lateExplanation, timeOf } from '../explanation.ts'
 
 /** Seconds by which the clock of an issuer of assertions may differ. */
-const clockSkew = 30
+export const clockSkew = 30
 /** Maximum lifetime of an assertion in seconds: libraries use up to an hour, and its `jti` is stored as long. */
-const maxLifetime = 3600
+export const maxLifetime = 3600
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 

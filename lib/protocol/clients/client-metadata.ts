@@ -39,7 +39,7 @@ import {
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { type PublicJwks, parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
-import { assertRedirectUriOf } from './redirect-uri.ts'
+import { assertRedirectUriOf, webHost } from './redirect-uri.ts'
 import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
 
 export const grantTypes = [
@@ -480,7 +480,7 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   if (logoutUri !== undefined && !metadata.redirect_uris.some((uri) => hasOrigin(uri, logoutUri))) {
     refuse('frontchannel_logout_uri must have the origin of one of the redirect_uris')
   }
-  const hosts = new Set(metadata.redirect_uris.map((uri) => new URL(uri).host))
+  const hosts = new Set(metadata.redirect_uris.map(webHost))
   const isPairwise = metadata.subject_type === 'pairwise'
   if (isPairwise && metadata.sector_identifier_uri === undefined && hosts.size !== 1) {
     refuse(

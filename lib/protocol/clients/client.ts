@@ -93,6 +93,16 @@ export const allowedScopes = ({ metadata }: Pick<Client, 'metadata'>): readonly 
   metadata.scope?.split(' ') ?? standardScopes
 
 /**
+ * Seconds from the beginning of a grant after which its refresh tokens end, however often they are used.
+ *
+ * @param lifetimes of the option
+ */
+export const absoluteLifetime = (
+  { refresh_token_absolute_lifetime: own }: Pick<ClientMetadata, 'refresh_token_absolute_lifetime'>,
+  lifetimes: { readonly refreshTokenAbsolute: number },
+): number => own ?? lifetimes.refreshTokenAbsolute
+
+/**
  * Whether a remembered consent may skip the consent page. A public client on a loopback address or a private-use scheme
  * always asks: any program on the device can listen there and pose as the client (RFC 8252 §8.6, RFC 6819 §5.2.3.2).
  * So does one without a redirect URI. A confidential client's code is worthless without its secret.
@@ -102,14 +112,16 @@ export const mayRememberConsent = (client: Client, redirectUri: string | undefin
 
 /**
  * The sector of a client with pairwise subjects: all clients of one sector see the same `sub` for a user (OIDC Core §8.1).
- * A redirect URI on the device says nothing about who made the client, so that client is a sector of its own.
+ * Without `sector_identifier_uri` that is the https host of all redirect URIs. One on the device says nothing about who made the
+ * client, whatever else it names, so that client is a sector of its own.
  */
 export const sectorOf = ({ clientId, metadata }: Pick<Client, 'clientId' | 'metadata'>): string => {
   const { sector_identifier_uri: sector, redirect_uris } = metadata
-  const [uri] = redirect_uris
   if (sector !== undefined) return new URL(sector).host
+  const hosts = redirect_uris.map((uri) => (redirectUriKind(uri) === 'https' ? new URL(uri).host : ''))
+  const [host] = hosts
   // No host contains a space.
-  return uri !== undefined && redirectUriKind(uri) === 'https' ? new URL(uri).host : `client ${clientId}`
+  return host && hosts.every((other) => other === host) ? host : `client ${clientId}`
 }
 
 /**

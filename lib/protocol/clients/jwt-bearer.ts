@@ -1,9 +1,9 @@
 import { OAuthError } from '../errors.ts'
-import { type Explanation, readable } from '../explanation.ts'
+import { type Explanation, readable, timeOf } from '../explanation.ts'
 import { claimsOfJwt, isPlainText } from '../json.ts'
 import { isLoginTime, unknownTime } from '../requests/login.ts'
 import { parseScope } from '../scope.ts'
-import { type AssertionTimes, assertionTimes } from './assertion-times.ts'
+import { type AssertionTimes, assertionTimes, clockSkew, maxLifetime } from './assertion-times.ts'
 
 /** RFC 7523 §2.1. */
 export const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
@@ -41,8 +41,8 @@ export interface JwtBearerRules {
 }
 
 /**
- * Checks the claims of an assertion whose signature is verified (RFC 7523 §3). An assertion about a user names its client
- * and has an identifier; one about a workload may have none, as those of Kubernetes.
+ * Checks the claims of an assertion whose signature is verified (RFC 7523 §3). An assertion about a user names its client, and
+ * has an identifier and the time when it was issued; one about a workload may have neither, as those of Kubernetes.
  *
  * @returns its identifier, if it has one, and until when that must be stored
  * @throws OAuthError `invalid_grant` with the reason (RFC 7523 §3.1)
@@ -61,7 +61,28 @@ export const assertJwtBearer = (
   if (typeof sub !== 'string' || sub === '') refuse('must have a sub')
   if (clientId !== undefined && named !== clientId) refuse('must name this client as client_id')
   if (clientId !== undefined && jti === undefined) refuse('must have a jti of 1 to 255 characters')
-  return assertionTimes(claims, now, refuse)
+  const times = assertionTimes(claims, now, refuse)
+  // Revocations are remembered for longer than this, so that none is forgotten while an older assertion counts.
+  if (clientId !== undefined && issuedAt(claims) < now - maxLifetime - clockSkew)
+    refuse('must have an iat, and be issued within the last hour')
+  return times
+}
+
+/** Epoch seconds; long ago if an assertion does not say. */
+const issuedAt = ({ iat }: AssertionClaims): number => (typeof iat === 'number' ? Math.floor(iat) : 0)
+
+/**
+ * What ends everything of a user ends the assertions about the user too, those of the same second included.
+ *
+ * @param revokedAt when everything of the user was ended last, in epoch seconds; undefined for long ago
+ * @throws OAuthError `invalid_grant` for an assertion that is older
+ */
+export const assertIssuedSince = (claims: AssertionClaims, revokedAt: number | undefined): void => {
+  if (revokedAt === undefined || issuedAt(claims) > revokedAt) return
+  refuse('was issued before everything of the user was ended', {
+    expected: `iat after ${timeOf(revokedAt)}`,
+    received: `iat at ${timeOf(issuedAt(claims))}`,
+  })
 }
 
 /** The scopes that an assertion allows at most; undefined if it does not say. */

@@ -1,6 +1,7 @@
+import { absoluteLifetime, allowedScopes, type Client } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
 import { type Explanation, lateExplanation, readable } from '../explanation.ts'
-import { explainedBinding, isSameBinding, type TokenBinding } from '../tokens/token-binding.ts'
+import { bearer, explainedBinding, isSameBinding, type TokenBinding } from '../tokens/token-binding.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { assertCodeVerifier } from './pkce.ts'
 
@@ -39,6 +40,10 @@ export interface Authorization extends Family {
   /** The login it came from. */
   readonly sid: string
   readonly scopes: readonly string[]
+  /** Epoch seconds. */
+  readonly createdAt: number
+  /** When its login expires, in epoch seconds; 0 if there is none. */
+  readonly loginEnd: number
   readonly codeExpiresAt: number
   readonly consumedAt: number | null
 }
@@ -46,6 +51,24 @@ export interface Authorization extends Family {
 /** Whether the family may still be used, apart from the expiry of each token. */
 export const isLive = (family: Family, now: number): boolean =>
   family.revokedAt === null && family.expiresAt > now && (family.offline || family.loginStands)
+
+/**
+ * A grant as its client may use it now. What it copied from the client ends when the client loses it: without `offline_access`
+ * the grant ends with its login, and a shorter absolute lifetime counts from its beginning.
+ *
+ * @param lifetimes of the option
+ */
+export const grantedStill = (
+  found: Authorization,
+  client: Pick<Client, 'metadata'>,
+  lifetimes: { readonly refreshTokenAbsolute: number },
+): Authorization => {
+  const { scopes, createdAt, loginEnd } = found
+  const isWithdrawn = scopes.includes('offline_access') && !allowedScopes(client).includes('offline_access')
+  const offline = found.offline && !isWithdrawn
+  const absolute = Math.min(found.expiresAt, createdAt + absoluteLifetime(client.metadata, lifetimes))
+  return { ...found, offline, expiresAt: offline ? absolute : Math.min(absolute, loginEnd) }
+}
 
 /**
  * When a refresh token that is issued now expires: after its idle lifetime, and never after the family.
@@ -60,13 +83,13 @@ export const refreshTokenExpiry = (now: number, idle: number, absolute: number):
 /** What a client presents with a code (RFC 6749 §4.1.3). */
 export interface PresentedCode {
   readonly clientId: string
-  readonly redirectUri: string
+  readonly redirectUri: string | undefined
   readonly codeVerifier: string | undefined
   /** What the request proved. */
   readonly binding: TokenBinding
 }
 
-/** A code that was presented with the right client, redirect URI and code verifier. */
+/** A code that was presented by its client, with everything that it needed when it was issued. */
 export interface Redemption {
   /** `replay`: the code was redeemed before, and its family must be revoked. */
   readonly outcome: 'redeem' | 'replay'
@@ -85,11 +108,69 @@ export const issuedToAnother = (
     ? { expected: 'a value that this server issued', received: 'an unknown one' }
     : { expected: `a request of client ${found.clientId}`, received: `one of client ${clientId}` }
 
+/** A value that works once: an authorization code, a device code or a refresh token. */
+export interface SingleUse {
+  /** The parameter that carries it. */
+  readonly name: string
+  /** What it needs since it was issued. A key that its own use proved is not here: it worked without that key. */
+  readonly binding: TokenBinding
+  /** Epoch seconds. */
+  readonly consumedAt: number | null
+}
+
 /**
- * Checks a presented code. A replay counts as one only if every binding is right: otherwise anyone who finds a code in
- * a log could revoke the tokens of its owner (RFC 6749 §4.1.2, RFC 9700 §4.5).
+ * Whether a value that works once was used before. Its client is known to be right; then this comes before every other check:
+ * what refuses a value must not hide that two parties have it (RFC 6749 §4.1.2, RFC 9700 §4.14.2). Only who could have used
+ * the value ends its tokens, so the key that it needs since it was issued is asked for first (RFC 9700 §4.5).
  *
- * @throws OAuthError `invalid_grant`
+ * @param proved by the request; undefined if its client needs no proof
+ * @throws OAuthError `invalid_grant` without that key
+ */
+export const wasUsed = (
+  { name, binding, consumedAt }: SingleUse,
+  proved: TokenBinding | undefined,
+): boolean => {
+  if (binding.type !== 'bearer' && proved !== undefined && !isSameBinding(binding, proved)) {
+    throw invalidGrant(`${name} is bound to a key, and the request has no proof of that key`, {
+      expected: explainedBinding(binding),
+      received: explainedBinding(proved),
+    })
+  }
+  return consumedAt !== null
+}
+
+/**
+ * Checks what a user granted, and what its client comes to redeem.
+ *
+ * @param name the parameter that carried the code
+ * @param proved by the request
+ * @throws OAuthError `invalid_grant`, or `expired_token` for a device that came too late (RFC 8628 §3.5)
+ */
+export const assertUnused = (
+  found: Authorization,
+  name: 'code' | 'device_code',
+  proved: TokenBinding,
+  now: number,
+): Redemption => {
+  const { details, consumedAt, codeExpiresAt } = found
+  if (wasUsed({ name, binding: details.binding ?? bearer, consumedAt }, proved)) {
+    return { outcome: 'replay', authorization: found }
+  }
+  if (codeExpiresAt <= now) {
+    const explanation = lateExplanation(codeExpiresAt, now)
+    throw new OAuthError(name === 'code' ? 'invalid_grant' : 'expired_token', `${name} is expired`, {
+      explanation,
+    })
+  }
+  if (!isLive(found, now)) throw invalidGrant(`${name} is revoked`)
+  return { outcome: 'redeem', authorization: found }
+}
+
+/**
+ * Checks a presented code. Redirect URI and code verifier come before a replay is seen: otherwise anyone who finds a code in a
+ * log could revoke the tokens of its owner (RFC 9700 §4.5). Clients of OAuth 2.1 send the verifier alone (OAuth 2.1 §10.2).
+ *
+ * @throws OAuthError `invalid_grant`, or `invalid_request` without a redirect URI for a code that has no challenge
  */
 export const assertRedeemable = (
   found: Authorization | undefined,
@@ -100,24 +181,16 @@ export const assertRedeemable = (
     const explanation = issuedToAnother(found, presented.clientId)
     throw invalidGrant('code is unknown, or was issued to another client', explanation)
   }
-  if (found.details.redirectUri !== presented.redirectUri) {
+  const { redirectUri, codeChallenge } = found.details
+  if (presented.redirectUri === undefined && codeChallenge === undefined) {
+    throw new OAuthError('invalid_request', 'redirect_uri is required for a code without code_challenge')
+  }
+  if (presented.redirectUri !== undefined && presented.redirectUri !== redirectUri) {
     throw invalidGrant('redirect_uri differs from that of the authorization request', {
-      expected: readable(found.details.redirectUri ?? 'none'),
+      expected: readable(redirectUri ?? 'none'),
       received: readable(presented.redirectUri),
     })
   }
-  assertCodeVerifier(presented.codeVerifier, found.details.codeChallenge)
-  const { binding } = found.details
-  if (binding !== undefined && !isSameBinding(binding, presented.binding)) {
-    throw invalidGrant('code is bound to a key, and the request has no proof of that key', {
-      expected: explainedBinding(binding),
-      received: explainedBinding(presented.binding),
-    })
-  }
-  if (found.consumedAt !== null) return { outcome: 'replay', authorization: found }
-  if (found.codeExpiresAt <= now) {
-    throw invalidGrant('code is expired', lateExplanation(found.codeExpiresAt, now))
-  }
-  if (!isLive(found, now)) throw invalidGrant('code is revoked')
-  return { outcome: 'redeem', authorization: found }
+  assertCodeVerifier(presented.codeVerifier, codeChallenge)
+  return assertUnused(found, 'code', presented.binding, now)
 }

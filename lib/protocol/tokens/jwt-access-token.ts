@@ -5,31 +5,6 @@ import { parseActClaim, type TokenContext } from './token-context.ts'
 /** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
 export const accessTokenType = 'at+jwt'
 
-/** Claims of JWT access tokens that only this server sets (RFC 9068 §2.2), and those that others define for such tokens. */
-const claimNames: ReadonlySet<string> = new Set([
-  'iss',
-  'sub',
-  'aud',
-  'exp',
-  'nbf',
-  'iat',
-  'jti',
-  'client_id',
-  'scope',
-  'auth_time',
-  'acr',
-  'amr',
-  'org_id',
-  'authorization_id',
-  'cnf',
-  'act',
-  'authorization_client',
-  'authorization_details',
-])
-
-/** Whether a host may not add a claim of this name. */
-export const isJwtAccessTokenClaim = (name: string): boolean => claimNames.has(name)
-
 /** What a JWT access token of this server says. */
 export interface JwtAccessToken {
   readonly clientId: string

@@ -1,12 +1,14 @@
 import { OAuthError } from '../errors.ts'
 import { lateExplanation } from '../explanation.ts'
-import { type Authorization, isLive, issuedToAnother } from '../requests/authorization.ts'
+import { type Authorization, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
 import { isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
   readonly hash: string
   readonly authorization: Authorization
+  /** What it needs since it was issued. */
+  readonly binding: TokenBinding
   readonly expiresAt: number
   readonly consumedAt: number | null
   /** The next token, encrypted under a key derived from this token's value; null once the grace period is over. */
@@ -30,17 +32,19 @@ export type Refresh =
   /** The client has no rotation and keeps its token. */
   | { readonly outcome: 'keep'; readonly token: RefreshToken }
   /** The response was probably lost: return the same successor again. */
-  | { readonly outcome: 'repeat'; readonly token: RefreshToken; readonly successor: string }
+  | { readonly outcome: 'repeat'; readonly token: RefreshToken; readonly successor: RefreshToken }
   /** The token was used before: theft is assumed, and the family must be revoked. */
   | { readonly outcome: 'reuse'; readonly token: RefreshToken }
 
 /**
  * Checks a presented refresh token (RFC 6749 §6, RFC 9700 §4.14.2).
  *
+ * @param successor what its first use issued, if that is known
  * @throws OAuthError `invalid_grant`
  */
 export const assertRefreshable = (
   found: RefreshToken | undefined,
+  successor: RefreshToken | undefined,
   rules: RefreshRules,
   now: number,
 ): Refresh => {
@@ -49,18 +53,16 @@ export const assertRefreshable = (
       explanation: issuedToAnother(found?.authorization, rules.clientId),
     })
   }
-  if (!isLive(found.authorization, now)) {
-    throw new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
-  }
-  const { binding } = found.authorization.details
-  // Before reuse is noticed: without the key, a stolen token must not end the grant of its owner either.
-  if (binding && rules.binding && !isSameBinding(binding, rules.binding)) {
-    throw new OAuthError(
-      'invalid_grant',
-      'refresh_token is bound to a key, and the request has no proof of that key',
-    )
-  }
-  if (found.consumedAt !== null) return repeatOrReuse(found, found.consumedAt, rules, now)
+  const ended = (): OAuthError =>
+    new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
+  // There is nothing left to end.
+  if (found.authorization.revokedAt !== null) throw ended()
+  const isUsed = wasUsed({ ...found, name: 'refresh_token' }, rules.binding)
+  const repeated = successor && isRepeat(found, successor, rules, now) ? successor : undefined
+  if (isUsed && repeated === undefined) return { outcome: 'reuse', token: found }
+  // A grant may go on, if its client gets back what it has lost.
+  if (!isLive(found.authorization, now)) throw ended()
+  if (isUsed && repeated !== undefined) return { outcome: 'repeat', token: found, successor: repeated }
   if (found.expiresAt <= now) {
     const explanation = lateExplanation(found.expiresAt, now)
     throw new OAuthError('invalid_grant', 'refresh_token is expired', { explanation })
@@ -68,16 +70,18 @@ export const assertRefreshable = (
   return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
 }
 
-const repeatOrReuse = (
-  token: RefreshToken,
-  consumedAt: number,
-  { refreshGracePeriod }: RefreshRules,
+/**
+ * Whether a use is the first one once more, because its answer was lost: soon, while the successor is unused, and with the same
+ * key. Who adds a key, or lacks the one that the first use has added, is another party.
+ */
+const isRepeat = (
+  { consumedAt }: RefreshToken,
+  successor: RefreshToken,
+  { refreshGracePeriod, binding }: RefreshRules,
   now: number,
-): Refresh => {
-  const { successor } = token
+): boolean =>
   // The absolute difference, so that a clock that was set back does not extend the grace period.
-  const isInGracePeriod = Math.abs(now - consumedAt) < refreshGracePeriod
-  return isInGracePeriod && successor !== null
-    ? { outcome: 'repeat', token, successor }
-    : { outcome: 'reuse', token }
-}
+  Math.abs(now - (consumedAt ?? 0)) < refreshGracePeriod &&
+  successor.consumedAt === null &&
+  successor.expiresAt > now &&
+  (binding === undefined || isSameBinding(successor.binding, binding))

@@ -62,13 +62,11 @@ export const tokenBinding = (
 }
 
 /**
- * What an authorization keeps so that refresh tokens of a public client need the same proof as its access token. For a
- * confidential client, its authentication protects them (RFC 9449 §5, RFC 8705 §4).
- *
- * @returns nothing if they need none
+ * What a refresh token needs: that of a public client needs the same proof as the access token beside it. For a confidential
+ * client, its authentication protects it (RFC 9449 §5, RFC 8705 §4).
  */
-export const refreshTokenBinding = (client: Client, binding: TokenBinding): { binding?: KeyBinding } =>
-  isPublic(client) && binding.type !== 'bearer' ? { binding } : {}
+export const refreshTokenBinding = (client: Client, binding: TokenBinding): TokenBinding =>
+  isPublic(client) ? binding : bearer
 
 /** The member of `cnf` for each binding (RFC 9449 §6.1, RFC 8705 §3.1). */
 const confirmationMembers = { dpop: 'jkt', certificate: 'x5t#S256' } as const

@@ -17,7 +17,7 @@ const bound: Attack = {
       'no code_verifier': { code_verifier: undefined },
       'another code_verifier': { code_verifier: [...verifier].reverse().join('') },
       'the challenge as code_verifier': { code_verifier: verifier.slice(0, 42) },
-      'no redirect_uri': { redirect_uri: undefined },
+      'neither redirect_uri nor code_verifier': { redirect_uri: undefined, code_verifier: undefined },
       'redirect_uri with a trailing slash': { redirect_uri: `${redirectUri}/` },
       'another redirect_uri': { redirect_uri: 'https://attacker.example/callback' },
     }

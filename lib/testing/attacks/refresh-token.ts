@@ -46,8 +46,7 @@ const widened: Attack = {
   run: async (target) => {
     const { refreshToken } = await newTokens(target, target.signedIn())
     if (refreshToken === undefined) return none
-    const scope = `${target.options.client.scope ?? 'openid'} everything:else`
-    const answer = await refresh(target, refreshToken, scope)
+    const answer = await refresh(target, refreshToken, 'everything:else')
     return errorIn(answer) === 'invalid_scope' ? [] : [described(answer)]
   },
 }
