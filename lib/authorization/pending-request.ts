@@ -162,7 +162,7 @@ export const inItsLanguage = async (
     await work(context)
   } catch (error) {
     if (outer.res.headersSent) throw error
-    renderPageError(context, error, () => {})
+    await renderPageError(context, error)
   }
 }
 

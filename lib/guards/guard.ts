@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import type { ApiRequest } from '../http/api-request.ts'
 import { jsonError, oauthErrorOf } from '../http/errors.ts'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
+import { runHandler } from '../http/run-handler.ts'
 import { type JsonAnswer, sendJsonAnswer } from '../http/send.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/server.ts'
@@ -118,9 +119,12 @@ export const judgeBy = (
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
   const judge = judgeBy(source, requirement)
   const guard: RequestHandler = (req, res, next) => {
-    judge(req).then((judgement) => {
-      if (judgement.auth === undefined)
-        return res.headersSent ? next(judgement.error) : sendJsonAnswer(res, judgement.answer)
+    runHandler(res, next, async () => {
+      const judgement = await judge(req)
+      if (judgement.auth === undefined) {
+        if (res.headersSent) throw judgement.error
+        return sendJsonAnswer(res, judgement.answer)
+      }
       const { auth, headers } = judgement
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
       req.auth = auth

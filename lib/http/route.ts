@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { IRouter, NextFunction, Request } from 'express'
+import type { IRouter, Request, Response } from 'express'
 import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -7,6 +7,7 @@ import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../tracing.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
+import { runHandler } from './run-handler.ts'
 import { sendEmpty } from './send.ts'
 
 /** Where GET is, HEAD is too: it runs the same handler, and Express drops the body. For pages it runs no handler. */
@@ -29,7 +30,8 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
 export interface EndpointKind<C extends Incoming> {
   /** Prepares the context of the handler; undefined when the request has been answered. */
   open(incoming: Incoming, endpoint: Endpoint<C>): C | undefined | Promise<C | undefined>
-  renderError(incoming: Incoming, error: unknown, next: NextFunction): void
+  /** Rejects with what could not be rendered, for {@link runHandler}. */
+  renderError(incoming: Incoming, error: unknown): Promise<void>
 }
 
 const preflight = (
@@ -98,14 +100,14 @@ export const route = <C extends Incoming>(
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
 
-  const answer = async (incoming: Incoming, next: NextFunction, span?: Span): Promise<void> => {
-    await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+  const answer = async (incoming: Incoming, span?: Span): Promise<void> => {
+    await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error))
     const { statusCode } = incoming.res
     span?.setAttribute('http.response.status_code', statusCode)
     if (statusCode >= 500) span?.setAttribute('error.type', String(statusCode))
   }
 
-  router.all(path, (req, res, next) => {
+  const handle = async (req: Request, res: Response): Promise<void> => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
       if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, server.options.features))
@@ -113,8 +115,10 @@ export const route = <C extends Incoming>(
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
     const describe = (active: ActiveTracing) => spanOf(incoming, active.hasParent())
-    void inSpan(server.tracing, describe, (span) => answer(incoming, next, span))
-  })
+    await inSpan(server.tracing, describe, (span) => answer(incoming, span))
+  }
+
+  router.all(path, (req, res, next) => runHandler(res, next, () => handle(req, res)))
 }
 
 /** Some proxies write `203.0.113.7:51004` and `[2001:db8::7]:51004` into X-Forwarded-For. */
