@@ -34,12 +34,31 @@ export interface EndpointKind<C extends Incoming> {
   renderError(incoming: Incoming, error: unknown): Promise<void>
 }
 
+/** A name of a header (RFC 9110 §5.1), without `*`, which would allow every header. */
+const headerName = /^[\w!#$%&'+.^`|~-]{1,100}$/
+const maxHeaderNames = 50
+
+/**
+ * The headers that a script may send: all that it asks for, because no endpoint with CORS reads a cookie and credentials of a
+ * browser are never allowed. Only a proxy says which certificate a client has.
+ */
+const allowedHeaders = (
+  { headers }: ApiRequest,
+  { mutualTls }: ServerSetup['options']['features'],
+): string => {
+  const asked = String(headers['access-control-request-headers'] ?? '').toLowerCase()
+  const names = asked.split(',', maxHeaderNames).map((name) => name.trim())
+  const allowed = names.filter((name) => headerName.test(name) && name !== mutualTls?.header?.toLowerCase())
+  return [...new Set(['authorization', 'content-type', ...allowed])].join(', ')
+}
+
 const preflight = (
   allow: string,
-  { dpop }: ServerSetup['options']['features'],
+  req: ApiRequest,
+  { features }: ServerSetup['options'],
 ): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Methods': allow,
-  'Access-Control-Allow-Headers': `Authorization, Content-Type, MCP-Protocol-Version${dpop ? ', DPoP' : ''}`,
+  'Access-Control-Allow-Headers': allowedHeaders(req, features),
   'Access-Control-Max-Age': '600',
 })
 
@@ -110,7 +129,7 @@ export const route = <C extends Incoming>(
   const handle = async (req: Request, res: Response): Promise<void> => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
-      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, server.options.features))
+      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, req, server.options))
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
