@@ -12,7 +12,7 @@ import { formatScope } from '../protocol/scope.ts'
 import { bearer } from '../protocol/tokens/token-binding.ts'
 import type { CountCall } from '../throttle/call-limit.ts'
 import { assertSufficient, countedCall, type Requirement, type Surroundings } from './requirement.ts'
-import type { AuthInfo, TokenGuard } from './types.ts'
+import type { AuthInfo, MaybeAuthorized, TokenGuard } from './types.ts'
 
 /** What a guard decided about a call. */
 export interface GuardedCall {
@@ -127,14 +127,17 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
       }
       const { auth, headers } = judgement
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-      req.auth = auth
+      // The host may have declared another type.
+      Object.assign(req, { auth })
       next()
     })
   }
-  const auth = ({ auth }: Express.Request): AuthInfo => {
-    if (auth?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
-    assertSufficient(auth as AuthInfo, requirement, source)
-    return auth as AuthInfo
+  const auth = (req: Express.Request): AuthInfo => {
+    const { auth }: MaybeAuthorized = req
+    const known = auth as Partial<AuthInfo> | undefined
+    if (known?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
+    assertSufficient(known as AuthInfo, requirement, source)
+    return known as AuthInfo
   }
   return Object.assign(guard, { auth }) as TokenGuard
 }

@@ -1,9 +1,9 @@
 // A host in a process of its own, on a database that it shares with the test.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import express, { type RequestHandler } from 'express'
+import express, { type Request, type Response } from 'express'
 import knex, { type Knex } from 'knex'
-import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import { type AuthInfo, type AuthRouterOptions, authRouter } from '../../lib/index.ts'
 
 /** What both processes know. */
 export interface SharedHost {
@@ -53,7 +53,8 @@ const start = async (shared: SharedHost): Promise<number> => {
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port } = server.address() as AddressInfo
   const oauth = authRouter(sharedOptions(`http://127.0.0.1:${port}/oauth`, knex(shared.config), shared))
-  const answer: RequestHandler = (req, res) => void res.json({ subject: req.auth?.subject })
+  const answer = (req: Request & { auth: AuthInfo }, res: Response) =>
+    void res.json({ subject: req.auth.subject })
   const app = express().use('/oauth', oauth)
   app.get('/opaque', oauth.requireToken('notes:read', { resource: opaqueApi }), answer)
   app.get('/jwt', oauth.requireToken('notes:read', { resource: jwtApi }), answer)
