@@ -13,7 +13,7 @@ const giveUp = (res: ServerResponse, next: (error: Error) => void, thrown: unkno
 }
 
 /**
- * Runs what answers a request. Every handler of ours runs through here, so that no failure ends the process: it goes to the
+ * Runs what answers a request. Each of our handlers runs through here, so that no failure ends the process: it goes to the
  * error handlers of the host. Where these could not answer either, because an answer has begun or a hook refuses every one,
  * the connection is closed.
  *
