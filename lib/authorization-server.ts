@@ -19,7 +19,7 @@ import type { FailureSchemas, Options } from './options/options.ts'
 import { plainLogger } from './options/plain-logger.ts'
 import type { Resource } from './options/resources.ts'
 import { scopesOfClaims } from './options/users.ts'
-import { warnOnce } from './options/warn-once.ts'
+import { type WarnOnce, warnOnce } from './options/warn-once.ts'
 import { createReach, type Reaches } from './outbound/reach.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
@@ -85,8 +85,8 @@ export interface ServerSetup {
   readonly views: Views
   /** The scopes that guards in this process require. */
   readonly guardedScopes: Set<string>
-  /** Logs a warning the first time that it is given. */
-  warnOnce(message: string): void
+  /** Logs a warning the first time that it is given, with details such as its cause. */
+  readonly warnOnce: WarnOnce
   /** Epoch seconds. */
   now(): number
   /**

@@ -29,7 +29,9 @@ import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } fr
 import type { RequireToken } from './guards/types.ts'
 import type { VerifyRequest } from './guards/verify.ts'
 import type { Incoming } from './http/context.ts'
+import { oauthErrorOf } from './http/errors.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './http/route.ts'
+import { runHandler } from './http/run-handler.ts'
 import { sendEmpty } from './http/send.ts'
 import { trustsOf } from './http/trust-proxy.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
@@ -103,11 +105,12 @@ export interface AuthRouter extends Router, Partial<HostApi> {
 
 /**
  * Sends errors of Express itself to the renderer of a kind. A path that cannot be decoded, for example, matches no route,
- * and in development the host's own handler would show the stack.
+ * and in development the host's own handler would show the stack. What our handlers could not answer is for the host.
  */
 const expressErrors =
   (server: ServerSetup, { renderError }: Pick<EndpointKind<Incoming>, 'renderError'>): ErrorRequestHandler =>
   (error, req, res, next) => {
+    if (oauthErrorOf(error).status >= 500) return next(error)
     const incoming: Incoming = {
       server,
       endpoint: { path: req.path },
@@ -115,7 +118,7 @@ const expressErrors =
       res,
       info: createRequestInfo(server, req),
     }
-    renderError(incoming, error, next)
+    runHandler(res, next, () => renderError(incoming, error))
   }
 
 /** Mounts every endpoint. API routes stand first and outermost: they cost no session and the fewest steps. */
@@ -204,7 +207,7 @@ const handlerOf = ({ options }: ServerSetup, router: Router, wellKnown: Router):
       for (const [each, prototype] of given) Object.setPrototypeOf(each, prototype)
       if (next) next(error)
       else if (res.headersSent) res.destroy()
-      else sendEmpty(res, 404)
+      else sendEmpty(res, error === undefined ? 404 : 500)
     })
   }
 }

@@ -3,6 +3,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming, Interaction, PageContext } from '../http/context.ts'
 import { queryOf } from '../http/form.ts'
 import { createRequestInfo, type Endpoint, type EndpointKind, serve } from '../http/route.ts'
+import { runHandler } from '../http/run-handler.ts'
 import { sendJson } from '../http/send.ts'
 import { stepParameter } from '../http/urls.ts'
 import { OptionsError } from '../options/check.ts'
@@ -45,7 +46,6 @@ export const interactions = (
   const run = (
     asked: Pick<Incoming, 'req' | 'res' | 'answer'>,
     check: (incoming: Incoming) => void,
-    fail: (error: unknown) => void,
   ): Promise<void> => {
     const info = createRequestInfo(server, asked.req)
     const incoming: Incoming = { ...asked, server, endpoint: { path: interactionPath }, info }
@@ -54,7 +54,7 @@ export const interactions = (
       const endpoint = named(asked.req)
       await serve(kind, endpoint, { ...incoming, endpoint })
     }
-    return work().catch((error: unknown) => kind.renderError(incoming, error, fail))
+    return work().catch((error: unknown) => kind.renderError(incoming, error))
   }
 
   return {
@@ -64,15 +64,14 @@ export const interactions = (
           status: 'status' in interaction ? interaction.status : 200,
           headers: { 'Cross-Origin-Resource-Policy': 'same-origin', ...headers },
         })
-      void run({ req, res, answer }, assertSameSite, next)
+      runHandler(res, next, () => run({ req, res, answer }, assertSameSite))
     },
     interaction: (req, res) =>
       new Promise((resolve, reject) => {
         if (server.options.pages.url === undefined)
           return reject(new OptionsError('oauth.interaction() needs the option pages.url'))
-        const done = run({ req, res, answer: resolve }, () => {}, reject)
         // HEAD and a prefetch get an empty answer.
-        void done.then(() => res.headersSent && resolve(undefined))
+        run({ req, res, answer: resolve }, () => {}).then(() => resolve(undefined), reject)
       }),
   }
 }

@@ -5,14 +5,14 @@ import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { homeUrl } from '../http/urls.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'
-import { type Client, isPublic } from '../protocol/clients/client.ts'
+import { type Client, isPublic, isStranger } from '../protocol/clients/client.ts'
 import { isRegisteredRedirectUri } from '../protocol/clients/redirect-uri.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import {
   type AuthorizationRequest,
   stillAuthorizedRequest,
 } from '../protocol/requests/authorization-request.ts'
-import { EndedRequestError, type RequestName } from '../protocol/requests/ended-request.ts'
+import { type EndedReason, EndedRequestError, type RequestName } from '../protocol/requests/ended-request.ts'
 import {
   createPendingRequest,
   findClient,
@@ -110,12 +110,13 @@ export const assertPending = (
   return stillAuthorizedRequest(pending.request, client, server.scopeClaims, server.resources)
 }
 
-/** The client that a URL names for a browser whose cookie may not come back; public, and no part of the request. */
+/** The client that a URL names, for a browser that has no such request. It is public, and no part of the
+ * request. Anyone can write such a URL, so the name of a client that describes itself is not shown. */
 const namedClient = async ({ server }: PageContext, parameters: Parameters): Promise<Client | undefined> => {
   const clientId = parameters.optional('client_id')
   if (clientId === undefined) return undefined
   const client = await findClient(server.database, { clientId, now: server.now() })
-  return client?.disabledAt === null ? client : undefined
+  return client?.disabledAt === null && !isStranger(client) ? client : undefined
 }
 
 /**
@@ -129,12 +130,14 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
   const { server, session } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
-  if (!isSecretOf('authorizationRequest', secret)) throw new EndedRequestError('unknown')
-  if (browser === undefined) throw new EndedRequestError('no-cookie', await namedClient(context, parameters))
+  const unknown = async (reason: EndedReason = 'unknown'): Promise<EndedRequestError> =>
+    new EndedRequestError(reason, await namedClient(context, parameters))
+  if (!isSecretOf('authorizationRequest', secret)) throw await unknown()
+  if (browser === undefined) throw await unknown('no-cookie')
   const now = server.now()
   const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)
-  if (found?.pending.browserHash !== browser.hash) throw new EndedRequestError('unknown')
+  if (found?.pending.browserHash !== browser.hash) throw await unknown()
   const { pending, client, known, since } = found
   const request = assertPending(server, found)
   return { ...pending, request, secret, client, browser, known, since }
@@ -162,7 +165,7 @@ export const inItsLanguage = async (
     await work(context)
   } catch (error) {
     if (outer.res.headersSent) throw error
-    renderPageError(context, error, () => {})
+    await renderPageError(context, error)
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ServerSetup } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
-import { errorRenderer, oauthErrorOf, reportServerError, sendErrorPage } from '../http/errors.ts'
+import { errorRenderer, sendErrorPage } from '../http/errors.ts'
 import { languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
 import { sendRedirect } from '../http/send.ts'
@@ -76,14 +76,9 @@ export const renderPageError = errorRenderer((incoming, error) => {
   const { server, info } = incoming
   if (!error.target.byLink) server.observe?.({ kind: 'error', info, error })
   const parameters = { error: error.code, error_description: error.message }
-  const sent = error.target.byLink
+  return error.target.byLink
     ? sendErrorWithLink(incoming, error, parameters)
     : sendAuthorizationResponse(incoming, error.target, parameters)
-  sent.catch((cause: unknown) => {
-    const failure = oauthErrorOf(cause)
-    reportServerError(incoming, failure)
-    sendErrorPage(incoming, failure)
-  })
 })
 
 /** Seconds; JARM §2.1 recommends ten minutes at most. */

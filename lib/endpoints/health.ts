@@ -1,7 +1,8 @@
-import type { RequestHandler } from 'express'
+import type { RequestHandler, Response } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
 import { withTimeout } from '../database/connection.ts'
 import { assertDatabaseAnswers } from '../database/open.ts'
+import { runHandler } from '../http/run-handler.ts'
 import { sendJson } from '../http/send.ts'
 
 /** Milliseconds that a result is reused, however many probes ask. */
@@ -43,9 +44,10 @@ export const healthEndpoint = (server: ServerSetup): RequestHandler => {
     return withTimeout(finding, timeoutMs, () => false)
   }
 
-  return async (_req, res) => {
+  const answer = async (res: Response): Promise<void> => {
     const found = performance.now() < findAt ? isHealthy : await check()
     if (found && !server.closing.aborted) sendJson(res, { status: 'ok' })
     else sendJson(res, { status: 'unavailable' }, { status: 503, headers: { 'Retry-After': '1' } })
   }
+  return (_req, res, next) => runHandler(res, next, () => answer(res))
 }

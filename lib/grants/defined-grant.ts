@@ -9,7 +9,7 @@ import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
 import { countRevocations } from '../repositories/index.ts'
-import { callHost } from '../users/host-function.ts'
+import { askHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { existingUser, type Grant, requestedResources } from './grant.ts'
 
@@ -78,7 +78,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
     const since = await countRevocations(server.database)
     const decision = checkedDecision(
       grantType,
-      await callHost(`the grant ${grantType}`, () => exchange(asked)),
+      await askHost(`the grant ${grantType}`, () => exchange(asked)),
       server.now(),
     )
     if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')

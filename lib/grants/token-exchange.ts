@@ -30,7 +30,7 @@ import { announceTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
-import { callHost } from '../users/host-function.ts'
+import { askHost } from '../users/host-function.ts'
 import { consumeProof, type Grant, requestedResources, storeOwnToken } from './grant.ts'
 
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
@@ -98,7 +98,7 @@ const allowedBy = async (
   asked: TokenExchangeRequest,
 ): Promise<TokenExchangeDecision> => {
   const { tokenExchange } = server.options.features
-  const decision = await callHost('features.tokenExchange.allow', () => tokenExchange?.allow(asked))
+  const decision = await askHost('features.tokenExchange.allow', () => tokenExchange?.allow(asked))
   if (decision === true) return {}
   if (!isObject(decision))
     throw invalidRequest('subject_token may not be exchanged by this client for this target')

@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express'
 import type { ApiRequest } from '../http/api-request.ts'
 import { jsonError, oauthErrorOf } from '../http/errors.ts'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
+import { runHandler } from '../http/run-handler.ts'
 import { type JsonAnswer, sendJsonAnswer } from '../http/send.ts'
 import { assertSender, type SenderChecks } from '../http/sender.ts'
 import type { Logger } from '../options/server.ts'
@@ -11,7 +12,7 @@ import { formatScope } from '../protocol/scope.ts'
 import { bearer } from '../protocol/tokens/token-binding.ts'
 import type { CountCall } from '../throttle/call-limit.ts'
 import { assertSufficient, countedCall, type Requirement, type Surroundings } from './requirement.ts'
-import type { AuthInfo, TokenGuard } from './types.ts'
+import type { AuthInfo, MaybeAuthorized, TokenGuard } from './types.ts'
 
 /** What a guard decided about a call. */
 export interface GuardedCall {
@@ -124,19 +125,25 @@ export const judgeBy = (
 export const createGuard = (source: TokenSource, requirement: Requirement): TokenGuard => {
   const judge = judgeBy(source, requirement)
   const guard: RequestHandler = (req, res, next) => {
-    judge(req).then((judgement) => {
-      if (judgement.auth === undefined)
-        return res.headersSent ? next(judgement.error) : sendJsonAnswer(res, judgement.answer)
+    runHandler(res, next, async () => {
+      const judgement = await judge(req)
+      if (judgement.auth === undefined) {
+        if (res.headersSent) throw judgement.error
+        return sendJsonAnswer(res, judgement.answer)
+      }
       const { auth, headers } = judgement
       for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-      req.auth = auth
+      // The host may have declared another type.
+      Object.assign(req, { auth })
       next()
     })
   }
-  const auth = ({ auth }: Express.Request): AuthInfo => {
-    if (auth?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
-    assertSufficient(auth as AuthInfo, requirement, source)
-    return auth as AuthInfo
+  const auth = (req: Express.Request): AuthInfo => {
+    const { auth }: MaybeAuthorized = req
+    const known = auth as Partial<AuthInfo> | undefined
+    if (known?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
+    assertSufficient(known as AuthInfo, requirement, source)
+    return known as AuthInfo
   }
   return Object.assign(guard, { auth }) as TokenGuard
 }

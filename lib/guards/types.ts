@@ -115,8 +115,8 @@ export interface RequireToken {
 
 /** A request that may have passed a guard. */
 export interface MaybeAuthorized {
-  /** Set by `requireToken()`. */
-  auth?: Partial<AuthInfo>
+  /** Set by `requireToken()`. Its type is the host's to declare; behind a guard it is an {@link AuthInfo}. */
+  auth?: unknown
 }
 
 /** A handler behind a guard. */
@@ -127,8 +127,9 @@ export type GuardedHandler<Auth, P> = (
 ) => unknown
 type GuardedHandlers<Auth, P> = [GuardedHandler<Auth, P>, ...GuardedHandler<Auth, P>[]]
 
-// Other packages declare `Request.auth` too: express-oauth2-jwt-bearer in this namespace, the MCP SDK in Express's
-// module. A second declaration of the same property is a compile error, an inherited one is not: theirs replaces ours.
+// Hosts and other packages declare `Request.auth` too: express-oauth2-jwt-bearer in this namespace, the MCP SDK in Express's
+// module. A second declaration of the same property is a compile error. An inherited one is not, if theirs extends it, as
+// every type extends `unknown`: theirs replaces ours.
 declare global {
   namespace Express {
     interface Request extends MaybeAuthorized {}
@@ -148,6 +149,11 @@ declare module 'express-serve-static-core' {
       first: RequestHandler<RouteParameters<Route>>,
       guard: TokenGuard<Auth>,
       ...handlers: GuardedHandlers<Auth, RouteParameters<Route>>
+    ): T
+    <Auth extends AuthInfo>(
+      path: PathParams,
+      guard: TokenGuard<Auth>,
+      ...handlers: GuardedHandlers<Auth, ParamsDictionary>
     ): T
   }
   interface IRouterHandler<T, Route> {

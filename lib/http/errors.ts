@@ -1,4 +1,3 @@
-import type { NextFunction } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
@@ -66,21 +65,29 @@ const reportRefusal = (incoming: Incoming, error: OAuthError): void => {
 }
 
 /** Renders one error; the response has not begun. Server errors have been logged. */
-type Renderer = (incoming: Incoming, error: OAuthError) => void
+type Renderer = (incoming: Incoming, error: OAuthError) => void | Promise<void>
+
+/** @throws the error if the response has begun, or what the renderer throws */
+const renderOnce = async (render: Renderer, incoming: Incoming, thrown: unknown): Promise<void> => {
+  const error = oauthErrorOf(thrown)
+  reportServerError(incoming, error)
+  if (incoming.res.headersSent) throw thrown
+  await render(incoming, error)
+}
 
 /**
- * The one place where errors become answers.
+ * The one place where errors become answers. If one cannot be rendered, as with headers of the host that no answer can have,
+ * that is the error to render.
  *
  * @param render how they leave: as JSON, as a page, or to the client
  */
 export const errorRenderer =
   (render: Renderer) =>
-  (incoming: Incoming, thrown: unknown, next: NextFunction): void => {
-    const error = oauthErrorOf(thrown)
-    reportServerError(incoming, error)
-    if (incoming.res.headersSent) next(thrown)
-    else render(incoming, error)
-  }
+  (incoming: Incoming, thrown: unknown): Promise<void> =>
+    renderOnce(render, incoming, thrown).catch((failure: unknown) => {
+      if (failure === thrown) throw thrown
+      return renderOnce(render, incoming, failure)
+    })
 
 /**
  * The answer to an error (RFC 6749 §5.2).

@@ -21,7 +21,7 @@ export interface PresentedToken {
  */
 export type SenderCheck = (req: ApiRequest, token: PresentedToken, thumbprint: string) => void | Promise<void>
 
-/** The fields of a challenge. The values are ours and contain no quotes. */
+/** The fields of a challenge. */
 export interface ChallengeFields {
   readonly error?: string
   readonly error_description?: string
@@ -50,11 +50,14 @@ export const schemesFor = (req: ApiRequest, acceptsDpop: boolean): readonly Toke
     : [bearerScheme, dpopScheme]
 }
 
-const challenge = (scheme: TokenType, fields: object): string => {
+/** The characters of a description that RFC 6749 §5.2 and RFC 6750 §3 allow, without those that end a header or a quoted text. */
+const plain = (text: string): string => text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?')
+
+const challenge = (scheme: TokenType, fields: Readonly<Record<string, string>>): string => {
   // RFC 9449 §7.1.
   const algs = scheme === dpopScheme ? { algs: proofAlgorithms.join(' ') } : {}
   const all = Object.entries({ realm: 'api', ...fields, ...algs })
-  return `${scheme} ${all.map(([name, value]) => `${name}="${value}"`).join(', ')}`
+  return `${scheme} ${all.map(([name, value]) => `${name}="${plain(value)}"`).join(', ')}`
 }
 
 /** RFC 9449 §7.1, §9: where an access token is used, these are 401. */

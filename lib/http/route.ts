@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { IRouter, NextFunction, Request } from 'express'
+import type { IRouter, Request, Response } from 'express'
 import type { EndpointDescription, ServerSetup } from '../authorization-server.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -7,6 +7,7 @@ import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../tracing.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
+import { runHandler } from './run-handler.ts'
 import { sendEmpty } from './send.ts'
 
 /** Where GET is, HEAD is too: it runs the same handler, and Express drops the body. For pages it runs no handler. */
@@ -29,15 +30,35 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
 export interface EndpointKind<C extends Incoming> {
   /** Prepares the context of the handler; undefined when the request has been answered. */
   open(incoming: Incoming, endpoint: Endpoint<C>): C | undefined | Promise<C | undefined>
-  renderError(incoming: Incoming, error: unknown, next: NextFunction): void
+  /** Rejects with what could not be rendered, for {@link runHandler}. */
+  renderError(incoming: Incoming, error: unknown): Promise<void>
+}
+
+/** A name of a header (RFC 9110 §5.1), without `*`, which would allow every header. */
+const headerName = /^[\w!#$%&'+.^`|~-]{1,100}$/
+const maxHeaderNames = 50
+
+/**
+ * The headers that a script may send: all that it asks for, because no endpoint with CORS reads a cookie and credentials of a
+ * browser are never allowed. Only a proxy says which certificate a client has.
+ */
+const allowedHeaders = (
+  { headers }: ApiRequest,
+  { mutualTls }: ServerSetup['options']['features'],
+): string => {
+  const asked = String(headers['access-control-request-headers'] ?? '').toLowerCase()
+  const names = asked.split(',', maxHeaderNames).map((name) => name.trim())
+  const allowed = names.filter((name) => headerName.test(name) && name !== mutualTls?.header?.toLowerCase())
+  return [...new Set(['authorization', 'content-type', ...allowed])].join(', ')
 }
 
 const preflight = (
   allow: string,
-  { dpop }: ServerSetup['options']['features'],
+  req: ApiRequest,
+  { features }: ServerSetup['options'],
 ): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Methods': allow,
-  'Access-Control-Allow-Headers': `Authorization, Content-Type, MCP-Protocol-Version${dpop ? ', DPoP' : ''}`,
+  'Access-Control-Allow-Headers': allowedHeaders(req, features),
   'Access-Control-Max-Age': '600',
 })
 
@@ -98,23 +119,25 @@ export const route = <C extends Incoming>(
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
   const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
 
-  const answer = async (incoming: Incoming, next: NextFunction, span?: Span): Promise<void> => {
-    await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error, next))
+  const answer = async (incoming: Incoming, span?: Span): Promise<void> => {
+    await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error))
     const { statusCode } = incoming.res
     span?.setAttribute('http.response.status_code', statusCode)
     if (statusCode >= 500) span?.setAttribute('error.type', String(statusCode))
   }
 
-  router.all(path, (req, res, next) => {
+  const handle = async (req: Request, res: Response): Promise<void> => {
     if (endpoint.cors) {
       res.setHeader('Access-Control-Allow-Origin', '*')
-      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, server.options.features))
+      if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, req, server.options))
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
     const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
     const describe = (active: ActiveTracing) => spanOf(incoming, active.hasParent())
-    void inSpan(server.tracing, describe, (span) => answer(incoming, next, span))
-  })
+    await inSpan(server.tracing, describe, (span) => answer(incoming, span))
+  }
+
+  router.all(path, (req, res, next) => runHandler(res, next, () => handle(req, res)))
 }
 
 /** Some proxies write `203.0.113.7:51004` and `[2001:db8::7]:51004` into X-Forwarded-For. */

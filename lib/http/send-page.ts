@@ -1,10 +1,28 @@
 import type { Request, Response } from 'express'
 import helmet from 'helmet'
+import type { ServerSetup } from '../authorization-server.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
+import type { RenderOptions } from '../pages/views.ts'
 import { type RedirectUriKind, redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import type { Incoming, Interaction, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
 import { sendHtml } from './send.ts'
+
+/** A page. Where a template of the host fails, it is made of our own templates. */
+const htmlOf = <Name extends PageName>(
+  { views, warnOnce }: Pick<ServerSetup, 'views' | 'warnOnce'>,
+  page: Name,
+  model: PageModels[Name],
+  options: RenderOptions,
+): string => {
+  try {
+    return views.render(page, model, options)
+  } catch (error) {
+    if (views.renderBuiltIn === undefined) throw error
+    warnOnce(`a template of pages.views failed at the page ${page}; Latchkey's own are used instead`, error)
+    return views.renderBuiltIn(page, model, options)
+  }
+}
 
 /** Answers with a page in this language; a front end of the host gets its model. */
 export const sendPage = <Name extends PageName>(
@@ -22,7 +40,7 @@ export const sendPage = <Name extends PageName>(
     return
   }
   const choices = languageChoices(incoming, page, model, language)
-  const html = server.views.render(page, model, { language, choices })
+  const html = htmlOf(server, page, model, { language, choices })
   setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }

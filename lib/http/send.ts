@@ -9,9 +9,20 @@ interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** An answer could not be written, because a hook of the host refused its headers. It would refuse others, too. */
+export class UnsentError extends Error {
+  override readonly name = 'UnsentError'
+
+  constructor(cause: unknown) {
+    super('latchkey: the answer could not be written', { cause })
+  }
+}
+
 /**
  * Writes a whole response. `res.json` and `res.redirect` obey settings and hooks of the host (a JSON replacer, a
  * conditional GET), which could change what the protocol says.
+ *
+ * @throws UnsentError if nothing was written
  */
 const send = (
   res: ServerResponse,
@@ -19,10 +30,14 @@ const send = (
   headers: Readonly<Record<string, string>>,
   body: string,
 ): void => {
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
-  res.setHeader('Content-Length', Buffer.byteLength(body))
-  // A hook of the host may make headers that Node refuses. Here that throws; within `end` the response would hang.
-  res.writeHead(status)
+  try {
+    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value)
+    res.setHeader('Content-Length', Buffer.byteLength(body))
+    // A hook of the host may make headers that Node refuses. Here that throws; within `end` the response would hang.
+    res.writeHead(status)
+  } catch (cause) {
+    throw new UnsentError(cause)
+  }
   res.end(res.req.method === 'HEAD' ? undefined : body)
 }
 

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util'
 import { visible } from '../protocol/foreign-text.ts'
 import type { Logger } from './server.ts'
 
@@ -55,19 +56,40 @@ const withReasons = (message: string, details: readonly unknown[]): string =>
     .map((reason) => visible(masked(reason.replace(/^latchkey: /, ''))).slice(0, maxReason))
     .reduce((text, reason) => (text.includes(reason) ? text : `${text}: ${reason}`), visible(message))
 
+/** What a message is about, in texts that can be read; only the message if its details cannot be. */
+const plainWords = (message: string, details: readonly unknown[]): [string, ...unknown[]] => {
+  try {
+    return [withReasons(message, details), ...details.map(plainDetail)]
+  } catch {
+    return [visible(message)]
+  }
+}
+
 /**
  * The logger of the host, which gets each message as one line. What others wrote cannot look like another message, and
  * passwords that a driver repeats are masked.
  *
  * The text of a message contains its reasons, because pino writes nothing of what follows the text, and winston only a part.
- * Errors follow it as well, with their stacks, for loggers that write them.
+ * Errors follow it as well, with their stacks, for loggers that write them. A logger that fails disturbs nothing: Node prints
+ * the first failure as a warning.
  *
  * @example plainLogger(console).error('latchkey: not ready', error) // latchkey: not ready: connect ECONNREFUSED …
  */
 export const plainLogger = (logger: Logger): Logger => {
+  let hasFailed = false
+  const failed = (error: unknown): void => {
+    if (!hasFailed) process.emitWarning(`latchkey: the option logger failed: ${inspect(error)}`)
+    hasFailed = true
+  }
   const plain =
     (name: keyof Logger): Logger['info'] =>
-    (message, ...details) =>
-      logger[name](withReasons(message, details), ...details.map(plainDetail))
+    (message, ...details) => {
+      try {
+        // It may be asynchronous, whatever its type says.
+        Promise.resolve(logger[name](...plainWords(message, details))).catch(failed)
+      } catch (error) {
+        failed(error)
+      }
+    }
   return { info: plain('info'), warn: plain('warn'), error: plain('error') }
 }

@@ -35,9 +35,11 @@ export interface Views {
   /**
    * Renders a complete HTML document.
    *
-   * @throws TypeError when a URL that the browser must follow is not http or https
+   * @throws TypeError when a URL that the browser must follow is not http or https · what a template of the host throws
    */
   render<Name extends PageName>(page: Name, model: PageModels[Name], options?: RenderOptions): string
+  /** As {@link Views.render}, with Latchkey's own templates. Undefined if the host has no others. */
+  readonly renderBuiltIn: Views['render'] | undefined
   /** Finds a file of `views/assets` by its exact name; a path finds nothing. */
   asset(name: string): Asset | undefined
   /** Whether pages load fonts. */
@@ -238,11 +240,15 @@ export const createViews = (options: {
     compileAll(engine, [...ownTemplates(), ...partials])
     assertLayout(engine, { ...globals.get(languages.default), icons: new Set(), ...probe })
   } else compileAll(engine, partials)
+  const renderWith =
+    (templates: Eta): Views['render'] =>
+    (page, model, { language = languages.default, choices = [] } = {}) =>
+      templates.render(page, { ...globalsOf(page, language), icons: new Set(), choices, page, model })
   return {
     asset,
     hasFonts: () => fonts.length > 0 || [...assets().values()].some(({ type }) => type.startsWith('font/')),
     picture,
-    render: (page, model, { language = languages.default, choices = [] } = {}) =>
-      engine.render(page, { ...globalsOf(page, language), icons: new Set(), choices, page, model }),
+    render: renderWith(engine),
+    renderBuiltIn: directory === undefined ? undefined : renderWith(createEngine(viewFolders, cache)),
   }
 }

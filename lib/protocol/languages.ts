@@ -11,16 +11,21 @@ const maxRanges = 20
 const maxLength = 1024
 const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
 
+/** A tag as RFC 5646 writes it: many systems have `de_DE`. */
+const withHyphens = (tag: string): string => tag.replaceAll('_', '-')
+
 /**
- * Parses a `ui_locales` parameter (OIDC Core §3.1.2.1), preferred language first. Malformed tags are ignored, and so is
- * what follows the first 1,024 characters.
+ * Parses a `ui_locales` parameter (OIDC Core §3.1.2.1), preferred language first. Many clients send the locale of a system or
+ * the value of `Accept-Language`, so `_`, commas and weights are read too. Malformed tags are ignored, and so is what follows
+ * the first 1,024 characters.
  *
  * @example parseUiLocales('fr-CA fr en') // ['fr-CA', 'fr', 'en']
  */
 export const parseUiLocales = (value: string | undefined): string[] =>
   (value ?? '')
     .slice(0, maxLength)
-    .split(' ')
+    .split(/[ ,]/)
+    .map((tag) => withHyphens(tag.replace(/;.*/, '')))
     .filter((tag) => range.test(tag))
     .slice(0, maxRanges)
 
@@ -34,7 +39,7 @@ export const parseAcceptLanguage = (header: string | undefined) => {
     .slice(0, maxLength)
     .split(',', maxRanges)
     .map((member) => member.split(';').map((part) => part.trim()))
-    .map(([tag = '', weight, ...rest]) => ({ tag, quality: qualityOf(weight, rest) }))
+    .map(([tag = '', weight, ...rest]) => ({ tag: withHyphens(tag), quality: qualityOf(weight, rest) }))
     .filter(({ tag, quality }) => range.test(tag) && quality !== undefined)
     .sort((one, other) => (other.quality ?? 0) - (one.quality ?? 0))
   return {

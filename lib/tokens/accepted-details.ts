@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { type AuthorizationDetail, assertDetailTypes } from '../protocol/requests/authorization-details.ts'
-import { callHost } from '../users/host-function.ts'
+import { askHost } from '../users/host-function.ts'
 
 /** Lets the host check an object, which may return another one. */
 const acceptedDetail = async (
@@ -12,7 +12,7 @@ const acceptedDetail = async (
   const type = options.features.authorizationDetails[detail.type]
   if (type?.parse === undefined) return detail
   const client = { client_id: clientId, ...metadata }
-  const parsed = await callHost('features.authorizationDetails.parse', () => type.parse?.(detail, { client }))
+  const parsed = await askHost('features.authorizationDetails.parse', () => type.parse?.(detail, { client }))
   if (parsed === undefined || parsed === null) return detail
   if (parsed.type !== detail.type) {
     throw new Error(

@@ -32,9 +32,8 @@ const isUnavailable = (error: unknown, depth = 0): boolean => {
   return inner.some((each) => isUnavailable(each, depth + 1))
 }
 
-/** An error of a host function is never the client's fault, even if it has a status such as 404. */
+/** An error of a host function is never the client's fault, even if it is an `OAuthError` or has a status such as 404. */
 const errorOf = (name: string, cause: unknown): Error => {
-  if (cause instanceof OAuthError) return cause
   const error = new Error(`latchkey: ${name} failed`, { cause })
   return isUnavailable(cause) ? temporarilyUnavailable(error) : error
 }
@@ -42,14 +41,29 @@ const errorOf = (name: string, cause: unknown): Error => {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value
 
+type ErrorOf = (name: string, cause: unknown) => Error
+
 /** The result of a promise of the host, or an error after the time limit. */
-const inTime = async <T>(name: string, result: T, limit: number): Promise<Awaited<T>> => {
+const inTime = <T>(name: string, result: T, limit: number, failure: ErrorOf): Promise<Awaited<T>> => {
+  const answer = Promise.resolve(result).catch((cause: unknown) => {
+    throw failure(name, cause)
+  })
+  return withTimeout(answer, limit, () => {
+    throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${limit} ms`))
+  })
+}
+
+const call = <T>(
+  name: string,
+  work: () => T,
+  limit: number,
+  failure: ErrorOf,
+): Awaited<T> | Promise<Awaited<T>> => {
   try {
-    return await withTimeout(Promise.resolve(result), limit, () => {
-      throw temporarilyUnavailable(new Error(`latchkey: ${name} did not return within ${limit} ms`))
-    })
-  } catch (error) {
-    throw errorOf(name, error)
+    const result = work()
+    return isThenable(result) ? inTime(name, result, limit, failure) : (result as Awaited<T>)
+  } catch (cause) {
+    return Promise.reject(failure(name, cause))
   }
 }
 
@@ -65,13 +79,15 @@ const inTime = async <T>(name: string, result: T, limit: number): Promise<Awaite
  */
 export const callHost = <T>(
   name: string,
-  call: () => T,
+  work: () => T,
   limit = timeoutMs,
-): Awaited<T> | Promise<Awaited<T>> => {
-  try {
-    const result = call()
-    return isThenable(result) ? inTime(name, result, limit) : (result as Awaited<T>)
-  } catch (error) {
-    return Promise.reject(errorOf(name, error))
-  }
-}
+): Awaited<T> | Promise<Awaited<T>> => call(name, work, limit, errorOf)
+
+/**
+ * Calls a function of the host that may choose the answer: an `OAuthError` that it throws reaches the client
+ * (docs/plug-in.md). Everything else is as with {@link callHost}.
+ *
+ * @example const decision = await askHost('features.tokenExchange.allow', () => allow(asked))
+ */
+export const askHost = <T>(name: string, work: () => T): Awaited<T> | Promise<Awaited<T>> =>
+  call(name, work, timeoutMs, (_, cause) => (cause instanceof OAuthError ? cause : errorOf(name, cause)))

@@ -167,7 +167,7 @@ describe.each(mounts)('discovery, mounted $name', (mount) => {
             ? {
                 ...any,
                 'access-control-allow-methods': expect.stringMatching(/^(GET, HEAD|POST|GET, HEAD, POST)$/),
-                'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+                'access-control-allow-headers': 'authorization, content-type, x-evil',
                 'access-control-max-age': '600',
               }
             : {},

@@ -11,7 +11,8 @@ describeWith(
   'chromium',
   'a click or a key that was not meant for the page, in an app without helmet()',
   () => {
-    const { issuer, callback, inBrowser, authorizeAt, atConsent, atClient, comeToConsent } = useShop()
+    const shop = useShop()
+    const { issuer, callback, inBrowser, authorizeAt, atConsent, atClient, comeToConsent } = shop
 
     describe('a click meant for a window on top of the consent page, which closed at the first click', () => {
       const clickAsItComesToFront = `dispatchEvent(new Event('focus')); document.querySelector('[value=allow]').click()`
@@ -107,6 +108,68 @@ describeWith(
           expect(clickedAfter).toBeLessThan(700)
           await atConsent(page)
           await pressUntilAtClient(page)
+        }))
+    })
+
+    describe('a second click while the answer is under way', () => {
+      /** How long the answer to a form takes, in milliseconds. */
+      const slow = 1500
+      beforeAll(() => {
+        const { web, host } = shop
+        web.serve('id.shop.test', (req, res) => {
+          if (req.method === 'POST') {
+            const { end } = res
+            res.end = ((...given: unknown[]) => {
+              setTimeout(() => Reflect.apply(end, res, given), slow)
+              return res
+            }) as typeof end
+          }
+          host.app(req, res)
+        })
+      })
+      afterAll(() => shop.web.serve('id.shop.test', shop.host.app))
+
+      const clicks = (pause: number): string => `
+        const press = (name) => document.querySelector('[value=' + name + ']').click()
+        press('allow')
+        setTimeout(() => press('allow'), ${pause})
+        setTimeout(() => press('deny'), ${pause})`
+
+      test.each([0, 300])('after %i ms costs nothing: the client receives the code', (pause) =>
+        inBrowser(async (page) => {
+          await comeToConsent(page)
+          const posted: string[] = []
+          page.on('request', (request) => request.method() === 'POST' && posted.push(request.url()))
+          await page.evaluate(clicks(pause))
+          await atClient(page)
+          expect(new URL(page.url()).searchParams.get('code')).toMatch(/^lk_ac_/)
+          expect(posted).toHaveLength(1)
+        }),
+      )
+
+      test('a form that lacks something is stopped by the browser alone, and can be sent then', () =>
+        inBrowser(async (page) => {
+          await page.goto(authorizeAt({ prompt: 'login' }))
+          await page.click('#submit')
+          await signIn(page)
+          await atConsent(page)
+        }))
+
+      test('a page that stays or comes back can be used again, after ten seconds or at once', () =>
+        inBrowser(async (page) => {
+          await comeToConsent(page)
+          const sent = await page.evaluate<boolean[]>(`(() => {
+            const form = document.querySelector('form.consent')
+            const submit = (timeStamp) => {
+              const event = new SubmitEvent('submit', { bubbles: true, cancelable: true })
+              Object.defineProperty(event, 'timeStamp', { value: timeStamp })
+              return form.dispatchEvent(event)
+            }
+            const sent = [5000, 14_000, 15_000, 16_000].map(submit)
+            dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))
+            return [...sent, submit(17_000)]
+          })()`)
+          expect(sent).toEqual([true, false, true, false, true])
         }))
     })
 

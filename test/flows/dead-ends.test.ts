@@ -165,6 +165,30 @@ test('a browser that blocks cookies gets a page about it, whose Try again leads 
   await finish(await initiate(linkOn(page, 'Try again')))
 })
 
+test.each(['that is no longer stored', 'of another browser'])(
+  'a restored tab with the address of a request %s leads to its client',
+  async (which) => {
+    const first = await browser.get(request())
+    const other = new RawBrowser(host.app)
+    await other.open(request())
+    const used = which.startsWith('of') ? other : browser
+    if (used === browser) await host.database.knex(`${host.database.tablePrefix}pending_requests`).delete()
+    const page = await used.follow(first)
+    expectExpiredPage(page, 'expired')
+    expect(linkOn(page, 'Start again').startsWith(`${start}?`)).toBe(true)
+  },
+)
+
+test('an address that names another client in vain names none', async () => {
+  const { location } = await browser.get(request())
+  const stranger = new URL(location?.href ?? '')
+  stranger.searchParams.set('client_id', 'unknown')
+  await host.database.knex(`${host.database.tablePrefix}pending_requests`).delete()
+  const page = await browser.open(stranger.href)
+  expectExpiredPage(page, 'expired')
+  expect(headingOf(await follow(page, 'Go to Acme'))).toBe('Acme’s home')
+})
+
 test('the address of a request tells another browser nothing', async () => {
   const consent = await atConsent()
   const stranger = new RawBrowser(host.app)

@@ -438,7 +438,7 @@ test('the table has each function whose throw docs/plug-in.md describes', () => 
   const page = readFileSync(join(__dirname, '../../docs/plug-in.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, path = '']) => path)
   const others = ['scopes.*.preview', 'users.rehash', 'login.remember', 'login.forget']
-  // `logger` must not throw, and test/events.test.ts has a listener that does.
+  // test/faults/broken-host.test.ts has a logger that throws, and test/events.test.ts a listener that does.
   const elsewhere = ['logger', 'oauth.events.on(type, listener)']
   const tested = [...cases.map(([path]) => path), ...others, ...elsewhere]
   expect(rows.filter((path) => !tested.includes(path))).toEqual([])

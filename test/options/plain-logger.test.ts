@@ -89,3 +89,27 @@ test('the text has the reason and its causes, for loggers that write nothing els
     'latchkey: users.verify failed: no pool: ECONNREFUSED',
   ])
 })
+
+const failing = (): never => {
+  throw new Error('disk full')
+}
+
+test.each([
+  ['throws', failing],
+  ['rejects', async () => failing()],
+])('a logger that %s disturbs nothing, and Node prints one warning', async (_, log) => {
+  const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+  const logger = plainLogger({ info: log, warn: log, error: log })
+  logger.error('latchkey: failed')
+  logger.warn('latchkey: again')
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(warned.mock.calls).toEqual([[expect.stringContaining('disk full')]])
+  warned.mockRestore()
+})
+
+test('an error that cannot be read leaves the message', () => {
+  const { logged, logger } = collect()
+  const unreadable = Object.defineProperty(new Error('x'), 'message', { get: failing })
+  plainLogger(logger).error('latchkey: failed', unreadable)
+  expect(logged).toEqual([['latchkey: failed']])
+})

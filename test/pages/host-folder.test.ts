@@ -87,6 +87,14 @@ describe("the host's folder", () => {
     expect([fresh, cached].map((each) => each.render('return', { url: '/' }))).toEqual(['two', 'one'])
   })
 
+  it('has our own pages beside it, for a template that fails', () => {
+    write('return.eta', '<%= it.model.client.name %>')
+    const failing = hosted()
+    expect(() => failing.render('return', { url: '/' })).toThrow()
+    expect(failing.renderBuiltIn?.('return', { url: '/' })).toContain('http-equiv')
+    expect(views.renderBuiltIn).toBeUndefined()
+  })
+
   it('fails at start-up when it does not exist or a template is broken', () => {
     const directory = join(folder, 'nowhere')
     expect(() => createViews({ pages: look({ ...appearance, views: directory }), basePath: '' })).toThrow(

@@ -13,13 +13,16 @@ describe('ui_locales (OIDC Core §3.1.2.1)', () => {
     expect(parseUiLocales('fr-CA fr en')).toEqual(['fr-CA', 'fr', 'en'])
   })
 
-  test.each([undefined, '', ' ', '*', '../..', 'de_AT', 'abcdefghi', 'de-', 'de\tfr', '1de', 'ä'])(
+  test.each([undefined, '', ' ', '*', '../..', '_', 'abcdefghi', 'de-', 'de\tfr', '1de', 'ä'])(
     'finds no language in %j',
     (value) => expect(parseUiLocales(value)).toEqual([]),
   )
 
   test('leaves out what is malformed, and what is too much', () => {
-    expect(parseUiLocales('de_AT  de "fr" en')).toEqual(['de', 'en'])
+    expect(parseUiLocales('d€_AT  de "fr" en')).toEqual(['de', 'en'])
+    expect(parseUiLocales('de_AT')).toEqual(['de-AT'])
+    expect(parseUiLocales('de,en-GB; q=0.5')).toEqual(['de', 'en-GB'])
+    expect(parseAcceptLanguage('de_AT,en;q=0.5').wanted).toEqual(['de-AT', 'en'])
     expect(parseUiLocales('de '.repeat(1000))).toHaveLength(20)
     expect(parseUiLocales(`fr ${'_ '.repeat(600)}de`)).toEqual(['fr'])
   })
@@ -32,7 +35,8 @@ describe('ui_locales (OIDC Core §3.1.2.1)', () => {
     )
     fc.assert(
       fc.property(fc.string(), (text) => {
-        for (const found of parseUiLocales(text)) expect(text.split(' ')).toContain(found)
+        for (const found of parseUiLocales(text))
+          expect(text.replaceAll('_', '-').split(/[ ,;]/)).toContain(found)
       }),
     )
   })
@@ -49,7 +53,7 @@ describe('Accept-Language (RFC 9110 §12.5.4)', () => {
     ['fr;q=1.000,de;q=0.001,,', ['fr', 'de']],
     ['fr;q=1.001,de;q=-1,en;q=.5,es;q=0.1234,ar;q=x,ja;x=1,nl;q=1;q=1,it;q', []],
     ['de;q=0, en', ['en']],
-    ['de_AT, "en", <b>, fr', ['fr']],
+    ['d€, "en", <b>, fr', ['fr']],
   ])('%j asks for %j', (header, wanted) => expect(parseAcceptLanguage(header).wanted).toEqual(wanted))
 
   test('respects q=0', () => {

@@ -1,8 +1,9 @@
 // A host in a process of its own, on a database that it shares with the test.
 import { createServer } from 'node:http'
-import express, { type RequestHandler } from 'express'
+
+import express, { type Request, type Response } from 'express'
 import knex, { type Knex } from 'knex'
-import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import { type AuthInfo, type AuthRouterOptions, authRouter } from '../../lib/index.ts'
 import { listenOn } from './client-server.ts'
 
 /** What both processes know. */
@@ -52,7 +53,8 @@ const start = async (shared: SharedHost): Promise<number> => {
   const server = createServer()
   const port = await listenOn(server)
   const oauth = authRouter(sharedOptions(`http://127.0.0.1:${port}/oauth`, knex(shared.config), shared))
-  const answer: RequestHandler = (req, res) => void res.json({ subject: req.auth?.subject })
+  const answer = (req: Request & { auth: AuthInfo }, res: Response) =>
+    void res.json({ subject: req.auth.subject })
   const app = express().use('/oauth', oauth)
   app.get('/opaque', oauth.requireToken('notes:read', { resource: opaqueApi }), answer)
   app.get('/jwt', oauth.requireToken('notes:read', { resource: jwtApi }), answer)

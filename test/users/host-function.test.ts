@@ -1,5 +1,5 @@
 import { OAuthError } from '../../lib/protocol/errors.ts'
-import { callHost } from '../../lib/users/host-function.ts'
+import { askHost, callHost } from '../../lib/users/host-function.ts'
 
 /** The code of the error for what a function throws. */
 const codeFor = async (thrown: unknown): Promise<string> => {
@@ -28,6 +28,7 @@ test.each([
   expect(await codeFor(thrown)).toBe('temporarily_unavailable')
 })
 
+const broken = new TypeError('x is undefined')
 const endless: { cause?: unknown } = {}
 endless.cause = endless
 
@@ -61,8 +62,16 @@ test('a function may return a value or a promise, and throw or reject', async ()
   )
 })
 
-test('an OAuthError that the host throws reaches the client', async () => {
-  expect(await codeFor(new OAuthError('access_denied', 'not today'))).toBe('access_denied')
+test('only a function that may choose the answer chooses it, by an OAuthError', async () => {
+  const refusal = new OAuthError('access_denied', 'not today')
+  expect(await codeFor(refusal)).toBe('server_error')
+  const asked = (thrown: unknown) => askHost('features.tokenExchange.allow', () => Promise.reject(thrown))
+  await expect(asked(refusal)).rejects.toBe(refusal)
+  await expect(asked(broken)).rejects.toMatchObject({ cause: broken })
+})
+
+test('an OAuthError of a service that is unavailable stays one', async () => {
+  expect(await codeFor(new OAuthError('temporarily_unavailable', 'later'))).toBe('temporarily_unavailable')
 })
 
 test('of several calls that fail together, the later failures are not unhandled rejections', async () => {

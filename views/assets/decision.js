@@ -16,6 +16,18 @@ addEventListener('submit', (event) => {
   const again = document.getElementById('again')
   again.textContent = again.dataset.text
 })
+// A second click would take the place of the answer to the first, and a code that was issued would not arrive. A page that
+// stays, because an app was opened or the browser was stopped, can be used again after as long as an answer takes at most.
+const underway = 10_000
+let sentAt = -underway
+addEventListener('pageshow', () => {
+  sentAt = -underway
+})
+addEventListener('submit', (event) => {
+  if (event.defaultPrevented || event.target.method === 'get') return
+  if (event.timeStamp - sentAt < underway) event.preventDefault()
+  else sentAt = event.timeStamp
+})
 // A key that was pressed on an earlier page repeats here while it is held, and is released here. Only a key that is
 // pressed on this page may press a button, be it by Enter in a field.
 const pressed = new Set()

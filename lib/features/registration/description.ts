@@ -20,7 +20,7 @@ import { isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts
 import { OAuthError } from '../../protocol/errors.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { identityScopes } from '../../protocol/scope.ts'
-import { callHost } from '../../users/host-function.ts'
+import { askHost } from '../../users/host-function.ts'
 import type { AllowClient, RegistrationRequest } from './option.ts'
 
 /** What a client says about itself, before it is checked. Unknown members are ignored. */
@@ -224,8 +224,7 @@ export const describedClient = async (
   assertReachable(outbound, said)
   await assertSector(outbound, said)
   const feature = request.kind === 'document' ? 'clientMetadataDocuments' : 'registration'
-  const decision =
-    (allow && (await callHost(`features.${feature}.allow`, () => allow(said, request)))) ?? true
+  const decision = (allow && (await askHost(`features.${feature}.allow`, () => allow(said, request)))) ?? true
   if (decision === false) refuse('this server does not accept this client')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)
