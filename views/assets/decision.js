@@ -24,7 +24,9 @@ addEventListener('pageshow', () => {
   sentAt = -underway
 })
 addEventListener('submit', (event) => {
-  if (event.defaultPrevented || event.target.method === 'get') return
+  const { defaultPrevented, submitter, target } = event
+  // Enter in a field of the consent page presses a button with the method `dialog`, which sends nothing.
+  if (defaultPrevented || (submitter?.formMethod || target.method) !== 'post') return
   if (event.timeStamp - sentAt < underway) event.preventDefault()
   else sentAt = event.timeStamp
 })
