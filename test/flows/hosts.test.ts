@@ -344,7 +344,7 @@ test('an Express 4 host has the whole flow, errors and 405 too', async () => {
     const refused = await agent.get(authorizeUrl({ ...web, scope: '"' }))
     expectErrorRedirect(refused, 'invalid_scope', { state: 's' })
     expect((await agent.send('PUT', '/oauth/authorize')).status).toBe(405)
-    const lacking = { grant_type: 'authorization_code', code: 'x', ...webClient }
+    const lacking = { grant_type: 'authorization_code', redirect_uri: callback, ...webClient }
     expectError(await post(host as Host, lacking), 400, 'invalid_request')
     expect(failed).toEqual([])
   } finally {
