@@ -57,7 +57,7 @@ const tried: Readonly<Record<string, string>> = testsAll
 const ownFields =
   'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl step problem filter'
     .split(' ')
-    .concat('tone locksUrl tokensUrl field hour waits'.split(' '))
+    .concat('tone locksUrl tokensUrl field hour waits needed refused texts'.split(' '))
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
 
 /** How a field is spoilt: as a whole, or as an address that is one up to its end. */
@@ -77,6 +77,9 @@ const mapped = (value: unknown, spoil: Spoil, field = ''): unknown => {
   // The fields of a form are a list, and their members have names of ours.
   if (Array.isArray(value)) return value.map((entry) => mapped(entry, spoil, field === 'fields' ? '' : field))
   if (typeof value !== 'object' || value === null) return value
+  // The values of a choice are a closed list.
+  if (field === 'choices' && 'isChosen' in value && ['', 'none'].includes(String(Object(value).value)))
+    return value
   const isNamedByOthers = field === 'hidden' || field === 'fields'
   // We choose the names of the inputs of a client's form, so they stay. Object.fromEntries also keeps a member `__proto__`.
   const entries = Object.entries(value).map(([name, entry], index) => [
