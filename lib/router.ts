@@ -105,7 +105,7 @@ export interface AuthRouter extends Router, Partial<HostApi> {
 
 /**
  * Sends errors of Express itself to the renderer of a kind. A path that cannot be decoded, for example, matches no route,
- * and in development the host's own handler would show the stack. What our handlers could not answer is for the host.
+ * and in development the host's own handler would show the stack. An error that our handlers could not answer goes to the host.
  */
 const expressErrors =
   (server: ServerSetup, { renderError }: Pick<EndpointKind<Incoming>, 'renderError'>): ErrorRequestHandler =>

@@ -161,7 +161,7 @@ const keep = async (
   return obstacle ? undefined : tokens.response
 }
 
-/** Returns the same successor again, unless it is used meanwhile, and a new access token. */
+/** Returns the same successor and a new access token, unless the successor was used meanwhile. */
 const repeat = async (
   server: AuthorizationServer,
   { hash, expiresAt }: RefreshToken,

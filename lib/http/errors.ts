@@ -76,8 +76,7 @@ const renderOnce = async (render: Renderer, incoming: Incoming, thrown: unknown)
 }
 
 /**
- * The one place where errors become answers. If one cannot be rendered, as with headers of the host that no answer can have,
- * that is the error to render.
+ * The one place where errors become answers. If rendering fails, the failure is rendered instead, once.
  *
  * @param render how they leave: as JSON, as a page, or to the client
  */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { UnsentError } from './send.ts'
 
-/** Express takes undefined and some strings for a way on. */
+/** Express continues with the next handler for `undefined` and some strings. */
 const asError = (thrown: unknown): Error =>
   thrown instanceof Error ? thrown : new Error('latchkey: a request could not be answered', { cause: thrown })
 
@@ -13,12 +13,11 @@ const giveUp = (res: ServerResponse, next: (error: Error) => void, thrown: unkno
 }
 
 /**
- * Runs what answers a request. Each of our handlers runs through here, so that no failure ends the process: it goes to the
- * error handlers of the host. Where these could not answer either, because an answer has begun or a hook refuses every one,
- * the connection is closed.
+ * Runs what answers a request. All our handlers run here, so that no failure ends the process. A failure goes to the host's error
+ * handlers. If these could not answer either, because an answer has begun or a hook refuses every answer, the connection closes.
  *
- * @param next of the middleware
- * @param handler renders its own errors, if it can
+ * @param next the middleware's `next`
+ * @param handler answers, and renders its own errors if it can
  * @example (req, res, next) => runHandler(res, next, async () => sendJson(res, await find(req)))
  */
 export const runHandler = (

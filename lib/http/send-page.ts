@@ -8,7 +8,7 @@ import type { Incoming, Interaction, PageOptions } from './context.ts'
 import { languageChoices } from './language.ts'
 import { sendHtml } from './send.ts'
 
-/** A page. Where a template of the host fails, it is made of our own templates. */
+/** The HTML of a page. If a template of the host fails, our own templates are used. */
 const htmlOf = <Name extends PageName>(
   { views, warnOnce }: Pick<ServerSetup, 'views' | 'warnOnce'>,
   page: Name,

@@ -161,7 +161,7 @@ describe('an ID token', () => {
           expect({ status: page.status, location: page.location }).toEqual({ status: 400 })
         }
       }
-      // Nobody was signed out by it.
+      // It signed nobody out.
       codeOf(await silently(), { iss: target().issuer })
       expect(visits).toEqual([])
     })

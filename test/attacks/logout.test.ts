@@ -36,7 +36,7 @@ describe('signing out', () => {
     const answer = await agent.grant(authorizeUrl({ client_id }))
     return (await redeem(code(answer), { client_id })).id_token
   }
-  /** Somebody who is signed in all the time, for attacks that must change nothing about it. */
+  /** A user who stays signed in, for attacks that must not change that. */
   let visitor: RawBrowser
   const hints = { shop: '', other: '' }
   beforeAll(async () => {

@@ -70,7 +70,7 @@ const attackerIn = (mount: Mount) => {
   const side = browserSide(target)
   const { at, authorizeUrl, silent, browser, loginPage, consentPage, signedIn } = side
 
-  /** Somebody who is signed in all the time. */
+  /** A user who stays signed in. */
   let visitor: RawBrowser
   beforeAll(async () => {
     visitor = await signedIn()

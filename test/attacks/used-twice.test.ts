@@ -139,7 +139,7 @@ const uses: readonly [thief: Proof, owner: Proof][] = [
   ['certificate of thief', 'certificate of owner'],
 ]
 
-/** In the grace period the same request again gets the same answer, whoever sends it. */
+/** During the grace period a repeated request gets the same answer, whoever sends it. */
 const isRepeat = (what: string, [thief, owner]: (typeof uses)[number]) =>
   what.includes('grace') && thief === owner
 

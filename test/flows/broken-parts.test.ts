@@ -27,7 +27,7 @@ const withHost = async (options: Partial<AuthRouterOptions>, work: (host: Host) 
   }
 }
 
-test('a template that fails gives way to our own, and the log says so once', async () => {
+test('a built-in page replaces one whose template fails, and the log has the error once', async () => {
   const views = mkdtempSync(join(tmpdir(), 'latchkey-views-'))
   writeFileSync(join(views, 'error.eta'), '<%= it.model.client.name %>')
   await withHost({ pages: { views } }, async ({ app }) => {

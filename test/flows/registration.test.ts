@@ -149,7 +149,7 @@ describe('open registration', () => {
     await expect(host.oauth.tokenVerifier(resource).verifyAccessToken(body.access_token)).rejects.toThrow()
   })
 
-  test('with the grant refresh_token a client keeps access to a resource while the user is away', async () => {
+  test('a client with refresh tokens keeps access to a resource while the user is away', async () => {
     const away = async (grant_types: string[], scope: string) => {
       const { client_id = '' } = await registered({ ...mcp, grant_types })
       const agent = new RawBrowser(host.app)

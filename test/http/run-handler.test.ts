@@ -28,7 +28,7 @@ test.each([[broken], [undefined], ['route'], [null]])(
   },
 )
 
-test('an answer that has begun is cut off, so that nobody takes it for complete', async () => {
+test('an answer that has begun is cut off, so that no client takes it for complete', async () => {
   const { app, given } = appWith(async (res) => {
     res.write('half of it')
     throw broken

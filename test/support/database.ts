@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import knex, { type Knex } from 'knex'
 import { closedAfterFile } from './told.ts'
 
-/** A database for tests, with the tables of ours that have this prefix. */
+/** A test database. The names of Latchkey's tables begin with the prefix. */
 export const databaseOn = (
   knex: Knex,
   tablePrefix = 'latchkey_',
@@ -13,7 +13,7 @@ export const databaseOn = (
 ) => ({
   knex,
   tablePrefix,
-  /** A query on a table of ours, by its name without the prefix. */
+  /** A query on one of Latchkey's tables, named without the prefix. */
   table: (name: string) => knex(`${tablePrefix}${name}`),
   /** May be called more than once. */
   close,

@@ -61,7 +61,7 @@ export interface Host {
   readonly database: TestDatabase
   /** Tables of the host's have this prefix too, so that files can run side by side on one database. */
   readonly usersTable: string
-  /** A query on a table of ours, by its name without the prefix. */
+  /** A query on one of Latchkey's tables, named without the prefix. */
   readonly table: TestDatabase['table']
   close(): Promise<void>
 }

@@ -36,7 +36,7 @@ export const textOf = ({ html }: Answer): string =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** A page of ours by its status and the end of its path, such as `200 /login`. */
+/** The status and the end of the path of one of our pages, such as `200 /login`. */
 export const pageOf = ({ status, url }: Answer): string => `${status} ${url.pathname.replace(/.*\//, '/')}`
 
 /** Where an answer sends the browser. */

@@ -8,27 +8,25 @@ const comeToFront = ({ timeStamp }) => {
 }
 addEventListener('focus', comeToFront)
 document.addEventListener('visibilitychange', comeToFront)
-addEventListener('submit', (event) => {
-  // A form with a password needs more than a press, and password managers send it at once. Searching decides nothing.
-  const { target } = event
-  if (target.method === 'get' || target.elements.password || event.timeStamp - inFrontSince >= rest) return
-  event.preventDefault()
-  const again = document.getElementById('again')
-  again.textContent = again.dataset.text
-})
 // A second click would take the place of the answer to the first, and a code that was issued would not arrive. A page that
-// stays, because an app was opened or the browser was stopped, can be used again after as long as an answer takes at most.
-const underway = 10_000
-let sentAt = -underway
+// stays, because an app was opened or the browser was stopped, can be used again when no answer can be under way any more.
+const longest = 10_000
+let sentAt
 addEventListener('pageshow', () => {
-  sentAt = -underway
+  sentAt = undefined
 })
 addEventListener('submit', (event) => {
-  const { defaultPrevented, submitter, target } = event
-  // Enter in a field of the consent page presses a button with the method `dialog`, which sends nothing.
-  if (defaultPrevented || (submitter?.formMethod || target.method) !== 'post') return
-  if (event.timeStamp - sentAt < underway) event.preventDefault()
-  else sentAt = event.timeStamp
+  const { submitter, target, timeStamp } = event
+  // Searching decides nothing. Enter in a field of the consent page presses a button with the method `dialog`, which sends nothing.
+  if ((submitter?.formMethod || target.method) !== 'post') return
+  // A form with a password needs more than a press, and password managers send it at once.
+  const isTooSoon = !target.elements.password && timeStamp - inFrontSince < rest
+  if (isTooSoon) {
+    const again = document.getElementById('again')
+    again.textContent = again.dataset.text
+  }
+  if (isTooSoon || timeStamp - sentAt < longest) event.preventDefault()
+  else sentAt = timeStamp
 })
 // A key that was pressed on an earlier page repeats here while it is held, and is released here. Only a key that is
 // pressed on this page may press a button, be it by Enter in a field.

@@ -72,7 +72,7 @@ export const assertJwtBearer = (
 const issuedAt = ({ iat }: AssertionClaims): number => (typeof iat === 'number' ? Math.floor(iat) : 0)
 
 /**
- * What ends everything of a user ends the assertions about the user too, those of the same second included.
+ * Ending everything of a user also ends the assertions about that user, including those of the same second.
  *
  * @param revokedAt when everything of the user was ended last, in epoch seconds; undefined for long ago
  * @throws OAuthError `invalid_grant` for an assertion that is older

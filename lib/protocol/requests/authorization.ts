@@ -53,8 +53,8 @@ export const isLive = (family: Family, now: number): boolean =>
   family.revokedAt === null && family.expiresAt > now && (family.offline || family.loginStands)
 
 /**
- * A grant as its client may use it now. What it copied from the client ends when the client loses it: without `offline_access`
- * the grant ends with its login, and a shorter absolute lifetime counts from its beginning.
+ * The grant as its client may use it now. A grant loses what its client has lost: without `offline_access` it ends with its
+ * login, and a shorter absolute lifetime counts from its beginning.
  *
  * @param lifetimes of the option
  */
@@ -112,16 +112,16 @@ export const issuedToAnother = (
 export interface SingleUse {
   /** The parameter that carries it. */
   readonly name: string
-  /** What it needs since it was issued. A key that its own use proved is not here: it worked without that key. */
+  /** The key that it has needed since it was issued; not one that its own use proved, because it works without that. */
   readonly binding: TokenBinding
   /** Epoch seconds. */
   readonly consumedAt: number | null
 }
 
 /**
- * Whether a value that works once was used before. Its client is known to be right; then this comes before every other check:
- * what refuses a value must not hide that two parties have it (RFC 6749 §4.1.2, RFC 9700 §4.14.2). Only who could have used
- * the value ends its tokens, so the key that it needs since it was issued is asked for first (RFC 9700 §4.5).
+ * Whether a value that works once was used before. Callers have checked its client. This check comes before all that refuse the
+ * value, which would hide that two parties have it (RFC 6749 §4.1.2, RFC 9700 §4.14.2). Only someone who could have used the
+ * value may end its tokens, so the key that it was issued for is required first (RFC 9700 §4.5).
  *
  * @param proved by the request; undefined if its client needs no proof
  * @throws OAuthError `invalid_grant` without that key
@@ -140,7 +140,7 @@ export const wasUsed = (
 }
 
 /**
- * Checks what a user granted, and what its client comes to redeem.
+ * Checks a code or device code that its client redeems.
  *
  * @param name the parameter that carried the code
  * @param proved by the request

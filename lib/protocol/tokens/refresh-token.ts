@@ -7,7 +7,7 @@ import { isSameBinding, type TokenBinding } from './token-binding.ts'
 export interface RefreshToken {
   readonly hash: string
   readonly authorization: Authorization
-  /** What it needs since it was issued. */
+  /** The key that it has needed since it was issued. */
   readonly binding: TokenBinding
   readonly expiresAt: number
   readonly consumedAt: number | null
@@ -55,12 +55,12 @@ export const assertRefreshable = (
   }
   const ended = (): OAuthError =>
     new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
-  // There is nothing left to end.
+  // Nothing is left to revoke.
   if (found.authorization.revokedAt !== null) throw ended()
   const isUsed = wasUsed({ ...found, name: 'refresh_token' }, rules.binding)
   const repeated = successor && isRepeat(found, successor, rules, now) ? successor : undefined
   if (isUsed && repeated === undefined) return { outcome: 'reuse', token: found }
-  // A grant may go on, if its client gets back what it has lost.
+  // After detection: a grant that has ended for now goes on when its client gets `offline_access` back.
   if (!isLive(found.authorization, now)) throw ended()
   if (isUsed && repeated !== undefined) return { outcome: 'repeat', token: found, successor: repeated }
   if (found.expiresAt <= now) {
@@ -71,8 +71,8 @@ export const assertRefreshable = (
 }
 
 /**
- * Whether a use is the first one once more, because its answer was lost: soon, while the successor is unused, and with the same
- * key. Who adds a key, or lacks the one that the first use has added, is another party.
+ * Whether this use repeats the first one because its answer was lost: it comes soon, while the successor is unused, and with the
+ * same key. A request that adds a key, or lacks the key that the first use added, comes from another party.
  */
 const isRepeat = (
   { consumedAt }: RefreshToken,

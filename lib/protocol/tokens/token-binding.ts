@@ -62,8 +62,8 @@ export const tokenBinding = (
 }
 
 /**
- * What a refresh token needs: that of a public client needs the same proof as the access token beside it. For a confidential
- * client, its authentication protects it (RFC 9449 §5, RFC 8705 §4).
+ * The key that a refresh token needs. For a public client it is the key of the access token issued with it; a confidential client
+ * authenticates instead (RFC 9449 §5, RFC 8705 §4).
  */
 export const refreshTokenBinding = (client: Client, binding: TokenBinding): TokenBinding =>
   isPublic(client) ? binding : bearer
