@@ -1,5 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, posix } from 'node:path'
+import { posix } from 'node:path'
+import {
+  type Graph,
+  importGraph,
+  importsOf,
+  loadedBy,
+  paths,
+  sources,
+  withoutComments,
+  withoutStrings,
+} from './sources.ts'
 
 /** The floors, top to bottom: a folder or top-level file of lib/ imports itself and what stands above it. */
 const floors = [
@@ -77,23 +87,6 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
   },
 ]
 
-const clause = String.raw`(?:\*(?: as \w+)?|\w+|(?:\w+\s*,\s*)?\{[^}]*\}|\w+\s*,\s*\* as \w+)\s*`
-const importPatterns = [
-  new RegExp(String.raw`^(?:im|ex)port\s+(type\s+(?!from\b))?${clause}from\s*['"]([^'"]+)['"]`, 'gm'),
-  /^import\s*()['"]([^'"]+)['"]/gm,
-  /\b(?:import|require)\s*\(\s*()['"`]([^'"`]+)['"`]/g,
-]
-
-const quoted = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/
-const withoutComments = (source: string) =>
-  source.replace(new RegExp(String.raw`(${quoted.source})|//[^\n]*|/\*[\s\S]*?\*/`, 'g'), '$1')
-const withoutStrings = (code: string) => code.replace(new RegExp(quoted, 'g'), "''")
-
-const importsOf = (code: string) =>
-  importPatterns
-    .flatMap((pattern) => [...code.matchAll(pattern)])
-    .map(([, type, name = '']) => ({ name, typeOnly: Boolean(type) }))
-
 /** Tools of a feature, which the server never loads: they stand beside the command line. */
 const featureTools = /^lib\/features\/[^/]+\/(?:tools|commands|samples|checks)\.ts$/
 const placeOf = (path: string) =>
@@ -137,18 +130,6 @@ function violations(files: ReadonlyMap<string, string>): string[] {
   })
 }
 
-type Graph = ReadonlyMap<string, readonly string[]>
-
-/** Which of these files each file imports. Without `types`, imports of types do not count. */
-function importGraph(files: ReadonlyMap<string, string>, { types }: { types: boolean }): Graph {
-  const targets = (file: string, source: string) =>
-    importsOf(withoutComments(source))
-      .filter(({ typeOnly }) => types || !typeOnly)
-      .map(({ name }) => (name.startsWith('.') ? posix.join(posix.dirname(file), name) : name))
-      .filter((target) => files.has(target) && !(file === contract.file && target === contract.target))
-  return new Map([...files].map(([file, source]) => [file, targets(file, source)]))
-}
-
 /** The shortest chain of imports that leads from a file back to it. */
 function circleThrough(file: string, graph: Graph): readonly string[] | undefined {
   const chains = [[file]]
@@ -165,7 +146,11 @@ function circleThrough(file: string, graph: Graph): readonly string[] | undefine
 
 /** Import circles, one for each group of files that import each other. */
 function circles(files: ReadonlyMap<string, string>): string[] {
-  const graph = importGraph(files, { types: true })
+  const imports = importGraph(files, { types: true })
+  const graph = new Map(imports).set(
+    contract.file,
+    (imports.get(contract.file) ?? []).filter((target) => target !== contract.target),
+  )
   const reported = new Set<string>()
   return [...files.keys()].sort().flatMap((file) => {
     const circle = reported.has(file) ? undefined : circleThrough(file, graph)
@@ -174,19 +159,6 @@ function circles(files: ReadonlyMap<string, string>): string[] {
   })
 }
 
-/** Every file that loading this one loads, itself included. */
-function loadedBy(file: string, files: ReadonlyMap<string, string>): string[] {
-  const graph = importGraph(files, { types: false })
-  const loaded = new Set([file])
-  for (const each of loaded)
-    for (const target of graph.get(each) ?? []) if (!isLoadedOnDemand(each, target)) loaded.add(target)
-  return [...loaded]
-}
-
-/** A feature loads its tools only for the command line, and its checks only after the start. */
-const isLoadedOnDemand = (file: string, target: string) =>
-  /^lib\/features\/[^/]+\/index\.ts$/.test(file) && /\/(?:tools|samples|checks)\.ts$/.test(target)
-
 /** The files of tools that a host loads with `latchkey`. */
 const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
   loadedBy('lib/index.ts', files).filter(
@@ -194,16 +166,6 @@ const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
       tools.includes(placeOf(file)) ||
       (placeOf(file) === 'doctor' && !loadedOfDoctor.some((name) => file === `lib/doctor/${name}.ts`)),
   )
-
-const root = join(__dirname, '..')
-const paths = ['lib', 'migrations'].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-    // Scripts of pages run in browsers, and the code for apps is only shown.
-    .filter((path) => !path.includes('/assets/') && path !== 'lib/features/developers/snippets.ts'),
-)
-const sources = new Map(paths.map((path) => [path, readFileSync(join(root, path), 'utf8')]))
 
 test('lib and migrations keep to the floors', () => {
   expect(paths).toContain('lib/options/options.ts')
