@@ -286,6 +286,24 @@ const checkIndex = (): void => {
   deepStrictEqual(missing, [], 'pages that docs/README.md does not list')
 }
 
+/** Files and names of the code, which move. */
+const checkInternals = (): void => {
+  const page = read('docs/internals.md')
+  const places = ['', 'lib/', 'lib/protocol/', 'lib/repositories/', 'lib/features/personal-tokens/']
+  const named = all(page, /`([\w-][\w./-]*(?:\/|\.ts))`/g)
+  const missing = named.filter((name) => !places.some((place) => existsSync(join(root, place + name))))
+  deepStrictEqual(missing, [], 'files of docs/internals.md that do not exist')
+  const code = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => read(`lib/${name}`))
+    .join('\n')
+  const steps = all(page, /^(\d\. `(?:lib|migrations)\/.*)$/gm)
+  const unknown = steps
+    .flatMap((step) => all(step, /`([a-zA-Z]+)`/g))
+    .filter((name) => !new RegExp(`\\b${name}\\b`).test(code))
+  deepStrictEqual(unknown, [], 'names of docs/internals.md that lib does not have')
+}
+
 const checkThreats = (): void => {
   const security = read('SECURITY.md')
   const sections = all(security, /^\| ([0-9., ]+) \|/gm).flatMap((list) => list.split(', '))
@@ -366,6 +384,8 @@ const checks: Readonly<Record<string, () => void>> = {
   },
   'SECURITY.md names existing attacks for every threat': checkThreats,
   'test/FAPI2.md names existing tests': () => ok(checkTitles('test/FAPI2.md') > 30),
+  'docs/internals.md names what exists': checkInternals,
+  'CONTRIBUTING.md has at most 700 words': () => ok(read('CONTRIBUTING.md').split(/\s+/).length <= 700),
   'README.md has at most 250 lines': () => ok(read('README.md').split('\n').length <= 251),
   ...Object.fromEntries(pages.map((file) => [`${file}: links and snippets`, () => checkPage(file)])),
   ...Object.fromEntries(
