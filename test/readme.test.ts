@@ -8,7 +8,7 @@ import { type HostFolder, openHostFolder } from './support/host-folder.ts'
 import { ordersShownBy } from './support/orders-shown.ts'
 import { RawBrowser } from './support/raw-browser.ts'
 import { createUserTable } from './support/recipe.ts'
-import { fileOfReadme, filesOf } from './support/snippets.ts'
+import { fileOfFirstPath, filesOf } from './support/snippets.ts'
 import { ada } from './support/tokens.ts'
 
 const root = join(__dirname, '..')
@@ -24,7 +24,23 @@ const section = (file: string, heading: string): string => {
 
 // `npm init -y` writes "commonjs".
 const types = process.env.TEST_ALL === '1' ? ['commonjs', 'module'] : ['commonjs']
-describe.each(types)('the four files of README in a package of the type %s', (type) => {
+test('README shows the configuration and the app of the first path', () => {
+  expect(filesOf('README.md')).toEqual({
+    'latchkey.config.mjs': fileOfFirstPath('latchkey.config.mjs'),
+    'app.mjs': fileOfFirstPath('app.mjs'),
+  })
+})
+
+test('the configuration in TypeScript is the one in JavaScript, with a type', () => {
+  const typed = fileOfFirstPath('src/latchkey.config.ts')
+  expect(typed).toContain('} satisfies AuthRouterOptions\n')
+  const untyped = typed.replace(/^import type .*\n/m, '').replace(' satisfies AuthRouterOptions', '')
+  expect(untyped.replace('src/latchkey.config.ts', 'latchkey.config.mjs')).toBe(
+    fileOfFirstPath('latchkey.config.mjs'),
+  )
+})
+
+describe.each(types)('the files of docs/start/sign-in.md in a package of the type %s', (type) => {
   let folder: HostFolder
   let host: string
   let client: string
@@ -48,13 +64,13 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
     const production = filesOf('docs/production.md')
     folder = openHostFolder({
       'package.json': JSON.stringify({ type }),
-      'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
-      'app.mjs': fileOfReadme('app.mjs'),
-      'app.cjs': fileOfReadme('app.cjs'),
+      'latchkey.config.mjs': fileOfFirstPath('latchkey.config.mjs'),
+      'app.mjs': fileOfFirstPath('app.mjs'),
+      'app.cjs': fileOfFirstPath('app.cjs'),
       'production.config.mjs': production['latchkey.config.mjs'] ?? '',
       'production.cjs': (production['app.cjs'] ?? '').replace('latchkey.config', 'production.config'),
-      'seed.mjs': fileOfReadme('seed.mjs').replace(':4000', `:${clientPort}`),
-      'client.mjs': fileOfReadme('client.mjs'),
+      'seed.mjs': fileOfFirstPath('seed.mjs').replace(':4000', `:${clientPort}`),
+      'client.mjs': fileOfFirstPath('client.mjs'),
     })
     await createUserTable(join(folder.path, 'app.sqlite'))
     const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
@@ -66,7 +82,7 @@ describe.each(types)('the four files of README in a package of the type %s', (ty
   afterAll(() => folder.remove())
 
   test('configuration and app together have about twenty lines', () => {
-    const lines = `${fileOfReadme('latchkey.config.mjs')}${fileOfReadme('app.mjs')}`
+    const lines = `${fileOfFirstPath('latchkey.config.mjs')}${fileOfFirstPath('app.mjs')}`
       .split('\n')
       .filter((line) => line.trim() !== '' && !line.startsWith('//'))
     expect(lines.length).toBeLessThanOrEqual(20)

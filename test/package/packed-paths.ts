@@ -1,4 +1,4 @@
-// README and the four paths of docs/start.md, followed as they stand: the commands and files of the pages, in an empty
+// The four paths of README, followed as they stand: the commands and files of the pages, in an empty
 // folder, with the packed package, by plain Node. Only the ports differ, because tests run side by side.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -121,7 +121,8 @@ const atTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout
 
 const describeCombination = (packed: () => PackedPackage, combination: Combination): void => {
   const main = combination.type === 'module' ? 'app.mjs' : 'app.cjs'
-  const { [main]: app = '', 'latchkey.config.mjs': config = '', ...clients } = filesOf('README.md')
+  const signIn = 'docs/start/sign-in.md'
+  const { [main]: app = '', 'latchkey.config.mjs': config = '', ...clients } = filesOf(signIn)
   const ownApps = 'docs/start/own-apps.md'
   const partners = 'docs/start/partners.md'
   let folder: Awaited<ReturnType<typeof openFolder>>
@@ -129,7 +130,7 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
   beforeAll(async () => {
     folder = await openFolder(packed().tarball, combination)
     expect(await folder.run('node --version')).toMatch(combination.node.replace('Node ', 'v'))
-    for (const command of ['README.md', 'docs/mcp.md', ownApps].flatMap(linesOf).filter(isInstall))
+    for (const command of [signIn, 'docs/mcp.md', ownApps].flatMap(linesOf).filter(isInstall))
       await folder.run(command)
   }, 180_000)
   beforeEach(async () => {
@@ -142,16 +143,16 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
   const person = (): RawBrowser => new RawBrowser(folder.app, folder.app)
   const startApp = (file = main): Promise<void> => folder.start(`node ${file}`, folder.app)
 
-  /** Seeds the client of README, starts it, and signs in with it. */
+  /** Seeds the client, starts it, and signs in with it. */
   const signInWithShop = async (): Promise<unknown> => {
     const [secret = ''] =
-      /lk_cs_[\w-]+/.exec(await folder.run(commandOf('README.md', 'seed.mjs'), atTerminal)) ?? []
-    await folder.start(commandOf('README.md', 'client.mjs').replace('=SECRET', `=${secret}`), folder.client)
+      /lk_cs_[\w-]+/.exec(await folder.run(commandOf(signIn, 'seed.mjs'), atTerminal)) ?? []
+    await folder.start(commandOf(signIn, 'client.mjs').replace('=SECRET', `=${secret}`), folder.client)
     return ordersShownBy(folder.client, person())
   }
   const shown = { person: { sub: '1', name: ada.full_name, email: ada.email }, api: { ordersOf: '1' } }
 
-  test('README, with the configuration that it shows', async () => {
+  test('sign in with your product, with the configuration of the page', async () => {
     await startApp()
     expect(await signInWithShop()).toMatchObject(shown)
   })
@@ -268,9 +269,9 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
   })
 }
 
-/** Follows README and the paths, with one combination a day, or with all. */
+/** Follows the paths, with one combination a day, or with all. */
 export const describePaths = (packed: () => PackedPackage): void =>
-  describeVersions('README and the paths of docs/start.md', () => {
+  describeVersions('the paths of README', () => {
     jest.setTimeout(60_000)
     describe.each(tried)('in a package of the type $type, with $manager, on $node', (combination) =>
       describeCombination(packed, combination),

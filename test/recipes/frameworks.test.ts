@@ -20,13 +20,13 @@ import {
   startRecipe,
 } from '../support/recipe.ts'
 import { describeWith } from '../support/services.ts'
-import { fileOfReadme, filesOf } from '../support/snippets.ts'
+import { fileOfFirstPath, filesOf } from '../support/snippets.ts'
 import { ada } from '../support/tokens.ts'
 
 jest.setTimeout(240_000)
 
 const withConfig = (files: Record<string, string>): Record<string, string> => ({
-  'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
+  'latchkey.config.mjs': fileOfFirstPath('latchkey.config.mjs'),
   ...files,
 })
 const compiled = (folder: Recipe['folder']): string => `${compileFolder(folder)}/src/main.js`

@@ -10,7 +10,7 @@ import { freePort } from './free-ports.ts'
 import { callback, secret } from './host.ts'
 import { type HostFolder, openHostFolder } from './host-folder.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
-import { fileOfReadme, filesOf } from './snippets.ts'
+import { fileOfFirstPath, filesOf } from './snippets.ts'
 import { ada } from './tokens.ts'
 
 const root = join(__dirname, '../..')
@@ -160,8 +160,8 @@ export const startClientRecipes = (
   } = {},
 ): Promise<Recipe> => {
   const files: Record<string, string> = {
-    'latchkey.config.mjs': fileOfReadme('latchkey.config.mjs'),
-    'app.mjs': add(fileOfReadme('app.mjs')),
+    'latchkey.config.mjs': fileOfFirstPath('latchkey.config.mjs'),
+    'app.mjs': add(fileOfFirstPath('app.mjs')),
   }
   const lists: string[] = []
   for (const [index, page] of pages.entries()) {

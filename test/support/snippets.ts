@@ -32,10 +32,10 @@ export const filesOf = (page: string): Record<string, string> => {
   return files
 }
 
-/** The file of README that is called this. */
-export const fileOfReadme = (name: string): string => {
-  const file = filesOf('README.md')[name]
-  if (file === undefined) throw new Error(`README has no snippet called ${name}`)
+/** A file of the path on which the others and the recipes build. */
+export const fileOfFirstPath = (name: string): string => {
+  const file = filesOf('docs/start/sign-in.md')[name]
+  if (file === undefined) throw new Error(`docs/start/sign-in.md has no snippet called ${name}`)
   return file
 }
 
