@@ -2,9 +2,9 @@
 // folder, with the packed package, by plain Node. Only the ports differ, because tests run side by side.
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, delimiter, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { createMcpApp } from '../interop/mcp-client.ts'
 import { until } from '../support/fault-programs.ts'
@@ -50,7 +50,10 @@ const openFolder = async (tarball: string, { type, manager, node }: Combination)
   const env = { ...inherited, PATH }
   const running: ChildProcess[] = []
   const write = (files: Files): void => {
-    for (const [file, text] of Object.entries(files)) writeFileSync(join(cwd, file), here(text))
+    for (const [file, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(cwd, file)), { recursive: true })
+      writeFileSync(join(cwd, file), here(text))
+    }
   }
 
   /** Runs commands to their end, and returns what they print. */
