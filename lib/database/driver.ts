@@ -70,10 +70,7 @@ const isForgotten = (error: unknown): boolean => /^(26000|42P05)$/.test(codeOf(e
 
 const isAborted = (error: unknown): boolean => codeOf(error) === '25P02'
 
-const postgresql = ({
-  preparedStatements: prepared = true,
-  tablesMayChange = false,
-}: DriverOptions): Driver => {
+const postgresql = ({ preparedStatements: prepared = true, ofHost = false }: DriverOptions): Driver => {
   const names = new Map<string, string>()
   const nameOf = (sql: string): string => {
     const name = names.get(sql) ?? statementName(sql)
@@ -119,7 +116,7 @@ const postgresql = ({
     prepares: prepared,
     execute: async (given, sql, bindings) => {
       const connection = given as PostgresConnection
-      if (!prepared || !tablesMayChange) return run(connection, sql, bindings)
+      if (!prepared || !ofHost) return run(connection, sql, bindings)
       try {
         return await run(connection, sql, bindings)
       } catch (error) {
@@ -133,25 +130,34 @@ const postgresql = ({
   }
 }
 
+type TypeCast = (column: unknown, next: () => unknown) => unknown
+
 type MysqlStatement = (
-  query: { sql: string; values: readonly Value[] },
+  query: { sql: string; values: readonly Value[]; typeCast?: TypeCast },
   done: (error: Error | null, result: Row[] | { affectedRows: number }) => void,
 ) => void
 
 interface MysqlConnection {
+  readonly config: { readonly typeCast?: unknown }
   execute: MysqlStatement
   query: MysqlStatement
   destroy(): void
 }
 
-const mysql = ({ preparedStatements: prepared = true }: DriverOptions): Driver => ({
+/** As the driver reads it without a function of the host's. */
+const uncast: TypeCast = (_column, next) => next()
+
+const mysql = ({ preparedStatements: prepared = true, ofHost = false }: DriverOptions): Driver => ({
   dialect: 'mysql',
   prepares: prepared,
   begin: 'START TRANSACTION',
-  execute: (connection, sql, values) =>
+  execute: (given, sql, values) =>
     new Promise((resolve, reject) => {
-      const method = prepared && !control.test(sql) ? 'execute' : 'query'
-      ;(connection as MysqlConnection)[method]({ sql, values }, (error, result) => {
+      const connection = given as MysqlConnection
+      // The host has written it for text, as Knex gets it. The binary form of a prepared statement would be misread.
+      const isCast = typeof connection.config.typeCast === 'function'
+      const method = prepared && !control.test(sql) && !(isCast && ofHost) ? 'execute' : 'query'
+      connection[method]({ sql, values, ...(isCast && !ofHost && { typeCast: uncast }) }, (error, result) => {
         if (error) reject(error)
         else if (Array.isArray(result)) resolve({ rows: result, count: result.length })
         else resolve({ rows: [], count: result.affectedRows })

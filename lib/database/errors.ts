@@ -60,6 +60,36 @@ export const isUniqueViolation = (error: unknown): boolean => {
   )
 }
 
+// PostgreSQL: 22P05 a character that its encoding lacks, 22021 one that no encoding has.
+// MariaDB, MySQL: no common collation of 2, 3 or more strings, a string that cannot be converted, one that is malformed.
+const unknownCharacter = new Set<unknown>([
+  '22P05',
+  '22021',
+  'ER_CANT_AGGREGATE_2COLLATIONS',
+  'ER_CANT_AGGREGATE_3COLLATIONS',
+  'ER_CANT_AGGREGATE_NCOLLATIONS',
+  'ER_CANNOT_CONVERT_STRING',
+  'ER_IMPOSSIBLE_STRING_CONVERSION',
+  'ER_INVALID_CHARACTER_STRING',
+])
+
+/** Whether a string has a character that the column or the database cannot hold. */
+export const hasUnknownCharacter = (error: unknown): boolean => unknownCharacter.has(codeOf(error))
+
+// PostgreSQL compares by the type of the column: 22P02 the value is no number or UUID, 22003 it is out of range.
+const otherType = new Set<unknown>(['22P02', '22003'])
+
+/** The rows; none if the column cannot hold the value that was looked for, because then no row has it. */
+export const rowsOrNone = async <T>(reading: Promise<readonly T[]>): Promise<readonly T[]> => {
+  try {
+    return await reading
+  } catch (error) {
+    const cause = error instanceof OAuthError ? error.cause : error
+    if (hasUnknownCharacter(cause) || otherType.has(codeOf(cause))) return []
+    throw error
+  }
+}
+
 /** Whether MariaDB or MySQL did not understand a statement. */
 export const isSyntaxError = (error: unknown): boolean => codeOf(error) === 'ER_PARSE_ERROR'
 

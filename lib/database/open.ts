@@ -127,7 +127,7 @@ const anyKey = query<Record<never, never>>((table) =>
 /** The same database for the host's own tables, with the names that the host uses. The host may change them. */
 export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   knex: hostKnex,
-  driver: driverOf(hostKnex, { preparedStatements: database.driver.prepares, tablesMayChange: true }),
+  driver: driverOf(hostKnex, { preparedStatements: database.driver.prepares, ofHost: true }),
   prefix: '',
   compiled: new Map(),
   learned: database.learned,

@@ -30,8 +30,11 @@ export interface Driver {
 export interface DriverOptions {
   /** Whether the server prepares statements; SQLite always does. @default true */
   readonly preparedStatements?: boolean
-  /** Whether others may change the tables, so that a prepared `SELECT *` on PostgreSQL can fail. @default false */
-  readonly tablesMayChange?: boolean
+  /**
+   * Whether the tables are the host's: others may change them, so that a prepared `SELECT *` on PostgreSQL can fail, and the
+   * host's code says how their values are read (`typeCast` of mysql2). @default false
+   */
+  readonly ofHost?: boolean
 }
 
 /** The connection and the progress of one transaction. */

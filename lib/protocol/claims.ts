@@ -75,6 +75,7 @@ const toText = (value: unknown): string | undefined =>
 /** Databases may store booleans as 0 and 1, or as strings. */
 const toBoolean: Convert = (value) => {
   if (typeof value === 'boolean') return value
+  if (typeof value === 'bigint') return toBoolean(String(value))
   if (value === 1 || value === '1' || value === 't' || value === 'true') return true
   if (value === 0 || value === '0' || value === 'f' || value === 'false') return false
   return undefined
@@ -124,12 +125,31 @@ const conversions: Readonly<Record<string, Convert>> = {
 
 const standardClaims: ReadonlySet<string> = new Set(Object.values(standardScopeClaims).flat())
 
-/** A custom claim is released unchanged; JSON has no bigint. */
-const toJson: Convert = (value) => (typeof value === 'bigint' ? String(value) : value)
+/** JSON has no bigint. */
+const withoutBigInts = (_name: string, value: unknown): unknown =>
+  typeof value === 'bigint' ? String(value) : value
+
+/**
+ * The value of a claim as JSON holds it: a bigint becomes a string, on every level.
+ *
+ * @param name of the claim, for the error
+ * @throws TypeError if JSON cannot hold it, such as a circular value
+ * @example jsonOfClaim('member', { no: 5n }) // { no: '5' }
+ */
+export const jsonOfClaim = (name: string, value: unknown): unknown => {
+  if (typeof value === 'bigint') return String(value)
+  if (typeof value !== 'object') return value
+  try {
+    const json: string | undefined = JSON.stringify(value, withoutBigInts)
+    return json && JSON.parse(json)
+  } catch (cause) {
+    throw new TypeError(`latchkey: the claim ${name} cannot be written as JSON`, { cause })
+  }
+}
 
 const conversionOf = (name: string): Convert => {
   const convert = Object.hasOwn(conversions, name) ? conversions[name] : undefined
-  return convert ?? (standardClaims.has(name) ? toText : toJson)
+  return convert ?? (standardClaims.has(name) ? toText : (value) => value)
 }
 
 /** Claims by scope. */
@@ -198,7 +218,8 @@ export const releasedClaims = (
   const release = (name: string): void => {
     if (!Object.hasOwn(claims, name) || protocolClaims.has(name)) return
     const raw = claims[name]
-    const value = raw === null || raw === undefined || raw === '' ? undefined : conversionOf(name)(raw)
+    const isEmpty = raw === null || raw === undefined || raw === ''
+    const value = isEmpty ? undefined : jsonOfClaim(name, conversionOf(name)(raw))
     if (value !== undefined) released[name] = value
   }
   for (const scope of scopes) claimsOf(scope, scopeClaims).forEach(release)

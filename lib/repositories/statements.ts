@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isUniqueViolation } from '../database/errors.ts'
+import { isUniqueViolation, rowsOrNone } from '../database/errors.ts'
 import { command } from '../database/statement.ts'
 import type { Database, Row, Value } from '../database/types.ts'
 
@@ -14,11 +14,11 @@ export type Places<Names extends string = string> = Readonly<Record<Names, Knex.
 
 type Read<Values> = (db: Database, values: Values) => Promise<readonly Row[]>
 
-/** Reads one row; undefined if there is none. */
+/** Reads one row; undefined if there is none, or if the database cannot hold the value that is looked for. */
 export const findOne =
   <Values, T>(read: Read<Values>, of: (row: Row) => T) =>
   async (db: Database, values: Values): Promise<T | undefined> => {
-    const [row] = await read(db, values)
+    const [row] = await rowsOrNone(read(db, values))
     return row && of(row)
   }
 

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { pairwiseSid, pairwiseSubject } from '../keys/secrets.ts'
 import type { ClaimsAsked, ClaimTarget } from '../options/users.ts'
-import { claimNames, protocolClaims, releasedClaims } from '../protocol/claims.ts'
+import { claimNames, jsonOfClaim, protocolClaims, releasedClaims } from '../protocol/claims.ts'
 import { allowedScopes, type Client, sectorOf } from '../protocol/clients/client.ts'
 import { isObject } from '../protocol/json.ts'
 import { type ClaimsRequest, matchingClaims } from '../protocol/requests/claims-request.ts'
@@ -79,7 +79,7 @@ export const tokenClaims = async (
   const { user, scopes, resources } = holder
   // Most tokens of APIs reveal nothing of their user.
   const reveals = user !== undefined && claimNames(scopes, server.scopeClaims).length > 0
-  const found = reveals ? await userClaims(server, user, holder, target) : {}
+  const found: Record<string, unknown> = reveals ? await userClaims(server, user, holder, target) : {}
   for (const resource of resources) {
     const claims = server.options.resources[resource]?.claims
     if (claims === undefined) continue
@@ -87,7 +87,7 @@ export const tokenClaims = async (
     const given: unknown = await callHost('resources.claims', () => claims(user?.record, request))
     if (!isObject(given))
       throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
-    Object.assign(found, given)
+    for (const [name, value] of Object.entries(given)) found[name] = jsonOfClaim(name, value)
   }
   return Object.fromEntries(Object.entries(found).filter(([name]) => !isOwnClaim(name)))
 }

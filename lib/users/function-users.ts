@@ -1,7 +1,7 @@
-import type { HostUser, UserFunctions } from '../options/users.ts'
+import type { HostUser, PasswordAttempt, UserFunctions } from '../options/users.ts'
 import { isPassword } from '../passwords/passwords.ts'
 import { isObject } from '../protocol/json.ts'
-import { callHost } from './host-function.ts'
+import { callHost, failedByCharacter } from './host-function.ts'
 import { definedClaims, isLookup, subjectOf, type User, type Users } from './users.ts'
 
 /** Users that the host's functions find and authenticate. What the functions return is checked. */
@@ -12,15 +12,22 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
     // A host may convert '5abc' to the number 5, which must not find user 5.
     return user?.subject === subject ? user : undefined
   }
+  const recordOf = async (attempt: PasswordAttempt): Promise<unknown> => {
+    try {
+      return await callHost('users.authenticate', () => functions.authenticate(attempt))
+    } catch (error) {
+      // No user has a name that the host's database cannot hold.
+      if (failedByCharacter(error)) return undefined
+      throw error
+    }
+  }
   return {
     find,
     ...(functions.claims === undefined && { claimNames: [] }),
 
     async authenticate(username, password, req) {
       if (!isLookup(username) || !isPassword(password)) return undefined
-      const record = await callHost('users.authenticate', () =>
-        functions.authenticate({ username, password, req }),
-      )
+      const record = await recordOf({ username, password, req })
       const user = userOf('users.authenticate', record)
       // What the hooks of the host get has one form. The check takes time, and the user may have been disabled meanwhile.
       return user && find(user.subject)

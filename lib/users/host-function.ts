@@ -1,5 +1,5 @@
 import { withTimeout } from '../database/connection.ts'
-import { temporarilyUnavailable } from '../database/errors.ts'
+import { hasUnknownCharacter, temporarilyUnavailable } from '../database/errors.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
 /** The usual time limit of one call, in milliseconds: as long as the database has in all. */
@@ -22,20 +22,32 @@ const unavailableStatuses: ReadonlySet<unknown> = new Set([502, 503, 504])
 /** Bounds the search through causes, which can be circular. */
 const maxDepth = 5
 
-const isUnavailable = (error: unknown, depth = 0): boolean => {
+/** Whether this holds for the error, or for one of its causes. */
+const someCause = (error: unknown, holds: (error: object) => boolean, depth = 0): boolean => {
   if (typeof error !== 'object' || error === null || depth > maxDepth) return false
-  const { code, name, status, statusCode, cause, errors } = error as Readonly<Record<string, unknown>>
-  if (unavailableCodes.some((pattern) => pattern.test(String(code))) || unavailableNames.has(name))
-    return true
-  if (unavailableStatuses.has(status) || unavailableStatuses.has(statusCode)) return true
+  if (holds(error)) return true
+  const { cause, errors } = error as Readonly<Record<string, unknown>>
   const inner: readonly unknown[] = [cause, ...(Array.isArray(errors) ? errors : [])]
-  return inner.some((each) => isUnavailable(each, depth + 1))
+  return inner.some((each) => someCause(each, holds, depth + 1))
 }
+
+const isUnavailable = (error: object): boolean => {
+  const { code, name, status, statusCode } = error as Readonly<Record<string, unknown>>
+  return (
+    unavailableCodes.some((pattern) => pattern.test(String(code))) ||
+    unavailableNames.has(name) ||
+    unavailableStatuses.has(status) ||
+    unavailableStatuses.has(statusCode)
+  )
+}
+
+/** Whether a host function failed because its database cannot hold a character that someone typed. */
+export const failedByCharacter = (error: unknown): boolean => someCause(error, hasUnknownCharacter)
 
 /** An error of a host function is never the client's fault, even if it is an `OAuthError` or has a status such as 404. */
 const errorOf = (name: string, cause: unknown): Error => {
   const error = new Error(`latchkey: ${name} failed`, { cause })
-  return isUnavailable(cause) ? temporarilyUnavailable(error) : error
+  return someCause(cause, isUnavailable) ? temporarilyUnavailable(error) : error
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>

@@ -1,5 +1,5 @@
 import { mapResponse } from '../database/driver.ts'
-import { isMissingColumn, isMissingTable } from '../database/errors.ts'
+import { isMissingColumn, isMissingTable, rowsOrNone } from '../database/errors.ts'
 import { query } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
@@ -184,22 +184,6 @@ const onlyActive = async (
   return undefined
 }
 
-// PostgreSQL compares by the type of the column and reports an error for a string that is not a number or UUID, or out of
-// range. No user has such an id. Casting the column would avoid the error, but also the index.
-const invalidValueCodes = new Set<unknown>(['22P02', '22003'])
-
-const codeOf = (error: unknown): unknown =>
-  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
-
-const read = async <T>(rows: Promise<readonly T[]>): Promise<readonly T[]> => {
-  try {
-    return await rows
-  } catch (error) {
-    if (error instanceof OAuthError && invalidValueCodes.has(codeOf(error.cause))) return []
-    throw error
-  }
-}
-
 /**
  * A mapped column of a row.
  *
@@ -304,7 +288,7 @@ export const hostTable = (mapping: UserMapping, database: Database) => {
     },
 
     async byId(id: string): Promise<UserRow | undefined> {
-      const [row] = await read(firstById(database, { id }))
+      const [row] = await rowsOrNone(firstById(database, { id }))
       return row && postProcess(row)
     },
 
@@ -312,7 +296,7 @@ export const hostTable = (mapping: UserMapping, database: Database) => {
     async byUsername(username: string): Promise<readonly UserRow[]> {
       if (!isLookup(username)) return []
       const lowered = username.toLowerCase()
-      const rows = postProcess(await read(namedAs(database, { one: username, other: lowered })))
+      const rows = postProcess(await rowsOrNone(namedAs(database, { one: username, other: lowered })))
       // Some databases also ignore accents or padding, which would give one account many names to guess under.
       const same = rows.filter((row) => isName(usernameOf(row), lowered))
       const exact = same.filter((row) => String(usernameOf(row)) === username)
@@ -321,7 +305,7 @@ export const hostTable = (mapping: UserMapping, database: Database) => {
 
     /** Password hashes of a hundred users, from which the kinds of hashes in this table are learnt. */
     async somePasswords(): Promise<readonly string[]> {
-      const rows = postProcess(await read(withPassword(database, {})))
+      const rows = postProcess(await rowsOrNone(withPassword(database, {})))
       return rows.map((row) => textOf(row[columns.password]))
     },
   }

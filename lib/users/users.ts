@@ -59,9 +59,12 @@ export const preferredUsername = (username: string): string | undefined =>
 /** Maximum length of a subject or username: the limit of `sub` (OIDC Core §2), and longer than any e-mail address. */
 export const maxLookupLength = 255
 
-/** Whether this can be an id or a username; PostgreSQL reports an error for NUL. */
+/** No database stores half of a surrogate pair, and PostgreSQL reports an error for NUL. */
+const isStorable = (text: string): boolean => !text.includes('\0') && !/\p{Surrogate}/u.test(text)
+
+/** Whether this can be an id or a username. */
 export const isLookup = (value: unknown): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= maxLookupLength && !value.includes('\0')
+  typeof value === 'string' && value !== '' && value.length <= maxLookupLength && isStorable(value)
 
 /**
  * Converts a user's id to a subject identifier (OIDC Core §2).

@@ -67,15 +67,16 @@ describe('types (OIDC Core §5.1)', () => {
   test.each(['email_verified', 'phone_number_verified'])(
     '%s is a boolean, however a database keeps it',
     (name) => {
-      for (const value of [true, 1, '1', 't', 'true'])
+      for (const value of [true, 1, 1n, '1', 't', 'true'])
         expect(released({ [name]: value })).toEqual({ [name]: true })
-      for (const value of [false, 0, '0', 'f', 'false'])
+      for (const value of [false, 0, 0n, '0', 'f', 'false'])
         expect(released({ [name]: value })).toEqual({ [name]: false })
     },
   )
 
   test.each([
     ['another number', 2],
+    ['another bigint', 2n],
     ['a word', 'yes'],
     ['an object', {}],
   ])('email_verified that is %s is absent and never taken for true', (_case, value) => {
@@ -134,6 +135,14 @@ describe('types (OIDC Core §5.1)', () => {
   ])('a standard string claim that is %s is a string or absent', (_case, value, claims) => {
     expect(released({ name: value })).toEqual(claims)
   })
+})
+
+test('a custom claim that JSON cannot hold is an error that names it', () => {
+  const circular: unknown[] = []
+  circular.push(circular)
+  expect(() => releasedClaims({ teams: circular }, ['team'], { team: ['teams'] })).toThrow(
+    'the claim teams cannot be written as JSON',
+  )
 })
 
 test('standard claims of any row have their types, and are JSON', () => {

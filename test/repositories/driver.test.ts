@@ -159,7 +159,7 @@ describeWith('postgresql', 'pg', () => {
     beforeEach(async () => {
       knex = open(pg)
       connection = await acquire(knex)
-      driver = driverOf(knex, { tablesMayChange: true })
+      driver = driverOf(knex, { ofHost: true })
       await change("CREATE TEMPORARY TABLE staff AS SELECT 1 AS id, 'Ada' AS name")
       for (let time = 0; time < 2; time += 1) expect(await find()).toEqual([{ id: 1, name: 'Ada' }])
     })

@@ -57,6 +57,15 @@ describe("the host's functions", () => {
     await expect(asking).rejects.toThrow(/users\.authenticate (must )?return/)
   })
 
+  test.each([
+    ['pg', { code: '22P05' }],
+    ['mysql2', { code: 'ER_CANT_AGGREGATE_2COLLATIONS' }],
+    ['an ORM', { cause: { code: 'ER_CANT_AGGREGATE_NCOLLATIONS' } }],
+  ])('a character that their database lacks, as %s reports it, is a wrong password', async (_name, error) => {
+    const authenticate = () => Promise.reject(Object.assign(new Error('no such character'), error))
+    await expect(users({ authenticate }).authenticate('ada😀', 'secret', req)).resolves.toBeUndefined()
+  })
+
   test('a find that returns another user finds none', async () => {
     await expect(users({ find: () => ada }).find('5abc')).resolves.toBeUndefined()
   })
