@@ -42,6 +42,22 @@ export interface Finding {
   readonly fix: string
 }
 
+/** A finding with the id of its check. */
+export interface Diagnosis extends Finding {
+  readonly check: string
+}
+
+/** Something stands between the checks and the server, so that no further request would show anything else. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+  readonly diagnosis: Diagnosis
+
+  constructor(diagnosis: Diagnosis, cause?: unknown) {
+    super(diagnosis.message, { cause })
+    this.diagnosis = diagnosis
+  }
+}
+
 /** What a check returns: `false` or `undefined` stands for no finding. */
 export type Found = Finding | false | undefined | readonly Found[]
 

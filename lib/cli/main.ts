@@ -2,6 +2,7 @@ import { inspect } from 'node:util'
 import { assertSchema, type ServerSetup } from '../authorization-server.ts'
 import { Cancelled, type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { silenceAll } from '../database/driver.ts'
+import { reasonOf } from '../database/errors.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../database/open.ts'
 import { features } from '../features/index.ts'
@@ -143,19 +144,10 @@ const answer = async (args: string[]): Promise<void> => {
   await perform(line.command, line.invocation)
 }
 
-/** Some drivers report the reason as a code, or in an AggregateError. */
-const reasonOf = (error: unknown): string => {
-  if (!(error instanceof Error)) return String(error)
-  if (error.message !== '') return error.message
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
-  return 'code' in error ? String(error.code) : error.name
-}
-
 /** Shows the cause of a 503, such as why the database is unavailable. Clients never see it. */
 const messageOf = (error: unknown): string => {
-  const message = reasonOf(error).replace(/^latchkey: /, '')
   const isFault = error instanceof OAuthError && error.status >= 500 && error.cause !== undefined
-  return isFault ? `${message}: ${reasonOf(error.cause)}` : message
+  return isFault ? `${error.message}: ${reasonOf(error.cause)}` : reasonOf(error).replace(/^latchkey: /, '')
 }
 
 const exitCodeOf = (error: unknown): number => {

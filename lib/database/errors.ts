@@ -113,3 +113,21 @@ export const temporarilyUnavailable = (cause: unknown): OAuthError =>
     cause,
     headers: { 'Retry-After': '1' },
   })
+
+/** Knex puts the statement before the driver's message. */
+const withoutStatement = (message: string): string =>
+  /^(?:select|pragma)\b/i.test(message) ? (message.split(' - ').at(-1) ?? message) : message
+
+/**
+ * Why something failed, for the operator: for a 503 its cause, which clients never see. Some drivers report the reason as
+ * a code, or in an AggregateError.
+ *
+ * @example reasonOf(error) // 'connect ECONNREFUSED 127.0.0.1:5432'
+ */
+export const reasonOf = (error: unknown): string => {
+  if (error instanceof OAuthError && error.cause !== undefined) return reasonOf(error.cause)
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== '') return withoutStatement(error.message)
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  return 'code' in error ? String(error.code) : error.name
+}

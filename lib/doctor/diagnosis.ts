@@ -1,28 +1,51 @@
-import type { Check, Finding, Found, StoredSubject, Subject } from '../check.ts'
+import {
+  type Check,
+  type Diagnosis,
+  error,
+  type Finding,
+  type Found,
+  StoppedError,
+  type StoredSubject,
+  type Subject,
+} from '../check.ts'
+import { reasonOf } from '../database/errors.ts'
 import { features } from '../features/index.ts'
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'
 import { userChecks } from './users.ts'
 
-/** A finding with the id of its check. */
-export interface Diagnosis extends Finding {
-  readonly check: string
-}
-
 const findingsIn = (found: Found): readonly Finding[] => {
   if (!found) return []
   return 'level' in found ? [found] : found.flatMap(findingsIn)
 }
 
-/** Runs checks one after another. */
+/** What a check shows by failing. Our own errors say what mends them. */
+const failureOf = (cause: unknown): Finding => {
+  const reason = reasonOf(cause)
+  const [message = '', fix] = reason.split('; ')
+  return reason.startsWith('latchkey: ') && fix !== undefined
+    ? error(message.slice('latchkey: '.length), fix)
+    : error(
+        `could not be checked: ${reason}`,
+        'remove the cause that the message names, such as a missing permission',
+      )
+}
+
+/** Runs checks one after another. One that fails is a finding; several that fail for the same reason are one. */
 export const runAll = async <S extends Subject>(
   checks: readonly Check<S>[],
   subject: S,
 ): Promise<Diagnosis[]> => {
   const found: Diagnosis[] = []
   for (const { id, run } of checks) {
-    for (const finding of findingsIn(await run(subject))) found.push({ check: id, ...finding })
+    try {
+      for (const finding of findingsIn(await run(subject))) found.push({ check: id, ...finding })
+    } catch (cause) {
+      if (cause instanceof StoppedError) return [...found, cause.diagnosis]
+      const failure = failureOf(cause)
+      if (!found.some(({ message }) => message === failure.message)) found.push({ check: id, ...failure })
+    }
   }
   return found
 }
@@ -45,7 +68,7 @@ export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]
 const causes: Readonly<Record<string, readonly string[]>> = {
   database: ['available'],
   migrations: ['available'],
-  users: ['available', 'claims', 'usernames'],
+  users: ['available', 'usernames'],
   // A server with the same secrets does not start, and one with others does not report.
   secrets: ['available', 'report'],
   authorization: ['report'],

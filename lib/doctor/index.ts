@@ -1,35 +1,44 @@
-import type { Check, MountedSubject, StoredSubject, Subject } from '../check.ts'
-import { schemaVersion } from '../database/schema-version.ts'
+import type { Check, Diagnosis, MountedSubject, StoredSubject, Subject } from '../check.ts'
+import { databaseTime } from '../database/clock.ts'
 import type { FeatureTools } from '../feature.ts'
-import { migrations } from '../schema.ts'
 import { configurationChecks } from './configuration.ts'
 import { schemaChecks } from './database.ts'
-import { type Diagnosis, diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
+import { diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
 import { proxyChecks } from './proxy.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 import { secretChecks } from './secrets.ts'
 import { userSchemaChecks } from './users.ts'
 
-export type { Finding, Level, Mount, StoredSubject, Subject, Versions } from '../check.ts'
-export { type Diagnosis, diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
+export {
+  type Diagnosis,
+  type Finding,
+  type Level,
+  type Mount,
+  StoppedError,
+  type StoredSubject,
+  type Subject,
+  type Versions,
+} from '../check.ts'
+export { diagnoseConfiguration, withoutConsequences } from './diagnosis.ts'
 export { diagnoseMcp, type McpDiagnosis, type PlayedHost } from './mcp.ts'
 export { type McpHost, mcpHosts } from './mcp-hosts.ts'
-export { openMount, requestAnswer, StoppedError, UnreachableError, untilStopped } from './mount.ts'
+export { openMount, requestAnswer, UnreachableError, untilStopped } from './mount.ts'
 
 /** Checks the way to other servers. */
 export const diagnoseProxy = (subject: Subject): Promise<Diagnosis[]> => runAll(proxyChecks, subject)
 
 /**
- * Checks what is stored, or only the schema if it is not up to date.
+ * Checks what is stored, or only the schema and the user table if the schema is not that of this version.
  *
  * @throws OAuthError `temporarily_unavailable` if the database does not answer
  */
 export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosis[]> => {
-  const { pending } = await schemaVersion(subject.database, migrations)
-  const ofSchema = await runAll([...schemaChecks, ...userSchemaChecks], subject)
-  if (pending.length > 0) return ofSchema
-  return [...ofSchema, ...(await runAll(secretChecks, subject)), ...(await diagnoseStart(subject))]
+  await databaseTime(subject.database)
+  const ofSchema = await runAll(schemaChecks, subject)
+  const found = [...ofSchema, ...(await runAll(userSchemaChecks, subject))]
+  if (ofSchema.length > 0) return found
+  return [...found, ...(await runAll(secretChecks, subject)), ...(await diagnoseStart(subject))]
 }
 
 /**

@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Answer } from '../check.ts'
+import type { Answer, Diagnosis } from '../check.ts'
 import { type Cause, type CauseName, causeAsText } from '../events/connection-causes.ts'
 import { bearer, tokenType } from '../protocol/tokens/token-binding.ts'
 import { clockTolerance } from './database.ts'
-import type { Diagnosis } from './diagnosis.ts'
 import { type McpHost, type McpStep, mcpHosts } from './mcp-hosts.ts'
 import { type Ask, secondsAhead, UnreachableError } from './mount.ts'
 

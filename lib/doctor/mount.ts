@@ -1,9 +1,8 @@
-import type { Answer, Mount } from '../check.ts'
+import { type Answer, type Diagnosis, type Mount, StoppedError } from '../check.ts'
 import type { SelfReport } from '../endpoints/self-report.ts'
 import { createOperatorCode } from '../keys/operator-code.ts'
 import type { Options } from '../options/options.ts'
 import { parseJsonObject } from '../protocol/json.ts'
-import type { Diagnosis } from './diagnosis.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000
@@ -11,17 +10,6 @@ const timeoutMs = 10_000
 /** The server cannot be reached. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
-}
-
-/** Something stands between the checks and the server, so that no further request would show anything else. */
-export class StoppedError extends Error {
-  override readonly name = 'StoppedError'
-  readonly diagnosis: Diagnosis
-
-  constructor(diagnosis: Diagnosis, cause?: unknown) {
-    super(diagnosis.message, { cause })
-    this.diagnosis = diagnosis
-  }
 }
 
 const causeOf = (error: unknown): { readonly code: string; readonly text: string } => {

@@ -13,11 +13,10 @@ export const warnAtStart = async (setup: ServerSetup): Promise<void> => {
   if (server === undefined) return
   const { options, database, now } = server
   const subject = { options, now, versions: { node: process.versions.node, sqlite: installedSqlite() } }
-  const stored = diagnoseStart({ ...subject, database, hostKnex: database.knex }).catch((error: unknown) => {
-    if (isPoolClosed(database)) return []
-    throw error
-  })
-  const found = [...(await diagnoseConfiguration(subject)), ...(await stored)]
+  const stored = await diagnoseStart({ ...subject, database, hostKnex: database.knex })
+  // The app has ended, and so each check failed.
+  if (isPoolClosed(database)) return
+  const found = [...(await diagnoseConfiguration(subject)), ...stored]
   for (const { level, message, fix } of found) {
     if (level !== 'note') options.logger.warn(`latchkey: ${message}; ${fix}`)
   }

@@ -20,11 +20,13 @@ const userTableFindings = async (subject: StoredSubject): Promise<Found> => {
     await hostTable(mapping, hostTables(subject.database, subject.hostKnex)).assertExists()
     return undefined
   } catch (cause) {
-    if (!(cause instanceof Error) || !cause.message.startsWith('latchkey: users.')) throw cause
-    const [, option = ''] = /^latchkey: (users\.[\w.]+) is/.exec(cause.message) ?? []
+    const message = cause instanceof Error ? cause.message.replace(/^latchkey: /, '') : ''
+    // One that names what mends it needs nothing more.
+    if (!message.startsWith('users.') || message.includes('; ')) throw cause
+    const [, option = ''] = /^(users\.[\w.]+) is/.exec(message) ?? []
     const columns = await columnsOf(subject, mapping.table)
     const choice = columns.length === 0 ? 'the name of your user table' : `one of: ${columns.join(', ')}`
-    return error(cause.message.slice('latchkey: '.length), `set ${option} to ${choice}`)
+    return error(message, `set ${option} to ${choice}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { mapResponse } from '../database/driver.ts'
 import { isMissingColumn, isMissingTable, rowsOrNone } from '../database/errors.ts'
-import { query } from '../database/statement.ts'
+import { query, text } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
 import {
@@ -221,8 +221,24 @@ const lacksColumn = async (table: string, column: string, database: Database): P
     return false
   } catch (error) {
     if (isMissingColumn(causeOf(error))) return true
+    // `assertExists` reports it.
+    if (isMissingTable(causeOf(error))) return false
     throw error
   }
+}
+
+const tablesNamed = query<{ table: string }>((from, v) =>
+  from('information_schema.tables')
+    .where({ table_name: v.table })
+    .select({ schema: 'table_schema' })
+    .orderBy('table_schema'),
+)
+
+/** On PostgreSQL, a schema with this table that the connection does not search: Prisma's `?schema=` means nothing to others. */
+const schemaWith = async (name: string, database: Database): Promise<string | undefined> => {
+  if (database.driver.dialect !== 'postgresql') return undefined
+  const [row] = await tablesNamed(database, { table: name })
+  return row && text(row, 'schema')
 }
 
 /** What is wrong with the mapping, given the error of a statement that names all of it. */
@@ -233,7 +249,13 @@ const mappingError = async (
 ): Promise<unknown> => {
   const cause = causeOf(error)
   if (isMissingTable(cause)) {
-    return new Error(`latchkey: users.table is ${table}, a table that the database does not have`, { cause })
+    const schema = await schemaWith(table, database).catch(() => undefined)
+    const message =
+      schema === undefined
+        ? `latchkey: users.table is ${table}, a table that the database does not have`
+        : `latchkey: users.table is ${table}, a table of the schema ${schema}, which the connection does not search; ` +
+          `set searchPath: ['${schema}'] beside client and connection, in the configuration of Knex`
+    return new Error(message, { cause })
   }
   for (const [name, column] of isMissingColumn(cause) ? Object.entries(columns) : []) {
     const exists = await assertReadable(table, [column], database).then(

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +7,7 @@ import express from 'express'
 import knex from 'knex'
 import { authRouter } from '../../lib/index.ts'
 import { openCommandLine, program, withDatabase } from '../support/command-line.ts'
+import { describeWith, services } from '../support/services.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
@@ -140,4 +142,38 @@ test.each([
   await cli.succeed(folder, ['migrate'])
   const { code, stderr } = await cli.run(folder, ['doctor', ...args])
   expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) })
+})
+
+describeWith('postgresql', 'on PostgreSQL', () => {
+  test('a user table in a schema that the connection does not search is found there', async () => {
+    const name = `app_${randomBytes(4).toString('hex')}`
+    const server = knex({ client: 'pg', connection: services.postgresql })
+    const folder = cli.folder({
+      'latchkey.config.mjs': `export default {
+        pages: { name: 'Acme' },
+        database: { client: 'pg', connection: '${services.postgresql}?schema=${name}' },
+        users: {
+          table: '${name}_users',
+          columns: { id: 'id', username: 'email', password: 'hash' },
+          claims: { email: 'email' },
+        },
+      }`,
+    })
+    try {
+      await server.schema.createSchema(name)
+      await server.schema.withSchema(name).createTable(`${name}_users`, (table) => table.increments('id'))
+      const { stdout } = await cli.run(folder, ['doctor', '--json'])
+      expect(JSON.parse(stdout).filter(({ level }: { level: string }) => level === 'error')).toEqual([
+        {
+          check: 'users',
+          level: 'error',
+          message: `users.table is ${name}_users, a table of the schema ${name}, which the connection does not search`,
+          fix: `set searchPath: ['${name}'] beside client and connection, in the configuration of Knex`,
+        },
+      ])
+    } finally {
+      await server.raw('drop schema if exists ?? cascade', [name])
+      await server.destroy()
+    }
+  })
 })

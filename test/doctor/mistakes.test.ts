@@ -262,6 +262,10 @@ const lacksMigration = ({ table }: Host): Promise<unknown> =>
     .limit(1)
     .then(([{ id }]) => table('migrations').where({ id }).delete())
 
+/** A newer version has removed what this one needs. */
+const isNewer = ({ table }: Host): Promise<unknown> =>
+  table('migrations').insert({ name: '999_secrets_gone_needs_998', batch: 9, migration_time: new Date() })
+
 const changeUsers =
   (change: (table: import('knex').Knex.AlterTableBuilder) => void) =>
   ({ database, usersTable }: Host): Promise<unknown> =>
@@ -375,6 +379,14 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
     /rename it to email, or add it to a scope/,
     { command: withUsers((users) => ({ ...users, claims: { ...users.claims, emial: 'email' } })) },
   ],
+  // With claims, whose columns no other check finds in a table that does not exist.
+  [
+    'users',
+    'error',
+    /users.table to the name/,
+    { command: withUsers((users) => ({ ...users, table: 'userz' })) },
+  ],
+  ['migrations', 'error', /deploy a newer one/, { breakDatabase: isNewer }],
   [
     'usernames',
     'warning',
@@ -457,6 +469,29 @@ test('an app that is set up as the documentation says has no mistake', async () 
 test.each(mistakes)('%s finds one planted mistake: %s, %s', async (check, level, fix, plan) => {
   expect(await diagnose(plan)).toEqual([
     { check, level, message: expect.any(String), fix: expect.stringMatching(fix) },
+  ])
+})
+
+test('a check that fails is a finding, and hides no other', async () => {
+  const found = await diagnose({
+    breakDatabase: async (host) => {
+      await isOld(host)
+      await host
+        .table('clients')
+        .select()
+        .then(() =>
+          host.database.knex.schema.renameTable(`${host.database.tablePrefix}clients`, 'clients_away'),
+        )
+    },
+  })
+  expect(found).toEqual([
+    expect.objectContaining({ check: 'keys' }),
+    {
+      check: 'redirect-uris',
+      level: 'error',
+      message: expect.stringMatching(/^could not be checked: .*clients/),
+      fix: expect.any(String),
+    },
   ])
 })
 

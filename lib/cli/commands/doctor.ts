@@ -1,5 +1,6 @@
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { silenceAll } from '../../database/driver.ts'
+import { reasonOf } from '../../database/errors.ts'
 import { databaseLocation, lacksFile } from '../../database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../../database/open.ts'
 import { installedSqlite } from '../../database/sqlite-version.ts'
@@ -24,17 +25,11 @@ import {
 } from '../../doctor/index.ts'
 import { describeRules } from '../../options/development.ts'
 import type { Options } from '../../options/options.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { loadOptions } from '../config.ts'
 import { type Line, note, print, printJson, styled, table } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
-
-const reasonOf = (error: unknown): string => {
-  const cause = error instanceof OAuthError ? (error.cause ?? error) : error
-  return cause instanceof Error ? cause.message || String(Reflect.get(cause, 'code')) : String(cause)
-}
 
 const unavailable = (location: string, reason: string): Diagnosis => ({
   check: 'database',
