@@ -2,7 +2,8 @@ import type { Request } from 'express'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { createRequestInfo } from '../http/route.ts'
-import { provenTime } from '../protocol/requests/login.ts'
+import type { HostLogin } from '../options/login.ts'
+import { isSince, provenTime, unknownTime } from '../protocol/requests/login.ts'
 import { countRevocations, findSessionLogin, isRevoked, type LoginRecord } from '../repositories/index.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
@@ -37,6 +38,18 @@ const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<
   endLoginsOfBrowser(context.server, known, boundBrowser(context), context.info)
 
 /**
+ * Whether the user has authenticated on our page after the login that the host reports. The level of that login then says
+ * nothing about ours. A login without a time may be the same as ours if `login.remember` has told the host about it.
+ */
+const isBeforeOurs = (
+  { options: { login } }: AuthorizationServer,
+  { authTime }: HostLogin,
+  known: LoginRecord,
+): boolean =>
+  !known.fromHost &&
+  (authTime === undefined ? login.remember === undefined : !isSince(authTime, known.authTime))
+
+/**
  * The current login of this browser, by our login or by the host's.
  *
  * @param request if the login of the session was read together with it
@@ -59,6 +72,7 @@ const currentLogin = async (
     return undefined
   }
   const subject = String(host.subject)
+  if (known?.subject === subject && isBeforeOurs(server, host, known)) return known
   // With another level the user has authenticated again, or no longer counts as having done so.
   const isSameLevel = known?.acr === host.acr || (host.acr === undefined && !known?.fromHost)
   const earlier = known?.subject === subject && isSameLevel ? known : undefined
@@ -136,6 +150,7 @@ export const startLogin = async (
   const { subject } = user
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
   const known = await loginOfSession(server, session.secretHash())
+  const now = server.now()
   // What the host remembers can only be taken back if it says how.
   if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
   await session.renew()
@@ -144,8 +159,9 @@ export const startLogin = async (
   const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
-  // The level that the host reports counts: a later request would replace a login of another one.
-  const login = await storeLogin(context, { subject, authTime, amr, acr: theirs?.acr ?? acr, since }, known)
+  // An earlier login at the host can have reached a level that this one has not.
+  const level = isSince(theirs?.authTime ?? unknownTime, now) ? theirs?.acr : undefined
+  const login = await storeLogin(context, { subject, authTime, amr, acr: level ?? acr, since }, known)
   if (login) return { login, user }
   await forgetHostLogin(context)
   await session.end()

@@ -416,6 +416,53 @@ describe('a reported login', () => {
   })
 })
 
+describe('the level of a login', () => {
+  const acrValues = ['password', 'mfa']
+  const levelled = async (reported: () => object, login: LoginOptions = {}) => {
+    const host = await start(
+      { current: () => reported() as { subject: number }, acr: 'password', ...login },
+      {
+        clients: [{ client_id: 'web', client_secret: secret, redirect_uris: [callback], scope: 'openid' }],
+        options: { acrValues },
+      },
+    )
+    host.app.get('/pay', host.oauth.requireToken('openid', { acr: 'mfa', maxAge: 300 }), (_req, res) =>
+      res.sendStatus(204),
+    )
+    return host
+  }
+  const stepUp = authorizeUrl({ ...web, max_age: '300' })
+
+  test.each([
+    ['hours old', -5000],
+    ['of unknown time', undefined],
+  ])('at the host that is %s does not pass for the level of a password typed now', async (_, age) => {
+    const clock = stopClock()
+    const authTime = age && clock.now() + age
+    const host = await levelled(() => ({ subject: 1, acr: 'mfa', authTime }))
+    const agent = browser(host)
+    const consent = await agent.signIn(await agent.open(stepUp))
+    const tokens = await answerOf(redeem(host, codeOf(await agent.decide(consent, 'allow'))))
+    const { sid, ...claims } = claimsOf(tokens.id_token)
+    expect(claims).toMatchObject({ acr: 'password', auth_time: clock.now() })
+    expect((await guarded(host, tokens.access_token, '/pay')).status).toBe(401)
+    // The login at the host, which is older, does not take its place.
+    expect(claimsOf((await tokensOf(host, agent)).id_token)).toMatchObject({ acr: 'password', sid })
+  })
+
+  test('at the host counts if the user has authenticated there since then', async () => {
+    const clock = stopClock()
+    const reported = { subject: 1, acr: 'mfa', authTime: clock.now() - 5000 }
+    const host = await levelled(() => reported)
+    const agent = browser(host)
+    codeOf(await agent.decide(await agent.signIn(await agent.open(stepUp)), 'allow'))
+    clock.travel(60)
+    reported.authTime = clock.now()
+    const { id_token } = await tokensOf(host, agent)
+    expect(claimsOf(id_token)).toMatchObject({ acr: 'mfa', auth_time: clock.now() })
+  })
+})
+
 describe('signing out while the host still reports a login', () => {
   const hint = async (host: Host, agent: RawBrowser): Promise<string> => {
     const { id_token } = await tokensOf(host, agent)

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
+import { SignJWT } from 'jose'
 import createKnex, { type Knex } from 'knex'
 import { type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
 import { attack } from '../../lib/testing/index.ts'
@@ -96,6 +97,30 @@ describe.each(recipes)('$page', ({ page, signedIn, signedOut }) => {
     expect(await home(browser)).toBe(signedOut)
     expect((await silently(browser)).searchParams.get('error')).toBe('login_required')
   })
+})
+
+test('the JWT cookie keeps the level of a login, and an older cookie lifts no new login to its own', async () => {
+  const recipe = await startRecipe('docs/recipes/jwt-cookie.md')
+  try {
+    const claimsFor = async (browser: RawBrowser, parameters: Record<string, string>) =>
+      claimsOf((await redeemed(recipe, await grantedTo(recipe, browser, parameters))).id_token ?? '')
+    const browser = recipe.browser()
+    const earlier = await new SignJWT({ acr: 'mfa' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setSubject('1')
+      .setIssuedAt(Math.floor(Date.now() / 1000) - 5000)
+      .setExpirationTime('8h')
+      .sign(new TextEncoder().encode(secret))
+    browser.cookies.set('user', earlier)
+    expect(await claimsFor(browser, {})).toMatchObject({ acr: 'mfa' })
+    const { auth_time, ...others } = await claimsFor(browser, { max_age: '300' })
+    expect(others).toMatchObject({ acr: 'password', amr: ['pwd'] })
+    expect(await claimsFor(browser, {})).toMatchObject({ acr: 'password', amr: ['pwd'], auth_time })
+    const refused = await browser.get(authorizeAt(recipe.issuer, { prompt: 'none', acr_values: 'mfa' }))
+    expect(locationOf(refused).searchParams.get('error')).toBe('login_required')
+  } finally {
+    recipe.folder.remove()
+  }
 })
 
 /** The attack pack on the app of a page, and what it is told about the app. */

@@ -25,6 +25,12 @@ export const unknownTime = 0
 export const provenTime = ({ authTime, lacksTime }: Pick<Login, 'authTime' | 'lacksTime'>): number =>
   lacksTime ? unknownTime : authTime
 
+/** Seconds by which the clock of a host, of its database or of another process may be behind ours. */
+const maxClockDifference = 10
+
+/** Whether a user authenticated at or after a time, both in epoch seconds. */
+export const isSince = (authTime: number, time: number): boolean => authTime >= time - maxClockDifference
+
 // Every time in seconds is below this for three thousand years; every time in milliseconds is above it.
 const maxTime = 100_000_000_000
 

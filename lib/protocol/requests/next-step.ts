@@ -11,7 +11,7 @@ import {
   claimEntry,
   consentEntries,
 } from './consent.ts'
-import { type Login, provenTime } from './login.ts'
+import { isSince, type Login, provenTime } from './login.ts'
 import type { OrganizationChoice } from './organization.ts'
 import { isFrontChannel } from './response-type.ts'
 
@@ -127,15 +127,12 @@ const mustRenewLogin = (context: AuthorizationContext, login: Login): boolean =>
   return isUnexpectedUser(context, login) && !isRenewed(context, login)
 }
 
-/** Seconds by which the clock of a host, of its database or of another process may be behind ours. */
-const maxClockDifference = 10
-
 /**
  * A renewal is a login that is not the one at the start, and not older than the request. An older one may be another login
  * than that at the start, too: the browser left its session out at first, or the host has several.
  */
 const isRenewed = ({ sidAtStart, requestedAt }: AuthorizationContext, login: Login): boolean =>
-  login.sid !== sidAtStart && provenTime(login) >= requestedAt - maxClockDifference
+  login.sid !== sidAtStart && isSince(provenTime(login), requestedAt)
 
 /** The user selects an account by continuing with the current login, or by signing in again. */
 const mustSelectAccount = (context: AuthorizationContext, login: Login): boolean =>
