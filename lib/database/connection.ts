@@ -1,6 +1,6 @@
 import { OAuthError } from '../protocol/errors.ts'
 import { inSpan, type SpanDescription } from '../tracing.ts'
-import { isRetryable, needsReconnect, SilenceError, temporarilyUnavailable } from './errors.ts'
+import { failureOf, isRetryable, needsReconnect, SilenceError } from './errors.ts'
 import type { Database, Result, Value } from './types.ts'
 
 /** Milliseconds to wait for a connection, and then for the answer; both together stay below ten seconds. */
@@ -124,7 +124,8 @@ const maxAttempts = 4
  * Runs work. If it loses a race, tries again up to three times, after growing random pauses.
  *
  * @param mayRetry whether an error means that the work lost
- * @throws OAuthError `temporarily_unavailable` with the last error as its cause, or an OAuthError of the work
+ * @throws OAuthError `temporarily_unavailable` with the last error as its cause, `invalid_request` if the database lacks a
+ *   character, or an OAuthError of the work
  */
 export const withRetry = async <T>(work: () => Promise<T>, mayRetry = isRetryable): Promise<T> => {
   for (let attempt = 1; ; attempt += 1) {
@@ -132,7 +133,7 @@ export const withRetry = async <T>(work: () => Promise<T>, mayRetry = isRetryabl
       return await work()
     } catch (error) {
       if (attempt === maxAttempts || !mayRetry(error)) {
-        throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
+        throw error instanceof OAuthError ? error : failureOf(error)
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * 2 ** attempt))
     }

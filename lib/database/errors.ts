@@ -131,3 +131,11 @@ export const reasonOf = (error: unknown): string => {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
   return 'code' in error ? String(error.code) : error.name
 }
+
+/** The error for a client when a statement fails. A character that the database lacks is one that the client has sent. */
+export const failureOf = (cause: unknown): OAuthError =>
+  hasUnknownCharacter(cause)
+    ? new OAuthError('invalid_request', 'the request has a character that the database cannot hold', {
+        cause,
+      })
+    : temporarilyUnavailable(cause)

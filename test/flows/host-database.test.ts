@@ -129,7 +129,11 @@ describeWith('mariadb', 'MariaDB', () => bigIntegersOn(databases.mariadb))
 const url = authorizeUrl({ client_id: 'web', scope: 'openid' })
 
 /** Tries names that the table cannot hold: each is a wrong password, and five of one are too many. */
-const attemptsOn = async (database: SharedDatabase, charset?: string): Promise<void> => {
+const attemptsOn = async (
+  database: SharedDatabase,
+  charset?: string,
+  further = async (_host: Host): Promise<void> => {},
+): Promise<void> => {
   const errors: unknown[] = []
   const logger = { info: () => {}, warn: () => {}, error: (message: unknown) => errors.push(message) }
   const users = await usersOn(database, charset)
@@ -151,6 +155,7 @@ const attemptsOn = async (database: SharedDatabase, charset?: string): Promise<v
     }
     expect(statuses).toEqual([400, 400, 400, 400, 429, 429])
     await tokensFor(host, { scope: 'openid' }, {}, { as: { ...ada, email: 'rené@example.com' } })
+    await further(host)
     expect(errors).toEqual([])
   } finally {
     await host.close()
@@ -163,8 +168,17 @@ describeWith('mariadb', 'a name that the user table cannot hold', () => {
   )
 })
 
-describeWith('postgresql', 'a name that the database cannot hold', () => {
-  test('is a wrong password on PostgreSQL, and counts', async () => {
+/** In a database of this encoding Latchkey's own tables have it, too. */
+const expectBadRequests = async (host: Host): Promise<void> => {
+  for (const parameter of ['client_id', 'login_hint', 'nonce']) {
+    const url = authorizeUrl({ client_id: 'web', scope: 'openid', [parameter]: '😀' })
+    const page = await new RawBrowser(host.app).open(url)
+    expect([parameter, page.status]).toEqual([parameter, 400])
+  }
+}
+
+describeWith('postgresql', 'a character that the database cannot hold', () => {
+  test('makes a wrong password of a name, and a bad request of parameters, on PostgreSQL', async () => {
     const name = `latchkey_latin1_${process.pid}`
     const admin = createKnex({ client: 'pg', connection: services.postgresql })
     await admin.raw(
@@ -173,7 +187,7 @@ describeWith('postgresql', 'a name that the database cannot hold', () => {
     const place = new URL(services.postgresql)
     place.pathname = `/${name}`
     try {
-      await attemptsOn(openOnServer(place.href, 5))
+      await attemptsOn(openOnServer(place.href, 5), undefined, expectBadRequests)
     } finally {
       await admin.raw(`drop database ${name}`)
       await admin.destroy()
