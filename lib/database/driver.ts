@@ -141,6 +141,7 @@ interface MysqlConnection {
   readonly config: { readonly typeCast?: unknown }
   execute: MysqlStatement
   query: MysqlStatement
+  readonly stream: { destroy(): void }
   destroy(): void
 }
 
@@ -163,7 +164,12 @@ const mysql = ({ preparedStatements: prepared = true, ofHost = false }: DriverOp
         else resolve({ rows: [], count: result.affectedRows })
       })
     }),
-  close: async (connection) => (connection as MysqlConnection).destroy(),
+  close: async (given) => {
+    const connection = given as MysqlConnection
+    connection.destroy()
+    // It waits until the server closes too, and a server that is silent does not.
+    connection.stream.destroy()
+  },
 })
 
 /**

@@ -42,6 +42,12 @@ afterEach(async () => {
 const acquire = (knex: Knex): Promise<unknown> => knex.client.acquireConnection()
 const release = (knex: Knex, connection: unknown): Promise<void> => knex.client.releaseConnection(connection)
 
+type WithSocket = { stream?: { destroyed: boolean }; connection?: { stream: { destroyed: boolean } } }
+const socketOf = (connection: unknown) => {
+  const { stream, connection: inner } = connection as WithSocket
+  return (stream ?? inner?.stream)!
+}
+
 const contractOf = (config: Knex.Config): void => {
   test('Knex names the driver', () => {
     expect(driverName(open(config))).toBe(config.client)
@@ -112,7 +118,7 @@ const ofServer = (config: Knex.Config): void => {
     await close()
   })
 
-  test('a connection that is closed fails its statement, and the pool lends another one', async () => {
+  test('a connection that is closed has no socket, also while the server works, and the pool lends another one', async () => {
     const knex = open(config)
     const connection = await acquire(knex)
     const driver = driverOf(knex, { preparedStatements: false })
@@ -120,6 +126,7 @@ const ofServer = (config: Knex.Config): void => {
     const hanging = driver.execute(connection, sql, [])
     hanging.catch(() => {})
     await driver.close(connection)
+    expect(socketOf(connection).destroyed).toBe(true)
     await release(knex, connection)
     const next = await acquire(knex)
     expect(next).not.toBe(connection)
