@@ -12,14 +12,14 @@ import {
   revokeAuthorization,
 } from '../repositories/index.ts'
 import { end } from '../sessions/browser-logins.ts'
-import { isLookup } from '../users/users.ts'
+import { givenId, isLookup } from '../users/users.ts'
 import { isInUse, lastUse } from './connected-clients.ts'
 import { deviceName } from './device-name.ts'
 
 /** Which sessions or grants a list has, and which page of it. */
 export interface ListOptions {
-  /** The user's id, as `users` finds it. @default every user */
-  readonly user?: string | number
+  /** The user's id, as `users` finds it. It must not be undefined: that would list every user. @default every user */
+  readonly user?: string | number | bigint
   /** A client's id. @default every client */
   readonly client?: string
   /** The id of an organization: only what was granted in it. @default every organization */
@@ -83,7 +83,7 @@ export interface SessionAdministration {
   /**
    * Lists active sessions, ordered by id.
    *
-   * @throws RangeError if `limit` is not an integer from 1 to 100
+   * @throws RangeError if `limit` is not an integer from 1 to 100 · TypeError if `user` is there, but no id
    * @example const { items, next } = await oauth.sessions.list({ user: user.id })
    */
   list(options?: ListOptions): Promise<ListPage<Session>>
@@ -101,7 +101,7 @@ export interface GrantAdministration {
   /**
    * Lists grants that can still be used, ordered by id.
    *
-   * @throws RangeError if `limit` is not an integer from 1 to 100
+   * @throws RangeError if `limit` is not an integer from 1 to 100 · TypeError if `user` is there, but no id
    * @example const { items, next } = await oauth.grants.list({ client: 'shop', organization: 'acme' })
    */
   list(options?: ListOptions): Promise<ListPage<Grant>>
@@ -116,14 +116,15 @@ export interface GrantAdministration {
 
 const usualLimit = 50
 
-/** @throws RangeError */
+/** @throws RangeError · TypeError if the user is not named by an id */
 const pageOf = (
-  { user, client, after = '', limit = usualLimit }: ListOptions,
-  now: number,
+  options: ListOptions,
+  { call, now }: { readonly call: string; readonly now: number },
 ): (KeyPage & { readonly limit: number }) | undefined => {
+  const { client, after = '', limit = usualLimit } = options
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPage)
     throw new RangeError(`limit must be an integer from 1 to ${maxPage}`)
-  const subject = user === undefined ? undefined : String(user)
+  const subject = 'user' in options ? givenId(options.user, call) : undefined
   const isPossible = [subject, client].every((each) => each === undefined || isLookup(each))
   return isPossible ? { subject, clientId: client, after, limit, now } : undefined
 }
@@ -170,7 +171,7 @@ type Readable = Pick<AuthorizationServer, 'database' | 'now'>
 /** A page of active sessions. See {@link SessionAdministration.list}. */
 export const listSessions = async (server: Readable, options: ListOptions): Promise<ListPage<Session>> => {
   const { database } = server
-  const page = pageOf(options, server.now())
+  const page = pageOf(options, { call: 'sessions.list()', now: server.now() })
   if (page === undefined) return { items: [] }
   const { rows, last } = await listLoginsPage(database, page)
   const logins = rows.slice(0, page.limit)
@@ -189,7 +190,7 @@ export const listSessions = async (server: Readable, options: ListOptions): Prom
 /** A page of grants that can still be used. See {@link GrantAdministration.list}. */
 export const listGrants = async (server: Readable, options: ListOptions): Promise<ListPage<Grant>> => {
   const now = server.now()
-  const page = pageOf(options, now)
+  const page = pageOf(options, { call: 'grants.list()', now })
   if (page === undefined) return { items: [] }
   const { rows, last } = await listAuthorizationsPage(server.database, page)
   const records = rows.slice(0, page.limit)
@@ -201,10 +202,16 @@ export const listGrants = async (server: Readable, options: ListOptions): Promis
   return listPage(items, rows.length > page.limit ? records.at(-1)?.id : last)
 }
 
+/** @throws TypeError */
+const assertText = (id: unknown, need: string): void => {
+  if (typeof id !== 'string') throw new TypeError(`latchkey: ${need}, as a string`)
+}
+
 /** `oauth.sessions` */
 export const sessionAdministration = (setup: ServerSetup): SessionAdministration => ({
   list: async (options = {}) => listSessions(await setup.ready(), options),
   end: async (id) => {
+    assertText(id, 'sessions.end() needs the id of the session')
     const server = await setup.ready()
     const login = isLookup(id) ? await findLogin(server.database, { sid: id, now: server.now() }) : undefined
     return login !== undefined && end(server, login)
@@ -215,6 +222,7 @@ export const sessionAdministration = (setup: ServerSetup): SessionAdministration
 export const grantAdministration = (setup: ServerSetup): GrantAdministration => ({
   list: async (options = {}) => listGrants(await setup.ready(), options),
   end: async (id) => {
+    assertText(id, 'grants.end() needs the id of the grant')
     const { database, events, now } = await setup.ready()
     const found = isLookup(id) ? await findAuthorization(database, { id }) : undefined
     if (found === undefined || !(await revokeAuthorization(database, { id, now: now() }))) return false

@@ -6,7 +6,7 @@ import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { announceEnd } from '../sessions/browser-logins.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { hostSignedOut } from '../sessions/login.ts'
-import { isLookup } from '../users/users.ts'
+import { givenId, isLookup } from '../users/users.ts'
 import { endAllOf } from './end-all.ts'
 import { unlockLoginName } from './unlock.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
@@ -19,9 +19,10 @@ export interface UserLifecycle {
    *
    * @param id the user's id, as `users` finds it
    * @param reason a short text for the event and the log, such as `'password changed'`
+   * @throws TypeError if the id is neither a string nor a whole number, such as the row of the user
    * @example await oauth.users.revokeAll(user.id, 'password changed')
    */
-  revokeAll(id: string | number, reason?: string): Promise<void>
+  revokeAll(id: string | number | bigint, reason?: string): Promise<void>
   /**
    * Ends the login of this browser and notifies clients. Call it before you destroy your own session.
    *
@@ -32,18 +33,20 @@ export interface UserLifecycle {
    * Returns everything that is stored about a user, as plain JSON: consents, what the consent page showed, authorizations
    * and logins. Times are epoch seconds.
    *
+   * @throws TypeError if the id is neither a string nor a whole number
    * @example res.json(await oauth.users.export(user.id))
    */
-  export(id: string | number): Promise<UserExport>
+  export(id: string | number | bigint): Promise<UserExport>
   /**
    * Removes every row about a user. Logins, codes and tokens end at once, and clients are notified by back-channel
    * logout. First disable or delete the user in your own table, so that nothing new is issued meanwhile; an account in
    * Latchkey's own table is removed here. Clients that the user registered stay, disabled and without an owner. If it
    * rejects, call it again: it continues where it stopped.
    *
+   * @throws TypeError if the id is neither a string nor a whole number
    * @example await oauth.users.erase(user.id)
    */
-  erase(id: string | number): Promise<void>
+  erase(id: string | number | bigint): Promise<void>
   /**
    * Lets sign-ins under a login name go on, after wrong passwords have locked it. It need not be an account. With
    * `limits.store: 'memory'` it unlocks in this process only.
@@ -93,8 +96,8 @@ export const revokeAllOf = async (
 
 export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
   revokeAll: async (id, reason) => {
+    const subject = givenId(id, 'users.revokeAll()')
     const server = await setup.ready()
-    const subject = String(id)
     if (!isLookup(subject)) return
     await revokeAllOf(server, subject, { reason })
   },
@@ -103,12 +106,12 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     await hostSignedOut(server, req)
   },
   export: async (id) => {
-    const server = await setup.ready()
-    return exportUser(server, String(id))
+    const subject = givenId(id, 'users.export()')
+    return exportUser(await setup.ready(), subject)
   },
   erase: async (id) => {
+    const subject = givenId(id, 'users.erase()')
     const server = await setup.ready()
-    const subject = String(id)
     if (!isLookup(subject)) return
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })

@@ -66,6 +66,24 @@ const isStorable = (text: string): boolean => !text.includes('\0') && !/\p{Surro
 export const isLookup = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= maxLookupLength && isStorable(value)
 
+const isId = (id: unknown): id is string | number | bigint =>
+  typeof id === 'string' || typeof id === 'bigint' || Number.isSafeInteger(id)
+
+/**
+ * The id of the user whom a call of the host names. Anything else, such as the row of the user, would name no one, and the
+ * call would seem to have worked.
+ *
+ * @param call named in the error
+ * @throws TypeError if it is neither a string nor a whole number
+ * @example givenId(1n, 'users.revokeAll()') // '1'
+ */
+export const givenId = (id: unknown, call: string): string => {
+  if (isId(id)) return String(id)
+  throw new TypeError(
+    `latchkey: ${call} needs the id of the user, as a string, a bigint or a whole number below 2^53`,
+  )
+}
+
 /**
  * Converts a user's id to a subject identifier (OIDC Core §2).
  *
@@ -80,7 +98,7 @@ export const subjectOf = (id: unknown, where: string): string => {
       `latchkey: ${where} must be a whole number below 2^53; let the driver return it as a string`,
     )
   }
-  const subject = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint' ? String(id) : ''
+  const subject = isId(id) ? String(id) : ''
   if (!isLookup(subject) || !/^[\x20-\x7e]+$/.test(subject)) {
     throw new TypeError(
       `latchkey: ${where} must be a number, or a string of 1 to ${maxLookupLength} printable ASCII characters`,

@@ -130,6 +130,40 @@ test('revokeAll(), export() and erase() find no user under an unknown id', async
   expect(await standing(person)).toEqual(alive)
 })
 
+test('a call that names no user by an id rejects and says so, whatever stands in its place', async () => {
+  const at = await startHost({
+    clients: [{ client_id: 'web', client_secret: secret, redirect_uris: [callback] }],
+    options: { features: { passkeys: true, authenticatorApps: true, developers: { allow: () => true } } },
+  })
+  const announced: AuthEvent[] = []
+  at.oauth.events.on('*', (event) => announced.push(event))
+  const { users, sessions, grants, passkeys, secondFactor, developers } = at.oauth
+  const calls: Record<string, (id: never) => Promise<unknown>> = {
+    'users.revokeAll': users.revokeAll,
+    'users.export': users.export,
+    'users.erase': users.erase,
+    'sessions.list': (user) => sessions.list({ user }),
+    'grants.list': (user) => grants.list({ user }),
+    'passkeys.removeAll': passkeys!.removeAll,
+    'secondFactor.remove': secondFactor!.remove,
+    'developers.transfer': (id) => developers!.transfer('web', id ?? undefined),
+    // These take the id of a session or grant.
+    'sessions.end': sessions.end,
+    'grants.end': grants.end,
+  }
+  const wrong = [{ id: 1 }, [1], Promise.resolve(1), undefined, null, true, 1.5, 2 ** 53, Number.NaN, () => 1]
+  for (const [name, call] of Object.entries(calls)) {
+    for (const id of wrong)
+      await expect(call(id as never)).rejects.toThrow(new RegExp(`^latchkey: ${name}\\(\\) needs the id`))
+  }
+  expect(announced).toEqual([])
+  await developers!.transfer('web', 1n)
+  expect(await developers!.ownerOf('web')).toBe('1')
+  await users.revokeAll(1n)
+  expect(announced).toContainEqual(expect.objectContaining({ type: 'user.revoked', subject: '1' }))
+  await at.close()
+})
+
 describe('users.signedOut(req)', () => {
   let hosted: Host
   beforeAll(async () => {

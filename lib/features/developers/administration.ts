@@ -13,7 +13,7 @@ import {
   setClientDisabled,
 } from '../../repositories/clients.ts'
 import { freeSlot } from '../../repositories/slots.ts'
-import { isLookup } from '../../users/users.ts'
+import { givenId, isLookup } from '../../users/users.ts'
 import { changedMetadata, type DeveloperContext } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 import {
@@ -127,7 +127,7 @@ export interface DeveloperAdministration {
    * @throws OAuthError `invalid_client` for an unknown client
    * @example await oauth.developers.transfer(clientId, colleague.id)
    */
-  transfer(clientId: string, subject: string | number | null): Promise<void>
+  transfer(clientId: string, subject: string | number | bigint | null): Promise<void>
 }
 
 /** The part of the server that {@link developerAdministration} needs. */
@@ -268,8 +268,8 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
       events.announce('client.approval_refused', undefined, about)
     },
     transfer: async (clientId, to) => {
+      const subject = to === null ? undefined : givenId(to, 'developers.transfer()')
       await ready()
-      const subject = to === null ? undefined : String(to)
       if (subject !== undefined && !isLookup(subject))
         throw new TypeError('latchkey: subject must be the id of a user, or null')
       await transaction(database, async (tx) => {

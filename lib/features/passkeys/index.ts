@@ -1,5 +1,5 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
-import { isLookup } from '../../users/users.ts'
+import { givenId, isLookup } from '../../users/users.ts'
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
 import { eventDescriptions } from './event-descriptions.ts'
@@ -23,7 +23,7 @@ export interface PasskeyAdministration {
    * @param id the user's id, as `users` finds it
    * @example await oauth.passkeys?.removeAll(user.id)
    */
-  removeAll(id: string | number): Promise<void>
+  removeAll(id: string | number | bigint): Promise<void>
 }
 
 declare module '../../feature.ts' {
@@ -52,8 +52,9 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
   hostApi: (setup) => ({
     passkeys: {
       removeAll: async (id) => {
+        const subject = givenId(id, 'passkeys.removeAll()')
         const server = await setup.ready()
-        if (isLookup(String(id))) await removePasskeysOf(server, String(id))
+        if (isLookup(subject)) await removePasskeysOf(server, subject)
       },
     },
   }),

@@ -1,6 +1,6 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
 import { removeFrom } from '../../repositories/pruning/expired.ts'
-import { isLookup } from '../../users/users.ts'
+import { givenId, isLookup } from '../../users/users.ts'
 import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { neededSecondFactor } from './find.ts'
@@ -24,7 +24,7 @@ export interface SecondFactorAdministration {
    * @returns whether the user had one
    * @example await oauth.secondFactor?.remove(user.id)
    */
-  remove(id: string | number): Promise<boolean>
+  remove(id: string | number | bigint): Promise<boolean>
 }
 
 declare module '../../feature.ts' {
@@ -47,8 +47,8 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
   hostApi: (setup) => ({
     secondFactor: {
       remove: async (id) => {
+        const subject = givenId(id, 'secondFactor.remove()')
         const { database, events } = await setup.ready()
-        const subject = String(id)
         if (!isLookup(subject) || !(await removeSecondFactor(database, { subject }))) return false
         events.announce('second_factor.removed', undefined, { subject })
         return true
