@@ -21,8 +21,12 @@ export interface Mount {
   readonly discovery: Answer
   /** What the app reports about itself; undefined if it does not recognize our secret. */
   readonly report: SelfReport | undefined
+  /** The lines `Set-Cookie` that arrived with the report. */
+  readonly cookies: readonly string[]
   /** Requests a URL or a path below the mount. */
   get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  /** Sends this text in a form. @returns what the app received; undefined if it does not recognize our secret */
+  echo(text: string): Promise<string | undefined>
   /** Sends a form to a path below the mount. */
   post(path: string, form: readonly (readonly [name: string, value: string])[]): Promise<Answer>
 }

@@ -72,6 +72,7 @@ const causes: Readonly<Record<string, readonly string[]>> = {
   // A server with the same secrets does not start, and one with others does not report.
   secrets: ['available', 'report'],
   authorization: ['report'],
+  processes: ['report'],
 }
 
 /**

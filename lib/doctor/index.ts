@@ -4,6 +4,7 @@ import type { FeatureTools } from '../feature.ts'
 import { configurationChecks } from './configuration.ts'
 import { schemaChecks } from './database.ts'
 import { diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
+import { formChecks } from './forms.ts'
 import { proxyChecks } from './proxy.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
@@ -51,7 +52,12 @@ export const diagnoseMount = (
   tools: readonly FeatureTools[],
 ): Promise<Diagnosis[]> =>
   runAll(
-    [...requestChecks, ...tools.flatMap(({ mountChecks = [] }) => mountChecks), ...reportChecks],
+    [
+      ...requestChecks,
+      ...formChecks,
+      ...tools.flatMap(({ mountChecks = [] }) => mountChecks),
+      ...reportChecks,
+    ],
     subject,
   )
 
@@ -65,5 +71,6 @@ export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 't
   ...(await storedChecks()),
   { id: 'tls', title: 'TLS works' },
   ...requestChecks,
+  ...formChecks,
   ...reportChecks,
 ]

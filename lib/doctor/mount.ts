@@ -133,17 +133,28 @@ export const openMount = async (
     if (isLimitedByOthers(answer)) throw new StoppedError(rateLimited(basePath))
     return answer
   }
-  const reportAt = async (time: number): Promise<SelfReport | undefined> => {
-    const headers = { Authorization: `Operator ${createOperatorCode(secrets[0], time)}` }
-    const { status, json } = await request('/doctor', { headers })
-    return status === 200 ? (json as SelfReport | undefined) : undefined
-  }
   const discovery = await request('/.well-known/openid-configuration')
+  const ahead = secondsAhead(discovery, now()) ?? 0
+  /** The answer to a request that is signed; one whose clock is wrong accepts only a code made for its own time. */
+  const signed = async (init: RequestInit = {}): Promise<Answer | undefined> => {
+    for (const time of [now(), now() + ahead]) {
+      const headers = { Authorization: `Operator ${createOperatorCode(secrets[0], time)}` }
+      const answer = await request('/doctor', { ...init, headers })
+      if (answer.status === 200) return answer
+    }
+    return undefined
+  }
+  const reported = await signed()
   return {
     url,
     discovery,
-    // A server whose clock is wrong accepts only a code made for its own time.
-    report: (await reportAt(now())) ?? (await reportAt(now() + (secondsAhead(discovery, now()) ?? 0))),
+    report: reported?.json as SelfReport | undefined,
+    cookies: reported?.headers.getSetCookie() ?? [],
+    echo: async (text) => {
+      const answer = await signed({ method: 'POST', body: new URLSearchParams({ text }) })
+      const received = answer?.json?.received
+      return typeof received === 'string' ? received : undefined
+    },
     get: (path, headers = {}) => request(path, { headers }),
     post: (path, form) =>
       request(path, {

@@ -88,6 +88,42 @@ const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: Mounte
   ]
 }
 
+/** The parts of a line `Set-Cookie`; attributes are compared whatever their case. */
+const partsOf = (line: string): ReadonlyMap<string, string> => {
+  const [pair = '', ...attributes] = line.split(';').map((part) => part.trim())
+  const named = attributes.map((attribute): [string, string] => {
+    const [name = '', value = ''] = attribute.split('=')
+    return [name.toLowerCase(), value]
+  })
+  return new Map([
+    ['the cookie', pair],
+    ...named.map(([name, value]): [string, string] => [name, value.toLowerCase()]),
+  ])
+}
+
+/** What a proxy makes of our cookies. */
+const ownCookieFindings = ({ cookie }: SelfReport, { mount: { cookies } }: MountedSubject): Found => {
+  const [name = ''] = cookie.split('=')
+  const arrived = cookies.find((line) => line.startsWith(`${name}=`))
+  const fix =
+    'let the proxy forward Set-Cookie as it is; nginx: remove proxy_cookie_path, proxy_cookie_domain and proxy_cookie_flags for this location'
+  if (arrived === undefined) {
+    return error(
+      `a cookie of Latchkey does not arrive, so no user can sign in: it was sent as ${cookie}`,
+      fix,
+    )
+  }
+  const [before, after] = [partsOf(cookie), partsOf(arrived)]
+  const isChanged = [...before.keys(), ...after.keys()].some((part) => before.get(part) !== after.get(part))
+  return (
+    isChanged &&
+    error(
+      `a proxy or middleware changes the cookies of Latchkey, so browsers may not return them: ${cookie} arrives as ${arrived}`,
+      fix,
+    )
+  )
+}
+
 const guardFindings = ({ guardedScopes }: SelfReport, { options }: MountedSubject): Found => {
   const implied = impliedScopes(options)
   const unguarded = Object.entries(options.scopes)
@@ -118,5 +154,6 @@ export const reportChecks: readonly Check<MountedSubject>[] = [
   { id: 'session-missing', title: "the app's session can be used", run: ofReport(missingSessionFindings) },
   { id: 'session-store', title: 'sessions survive a restart', run: ofReport(storeFindings) },
   { id: 'session-cookie', title: 'the session cookie is protected', run: ofReport(cookieFindings) },
+  { id: 'cookies', title: 'cookies of Latchkey arrive as they are sent', run: ofReport(ownCookieFindings) },
   { id: 'guards', title: 'every scope is required somewhere', run: ofReport(guardFindings) },
 ]

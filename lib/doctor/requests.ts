@@ -6,12 +6,12 @@ import { clockTolerance } from './database.ts'
 import { isOurError, ownPolicy, rateLimiterFix, secondsAhead } from './mount.ts'
 
 /** What the fixes call the path of the mount. */
-const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
+export const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
 
 const isHttps = ({ options: { issuer } }: MountedSubject): boolean => issuer.startsWith('https:')
 
 /** The issuer that the server names in its discovery document; undefined if something else answers. */
-const issuerThere = ({ mount: { discovery } }: MountedSubject): string | undefined => {
+export const issuerThere = ({ mount: { discovery } }: MountedSubject): string | undefined => {
   const issuer = discovery.status === 200 ? discovery.json?.issuer : undefined
   return typeof issuer === 'string' ? issuer : undefined
 }
@@ -150,68 +150,36 @@ const clockFindings = ({ mount, now }: MountedSubject): Found => {
   )
 }
 
-/** Characters of a value, and how many values: 45 kB, less than a client assertion and a request object may have. */
-const [valueLength, values] = [1500, 30]
+/** So many at once: a balancer gives them to several processes, also one that chooses by connection. */
+const atOnce = 4
 
-const largeForm = Array.from(
-  { length: values },
-  (_, index) => [`doctor_${index}`, 'x'.repeat(valueLength)] as const,
-)
+/** The ids of the keys in an answer; undefined if it has none. */
+const keysIn = ({ status, json }: Answer): string[] | undefined =>
+  status === 200 && Array.isArray(json?.keys) && json.keys.length > 0
+    ? json.keys.map((key) => String(Object(key).kid))
+    : undefined
 
-/** A form that is refused for its content, if it arrives. */
-const repeated = [
-  ['grant_type', 'doctor'],
-  ['grant_type', 'doctor'],
-] as const
-
-/** Who refused a form in the place of Latchkey; undefined if Latchkey answered. */
-const formRefusal = (answer: Answer, before: string): Found => {
-  if (isOurError(answer)) {
-    return (
-      // The rule that this form breaks comes before all others.
-      answer.json?.error_description !== 'parameters must not be repeated' &&
-      error(
-        'a form of a client arrives empty: middleware has read the body and left nothing',
-        `${before} that middleware`,
-      )
-    )
-  }
-  if (answer.status === 403) {
-    return error(
-      'a form of a client is answered 403 by other middleware, probably CSRF protection',
-      `${before} it`,
-    )
-  }
-  if (answer.status === 401 || (answer.status >= 300 && answer.status < 400)) {
-    return error(
-      `a form of a client is answered ${answer.status} by other middleware, which asks for a login`,
-      `${before} it`,
-    )
-  }
-  if (answer.status >= 500) {
-    return error(
-      `a form of a client is answered ${answer.status} by other middleware, such as a parser of a body that was read before`,
-      `${before} all middleware that reads bodies; the log of the app has the error`,
-    )
-  }
-  return error(
-    `a form of a client is answered ${answer.status} by other middleware, such as a parser of JSON`,
-    `${before} app.use(express.json(…))`,
-  )
-}
-
-const formFindings = async (subject: MountedSubject): Promise<Found> => {
-  const { mount } = subject
+/** While keys are replaced, processes may publish different ones for a moment, but never without any in common. */
+const processFindings = async (subject: MountedSubject): Promise<Found> => {
   if (issuerThere(subject) === undefined) return undefined
-  const before = `move app.use('${pathOf(subject)}', oauth) before`
-  const refusal = formRefusal(await mount.post('/token', repeated), before)
-  if (refusal) return refusal
-  const large = await mount.post('/token', largeForm)
+  const asked = Array.from({ length: atOnce }, (_, number) => subject.mount.get(`/jwks?doctor=${number}`))
+  const answers = await Promise.all(asked)
+  const sets = answers.map(keysIn).filter((keys) => keys !== undefined)
+  const [first] = sets
+  if (first === undefined) return undefined
+  const fix = 'start every process with the same options database and secrets: docs/scaling.md#more-processes'
+  const refused = answers.find((answer) => keysIn(answer) === undefined)
+  if (refused) {
+    return error(
+      `of ${atOnce} requests for the keys some are answered, and one with ${refused.status}: not every process can serve`,
+      `${fix}; the log of the process that refuses has the cause`,
+    )
+  }
   return (
-    !isOurError(large) &&
+    sets.some((keys) => !keys.some((key) => first.includes(key))) &&
     error(
-      `a form of 45 kB is answered ${large.status} by a body parser with a smaller limit`,
-      `${before} the parser, or raise its limit: express.urlencoded({ limit: '64kb' })`,
+      `${atOnce} requests for the keys got different ones: the processes have different databases, so a sign-in that one begins cannot end at another`,
+      fix,
     )
   )
 }
@@ -284,6 +252,7 @@ export const requestChecks: readonly Check<MountedSubject>[] = [
   { id: 'https', title: 'requests arrive by https', run: arrivalFindings },
   { id: 'available', title: 'the server is available', run: availabilityFindings },
   { id: 'mount', title: 'the server runs at its issuer', run: issuerFindings },
+  { id: 'processes', title: 'all processes have the same keys', run: processFindings },
   { id: 'well-known', title: 'discovery is at the root as well', run: wellKnownFindings },
   {
     id: 'rate-limiter',
@@ -291,7 +260,6 @@ export const requestChecks: readonly Check<MountedSubject>[] = [
     run: rateLimiterFindings,
   },
   { id: 'clock', title: 'the clock of the server is right', run: clockFindings },
-  { id: 'forms', title: 'forms of clients reach the server', run: formFindings },
   {
     id: 'authorization',
     title: 'the header Authorization reaches the server',

@@ -1,4 +1,6 @@
 import type { Context } from '../http/context.ts'
+import { setCookie } from '../http/cookies.ts'
+import { formParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import { isOperatorCode } from '../keys/operator-code.ts'
@@ -26,37 +28,52 @@ export interface SelfReport {
   readonly ignoresSession: boolean
   /** The scopes that guards in this process require. */
   readonly guardedScopes: readonly string[]
+  /** The line `Set-Cookie` of this answer, as it leaves Latchkey. */
+  readonly cookie: string
 }
 
 const simple = (setting: unknown): SelfReport['trustProxy'] =>
   typeof setting === 'boolean' || typeof setting === 'number' ? setting : typeof setting
 
+const report = async (context: Context): Promise<SelfReport> => {
+  const { server, req, res } = context
+  const { options, guardedScopes } = server
+  const session = isOwnSession(server) ? undefined : await describeHostSession(context)
+  const sessionProblem = isOwnSession(server) ? undefined : hostSessionProblem(req)
+  setCookie(server, res, { purpose: 'doctor', value: '1' })
+  return {
+    production: options.production,
+    node: process.versions.node,
+    trustProxy: simple(req.app.get('trust proxy')),
+    guardedScopes: [...guardedScopes].sort(),
+    ...(session && { session }),
+    ...(sessionProblem !== undefined && { sessionProblem }),
+    ignoresSession: options.session === undefined && hasHostSession(req),
+    cookie: String([res.getHeader('Set-Cookie')].flat().at(-1)),
+  }
+}
+
+/** @throws OAuthError `invalid_request` with status 404 unless the request is signed with the secret of the server */
+const assertOperator = ({ server, req }: Context): void => {
+  const [, code = ''] = /^Operator (.+)$/.exec(req.headers.authorization ?? '') ?? []
+  if (!isOperatorCode(code, server.options.secrets, server.now()))
+    throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
+}
+
 /**
- * Tells `latchkey doctor`, which signs its request with the secret of the server, how the app is set up. Any other request
- * gets 404.
+ * Tells `latchkey doctor`, which signs its request with the secret of the server, how the app is set up, and how a form and a
+ * cookie arrive. Any other request gets 404.
  */
 export const selfReportEndpoint: Endpoint<Context> = {
   path: '/doctor',
   methods: {
     async GET(context) {
-      const { server, req, res } = context
-      const { options, guardedScopes } = server
-      const [, code = ''] = /^Operator (.+)$/.exec(req.headers.authorization ?? '') ?? []
-      if (!isOperatorCode(code, options.secrets, server.now())) {
-        throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
-      }
-      const session = isOwnSession(server) ? undefined : await describeHostSession(context)
-      const sessionProblem = isOwnSession(server) ? undefined : hostSessionProblem(req)
-      const report: SelfReport = {
-        production: options.production,
-        node: process.versions.node,
-        trustProxy: simple(req.app.get('trust proxy')),
-        guardedScopes: [...guardedScopes].sort(),
-        ...(session && { session }),
-        ...(sessionProblem !== undefined && { sessionProblem }),
-        ignoresSession: options.session === undefined && hasHostSession(req),
-      }
-      sendJson(res, report)
+      assertOperator(context)
+      sendJson(context.res, await report(context))
+    },
+    POST(context) {
+      assertOperator(context)
+      sendJson(context.res, { received: formParameters(context.req).first('text') ?? '' })
     },
   },
 }

@@ -246,9 +246,16 @@ describe('the report about the server', () => {
     expect({ status, body }).toEqual({ status: 404, body: { error: 'invalid_request', error_description } })
   })
 
+  test('is also the only answer to a form, which tells nothing to others', async () => {
+    const send = (Authorization: string) =>
+      supertest(host.app).post('/oauth/doctor').set({ Authorization }).type('form').send({ text: '&<>' })
+    expect(await send(signed('another secret that is as long as the first'))).toMatchObject({ status: 404 })
+    expect(await send(signed(secret))).toMatchObject({ status: 200, body: { received: '&<>' } })
+  })
+
   test.each([secret, older])('contains no secret for the holder of %s', async (by) => {
     const { status, text } = await report({ Authorization: signed(by) })
-    const keys = ['production', 'node', 'trustProxy', 'guardedScopes', 'ignoresSession']
+    const keys = ['production', 'node', 'trustProxy', 'guardedScopes', 'ignoresSession', 'cookie']
     expect({ status, keys: Object.keys(JSON.parse(text)) }).toEqual({ status: 200, keys })
   })
 })

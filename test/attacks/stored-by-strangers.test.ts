@@ -196,6 +196,7 @@ const silent: readonly string[] = [
   'GET /assets/:name',
   'GET /logos/:hash',
   'GET /doctor',
+  'POST /doctor',
 ]
 
 beforeAll(async () => {

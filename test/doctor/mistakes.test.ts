@@ -237,6 +237,29 @@ const otherPolicy: RequestHandler = (_req, res, next) => {
   next()
 }
 
+const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+
+/** Middleware that parses forms and changes each value. */
+const changesBodies = (change: (text: string) => string): RequestHandler =>
+  express.Router().use(express.urlencoded({ extended: false, limit: '64kb' }), (req, _res, next) => {
+    for (const [name, value] of Object.entries(Object(req.body)))
+      if (typeof value === 'string') req.body[name] = change(value)
+    next()
+  })
+
+/** As a proxy that changes the cookies of what is behind it. */
+const rewritesCookies =
+  (from: RegExp, to: string): RequestHandler =>
+  (_req, res, next) => {
+    const { writeHead } = res
+    res.writeHead = ((...given: never[]) => {
+      const lines = [res.getHeader('Set-Cookie') ?? []].flat().map((line) => String(line).replace(from, to))
+      if (lines.length > 0) res.setHeader('Set-Cookie', lines)
+      return Reflect.apply(writeHead, res, given)
+    }) as typeof writeHead
+    next()
+  }
+
 const wrongClock: RequestHandler = (_req, res, next) => {
   res.set('Date', new Date(Date.now() + 600_000).toUTCString())
   next()
@@ -317,6 +340,18 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['forms', 'error', /limit: '64kb'/, { before: express.urlencoded({ limit: '10kb', extended: false }) }],
   ['forms', 'error', /before that middleware/, { before: eatsBodies }],
   ['forms', 'error', /before all middleware that reads bodies/, { before: eatsBeforeParser }],
+  // In the style of xss-clean: a password with `&` or `<` would be another one.
+  ['forms', 'warning', /where your own sign-in form arrives/, { before: changesBodies(escaped) }],
+  [
+    'forms',
+    'warning',
+    /where your own sign-in form arrives/,
+    { before: changesBodies((text) => text.trim()) },
+  ],
+  ['cookies', 'error', /proxy_cookie_path/, { before: rewritesCookies(/Path=\//, 'Path=/app/') }],
+  ['cookies', 'error', /proxy_cookie_domain/, { before: rewritesCookies(/$/, '; Domain=example.com') }],
+  ['cookies', 'error', /proxy_cookie_flags/, { before: rewritesCookies(/; Secure|; SameSite=Lax/g, '') }],
+  ['cookies', 'error', /Set-Cookie/, { before: rewritesCookies(/^.*latchkey.*$/, 'other=1') }],
   ['authorization', 'error', /CGIPassAuth/, { before: dropsAuthorization }],
   ['authorization', 'error', /before that middleware/, { before: ownTokens }],
   ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
@@ -508,6 +543,26 @@ test('a proxy that wants other credentials is named without them, and one that r
   )
   expect([...more, ...later]).toEqual([])
   expect(proxy.asked).toEqual(['latchkey-doctor.invalid:443', 'latchkey-doctor.invalid:443'])
+})
+
+test.each([
+  ['another database', 200],
+  ['another secret, so that it is not ready', 503],
+])('two processes of which one has %s are found', async (_, status) => {
+  let requests = 0
+  const otherProcess: RequestHandler = (req, res, next) => {
+    requests += 1
+    if (!req.path.endsWith('/jwks') || requests % 2 === 0) return next()
+    return void res.status(status).json(status === 200 ? { keys: [{ kid: 'of another database' }] } : {})
+  }
+  expect(await diagnose({ before: otherProcess })).toEqual([
+    {
+      check: 'processes',
+      level: 'error',
+      message: expect.any(String),
+      fix: expect.stringContaining('the same options database and secrets'),
+    },
+  ])
 })
 
 test('an unknown scope is named with its client', async () => {
