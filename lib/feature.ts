@@ -19,6 +19,7 @@ import type { Client } from './protocol/clients/client.ts'
 import type { Parameters } from './protocol/parameters.ts'
 import type { EventRecord } from './repositories/index.ts'
 import type { RemoveExpired } from './repositories/pruning/expired.ts'
+import type { ActiveLogin } from './sessions/login.ts'
 import type { Notice } from './sessions/notice.ts'
 import type { TokenWithUser } from './tokens/access-token.ts'
 import type { User } from './users/users.ts'
@@ -126,6 +127,17 @@ export interface ActiveFeature {
   ): Promise<void>
   /** Whether the host vouches for a client that describes itself, by where it does so: then pages do not call it unverified. */
   vouchesFor?(client: Client): boolean
+  /**
+   * The page on which this person looks after a client, as its owner or as an operator.
+   *
+   * @param active who is signed in, if anyone
+   * @returns its path; undefined for everyone else
+   */
+  clientPageFor?(
+    context: PageContext,
+    active: ActiveLogin | undefined,
+    clientId: string,
+  ): Promise<string | undefined>
   /** Scopes that the host keeps from a client whose scope follows the resources. */
   withheldScopes?(client: Client): readonly string[]
   /** Pages for the people who operate the server. They are served if a feature lets operators in. */

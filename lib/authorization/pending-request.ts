@@ -13,6 +13,7 @@ import {
   stillAuthorizedRequest,
 } from '../protocol/requests/authorization-request.ts'
 import { type EndedReason, EndedRequestError, type RequestName } from '../protocol/requests/ended-request.ts'
+import { StoppedClientError } from '../protocol/requests/stopped-client.ts'
 import {
   createPendingRequest,
   findClient,
@@ -23,6 +24,7 @@ import {
   removeOldestPendingRequests,
 } from '../repositories/index.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../sessions/browser-binding.ts'
+import { explainingClient } from './client-error.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
@@ -87,15 +89,15 @@ export const keepPending = async (
 
 /** Whether the client may still be answered: at the URI that was verified when the request arrived, if it has one. */
 const isStillRegistered = (client: Client, redirectUri: string | undefined): boolean =>
-  client.disabledAt === null &&
-  (redirectUri === undefined ||
-    isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) }))
+  redirectUri === undefined ||
+  isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })
 
 /**
  * What a stored request asks for now, if it can continue.
  *
  * @param name what names it; by default the parameter of our own pages
  * @throws EndedRequestError if it is expired or used, and if its client is gone
+ * @throws StoppedClientError if its client is disabled
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
 export const assertPending = (
@@ -103,6 +105,7 @@ export const assertPending = (
   { pending, client }: Pick<PendingRequestLookup, 'pending' | 'client'>,
   name?: RequestName,
 ): AuthorizationRequest => {
+  if (client.disabledAt !== null) throw new StoppedClientError('disabled', client)
   if (!isStillRegistered(client, pending.request.redirectUri))
     throw new EndedRequestError('unknown', undefined, name)
   if (pending.consumedAt !== null) throw new EndedRequestError('finished', client, name)
@@ -185,6 +188,8 @@ export const withPending = async (
   if (outer.req.method !== 'POST' && !parameters.has(requestParameter)) {
     return redirectToPage(outer, homeUrl(outer.server))
   }
-  const pending = await openPending(outer, parameters)
-  await inItsLanguage(outer, pending.request, (context) => work(context, pending), shown)
+  await explainingClient(outer, async () => {
+    const pending = await openPending(outer, parameters)
+    await inItsLanguage(outer, pending.request, (context) => work(context, pending), shown)
+  })
 }

@@ -88,6 +88,8 @@ export interface ClientData {
   listOwned?(database: Database): Promise<readonly string[]>
   /** The user who owns a client; undefined for a client of the host. */
   ownerOf?(database: Database, clientId: string): Promise<string | undefined>
+  /** Whether a client was never approved, and is disabled for that reason; undefined for any other client. */
+  approvalOf?(database: Database, clientId: string): Promise<'waiting' | 'refused' | undefined>
   /** The ids of the clients of a user. */
   listOwnedBy?(database: Database, subject: string): Promise<readonly string[]>
   /** Those of at most 100 clients that wait for a decision of the host; without a list, the first 100 of all that wait. */

@@ -1,3 +1,4 @@
+import { explainingClient } from '../authorization/client-error.ts'
 import { continueRequest, toDecide } from '../authorization/continue.ts'
 import { readIncomingRequest } from '../authorization/incoming-request.ts'
 import { returnedParameter } from '../authorization/login-location.ts'
@@ -13,7 +14,7 @@ import type { Parameters } from '../protocol/parameters.ts'
 const isResumed = (parameters: Parameters): boolean =>
   parameters.has(requestParameter) && !parameters.has('client_id')
 
-const authorize = async (context: PageContext): Promise<void> => {
+const open = async (context: PageContext): Promise<void> => {
   const { server, req, session, info } = context
   const parameters = queryParameters(req)
   for (const { openRequest } of server.features) {
@@ -33,6 +34,8 @@ const authorize = async (context: PageContext): Promise<void> => {
     continueRequest(about, toDecide(pending), {}, { returned }),
   )
 }
+
+const authorize = (context: PageContext): Promise<void> => explainingClient(context, () => open(context))
 
 /** A form of another site carries no Lax cookie. It neither reads nor starts a session: the browser comes again by GET. */
 const authorizeByPost = (context: PageContext): void => {

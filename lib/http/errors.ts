@@ -2,10 +2,17 @@ import type { ServerSetup } from '../authorization-server.ts'
 import type { EventDetails } from '../events/event.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { clientName, homePage, signInUrl } from '../protocol/clients/client.ts'
-import { type ErrorCode, errorUrl, failureLine, OAuthError } from '../protocol/errors.ts'
+import {
+  AuthorizationResponseError,
+  type ErrorCode,
+  errorUrl,
+  failureLine,
+  OAuthError,
+} from '../protocol/errors.ts'
 import { splitAtDifference } from '../protocol/explanation.ts'
 import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
+import { StoppedClientError, type StoppedState } from '../protocol/requests/stopped-client.ts'
 import type { Incoming } from './context.ts'
 import { languageOf } from './language.ts'
 import { type JsonAnswer, jsonAnswer, sendJsonAnswer } from './send.ts'
@@ -130,16 +137,24 @@ const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
   'no-cookie': 'cookies',
 }
 
-const pageKind = (error: OAuthError): ErrorModel['kind'] => {
+/** Who looks after a client learns whether it waits or was refused; others need not. */
+const stoppedKind = (state: StoppedState, isManager: boolean): ErrorModel['kind'] => {
+  if (state === 'unknown') return 'unknown-client'
+  return state === 'disabled' || isManager ? state : 'unapproved'
+}
+
+const pageKind = (error: OAuthError, isManager: boolean): ErrorModel['kind'] => {
+  if (error instanceof StoppedClientError) return stoppedKind(error.state, isManager)
   if (error instanceof EndedRequestError) return endedKinds[error.reason]
   if (error.status === 429) return 'busy'
   if (error.status === 503) return 'unavailable'
   if (error.status === 404) return 'not-found'
-  if (error.code === 'unauthorized_client') return 'unknown-client'
+  if (error.code === 'unauthorized_client' && !(error instanceof AuthorizationResponseError))
+    return 'unknown-client'
   return error.code === 'access_denied' && error.status === 403 ? 'forbidden' : 'error'
 }
 
-/** What the page says to those who write clients, outside production. */
+/** What the page says to those who write clients, outside production, and to those who look after the client. */
 const forDevelopers = (
   { server, info }: Incoming,
   { message, explanation }: OAuthError,
@@ -149,7 +164,10 @@ const forDevelopers = (
     expected: explanation.expected,
     received: splitAtDifference(explanation),
   },
-  command: server.options.features.storedEvents ? `npx latchkey explain ${info.requestId}` : undefined,
+  command:
+    server.options.features.storedEvents && !server.options.production
+      ? `npx latchkey explain ${info.requestId}`
+      : undefined,
 })
 
 /** The client whose request has ended, with the page where the user can go on. */
@@ -167,24 +185,25 @@ const clientOf = (
 /**
  * An error page. Outside production it also shows what was expected and received.
  *
- * @param ways where links lead: to a client, or to the sign-in of another user
+ * @param ways where links lead: to a client, to the sign-in of another user, or to where this user looks after the client
  */
 export const sendErrorPage = (
   incoming: Incoming,
   error: OAuthError,
-  ways: Pick<ErrorModel, 'client' | 'account'> = {},
+  ways: Pick<ErrorModel, 'client' | 'account' | 'manageUrl'> = {},
 ): void => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError
-  const kind = pageKind(error)
-  const leadsHome = hasEnded || kind === 'forbidden' || kind === 'not-found'
+  const isManager = ways.manageUrl !== undefined
+  const kind = pageKind(error, isManager)
+  const leadsHome = hasEnded || ['forbidden', 'not-found', 'disabled', 'unapproved'].includes(kind)
   const model = {
     ...ways,
     kind,
     code: error.code,
     errorId: info.requestId,
     time: new Date(server.now() * 1000).toISOString(),
-    ...(!server.options.production && forDevelopers(incoming, error)),
+    ...((isManager || !server.options.production) && forDevelopers(incoming, error)),
     mayRetry: req.method === 'GET',
     texts: hasEnded ? error.texts : undefined,
     ...(hasEnded && { client: clientOf(server, error, language) }),

@@ -213,7 +213,10 @@ export interface PageModels extends DevicePageModels {
     url: string
   }
   error: {
-    /** `finished`: the request was answered before; `cookies`: the browser sent none. */
+    /**
+     * `finished`: the request was answered before; `cookies`: the browser sent none. `disabled`: the host has turned the client
+     * off. `unapproved`: it has never approved the client, which `waiting` and `refused` say to who looks after it.
+     */
     kind:
       | 'error'
       | 'expired'
@@ -224,6 +227,10 @@ export interface PageModels extends DevicePageModels {
       | 'forbidden'
       | 'not-found'
       | 'unknown-client'
+      | 'disabled'
+      | 'unapproved'
+      | 'waiting'
+      | 'refused'
     /** The texts are `error.<texts>-<kind>`, of a feature, and the page shows the code. */
     texts?: string
     /** Error code (RFC 6749 §4.1.2.1 and others). */
@@ -232,9 +239,9 @@ export interface PageModels extends DevicePageModels {
     errorId: string
     /** ISO 8601. */
     time: string
-    /** For those who write the client; never set in production. */
+    /** For those who write the client; in production only with `manageUrl`. */
     detail?: string
-    /** What the request should have had and what it had; never set in production. */
+    /** What the request should have had and what it had; in production only with `manageUrl`. */
     explanation?: {
       readonly expected: string
       /** The first part is also expected. */
@@ -248,6 +255,8 @@ export interface PageModels extends DevicePageModels {
     client?: { name: string; uri?: string }
     /** The product's home page, if there is no client to return to. */
     homeUrl?: string
+    /** The page of the client, for its owner and for operators. */
+    manageUrl?: string
     /** With `forbidden`: who is signed in, and where another user can sign in instead. */
     account?: { username: string; switchUrl: string }
   }

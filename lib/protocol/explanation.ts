@@ -60,12 +60,14 @@ const commonLength = (one: string, other: string): number => {
 }
 
 /**
- * Splits what was received where it first differs from the expected value that is most like it.
+ * Splits a value that was received where it first differs from the expected value that is most like it. In words about a
+ * value nothing differs.
  *
  * @example splitAtDifference({ expected: 'one of https://a.example/cb', received: 'https://a.example/cb/' })
  * // ['https://a.example/cb', '/']
  */
 export const splitAtDifference = ({ expected, received }: Explanation): [same: string, other: string] => {
+  if (/\s/.test(received)) return [received, '']
   const at = Math.max(...expected.split(' ').map((value) => commonLength(received, value)))
   return [received.slice(0, at), received.slice(at)]
 }

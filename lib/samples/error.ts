@@ -61,5 +61,31 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     account: { username: 'alice@example.com', switchUrl: '/account?replaces=one' },
   },
   'error-unknown-client': { ...error, kind: 'unknown-client', code: 'unauthorized_client' },
+  ...Object.fromEntries(
+    (['disabled', 'unapproved'] as const).map((kind) => [
+      `error-${kind}`,
+      { ...error, kind, code: 'unauthorized_client', homeUrl: '/' },
+    ]),
+  ),
+  ...Object.fromEntries(
+    (['waiting', 'refused', 'disabled'] as const).map((kind) => [
+      `error-${kind}-owner`,
+      {
+        ...error,
+        kind,
+        code: 'unauthorized_client',
+        detail: 'client_id does not name a registered client',
+        explanation: {
+          expected: 'the client_id of a registered client that is enabled',
+          received: [
+            `desk-2, which ${kind === 'waiting' ? 'waits for approval' : 'is disabled'}`,
+            '',
+          ] as const,
+        },
+        homeUrl: '/',
+        manageUrl: '/developer/client?client_id=desk-2',
+      },
+    ]),
+  ),
   'error-not-found': { ...error, kind: 'not-found', code: 'invalid_request', homeUrl: '/' },
 })

@@ -103,8 +103,9 @@ test('a waiting request ends with its client, or with the place where the answer
   const shop = () => host.table('clients').where({ client_id: 'shop' })
   const page = await agent.open(authorizeUrl({ ...web, client_id: 'shop' }))
   await shop().update({ disabled_at: 1 })
-  expectExpiredPage(await agent.get(page.url.href))
-  expectExpiredPage(await agent.signIn(page))
+  const isOff = '<h1>This app is turned off</h1>'
+  expectErrorPage(await agent.get(page.url.href), 400, isOff)
+  expectErrorPage(await agent.signIn(page), 400, isOff)
   await shop().update({ disabled_at: null })
   const [row] = await shop()
   const metadata = JSON.stringify({ ...JSON.parse(row.metadata), redirect_uris: [withQuery] })

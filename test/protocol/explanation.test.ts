@@ -14,6 +14,7 @@ describe('what was received is split where it first differs from what was expect
     ],
     ['something missing at the end', callback, callback.slice(0, -1), [callback.slice(0, -1), '']],
     ['nothing alike', callback, 'web', ['', 'web']],
+    ['words about a value', 'the id of a client', 'web, which is disabled', ['web, which is disabled', '']],
   ])('%s', (_, expected, received, parts) => {
     expect(splitAtDifference({ expected, received })).toEqual(parts)
   })

@@ -44,8 +44,8 @@ const linksAbout = (
 }
 
 /** Answers a request that the host does not allow. Another account of the same person may be allowed. */
-const refuse = (context: PageContext, active: ActiveLogin | undefined, received: string): void => {
-  const explanation = { expected: 'true, or the id of an administrator', received }
+const refuse = (context: PageContext, active: ActiveLogin | undefined): void => {
+  const explanation = { expected: 'true, or the id of an administrator', received: 'false' }
   const error = new OAuthError('access_denied', 'the option features.admin refused this request', {
     status: 403,
     explanation,
@@ -58,25 +58,43 @@ const refuse = (context: PageContext, active: ActiveLogin | undefined, received:
 }
 
 /**
+ * What the host answers to the question whether this request may use the admin pages.
+ *
+ * @returns true, or the id of an administrator; undefined for everyone else
+ * @throws TypeError if the host returns neither true, false nor a string
+ */
+export const permission = async (
+  { req }: PageContext,
+  { allow }: AdminOption,
+): Promise<true | string | undefined> => {
+  const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
+  if (answer === true || (typeof answer === 'string' && answer !== '')) return answer
+  // Such as a user object: a mistake, which must not let anyone in.
+  if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
+  return undefined
+}
+
+/** The page about a client. */
+export const clientUrl = (server: PageContext['server'], clientId: string): string =>
+  ownPath(server, '/admin/client', aboutClient(clientId))
+
+/**
  * Asks the host whether this request may use the admin pages, and answers it if not.
  *
- * @throws TypeError if the host returns neither true, false nor a string
+ * @throws as {@link permission}
  */
 const admitted = async (
   context: PageContext,
-  { allow }: AdminOption,
+  option: AdminOption,
   { sections, pages, section }: Area & { readonly section: string },
 ): Promise<Operator | undefined> => {
-  const { server, req } = context
-  const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
-  const isId = typeof answer === 'string' && answer !== ''
-  if (!isId && answer !== true) {
-    // Such as a user object: a mistake, which must not let anyone in.
-    if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
-    refuse(context, await activeLogin(context), String(answer))
+  const { server } = context
+  const answer = await permission(context, option)
+  if (answer === undefined) {
+    refuse(context, await activeLogin(context))
     return undefined
   }
-  const actor = isId ? answer.slice(0, maxActor) : undefined
+  const actor = answer === true ? undefined : answer.slice(0, maxActor)
   const isSignedIn = (await activeLogin(context)) !== undefined
   return {
     id: actor ?? '',
@@ -97,7 +115,7 @@ const admitted = async (
         signOutUrl: isSignedIn ? ownPath(server, '/logout') : undefined,
       },
     },
-    clientUrl: (clientId) => ownPath(server, '/admin/client', aboutClient(clientId)),
+    clientUrl: (clientId) => clientUrl(server, clientId),
     userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
     linksAbout: (about) => linksAbout(server, pages, about),
   }

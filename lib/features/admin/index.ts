@@ -1,5 +1,5 @@
 import type { Feature } from '../../feature.ts'
-import { adminArea } from './area.ts'
+import { adminArea, clientUrl, permission } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
 import { deleteClientPage } from './delete-client-page.ts'
@@ -31,6 +31,8 @@ export const admin: Feature = {
   tools: () => import('./tools.ts').then(({ tools }) => tools),
   activate: ({ features: { admin: given } }) =>
     given && {
+      clientPageFor: async (context, _active, clientId) =>
+        (await permission(context, given)) === undefined ? undefined : clientUrl(context.server, clientId),
       operatorArea: (others) =>
         adminArea(given, [
           overviewPage,

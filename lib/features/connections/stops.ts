@@ -82,7 +82,8 @@ const causeOfRequest = (event: EventRecord, surroundings: Surroundings): Cause =
   if (code === 'invalid_target') return causeOfTarget(values, surroundings)
   if (code === 'invalid_scope') return { name: 'unknown-scope', values }
   if (reason.startsWith('redirect_uri is not registered')) return { name: 'redirect-uri', values }
-  if (received.endsWith('which is disabled')) return { name: 'client-disabled', values }
+  if (/which (?:is disabled|waits for approval|was not approved)$/.test(received))
+    return { name: 'client-disabled', values }
   if (received.endsWith('which is not registered')) return { name: 'registration-deleted', values: {} }
   if (code === 'unauthorized_client' && reason.startsWith('client_id: '))
     return { name: 'document-unreadable', values: { ...values, reason: reason.slice('client_id: '.length) } }

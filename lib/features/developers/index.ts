@@ -1,4 +1,5 @@
 import type { ActiveFeature, Feature } from '../../feature.ts'
+import { ownPath } from '../../http/urls.ts'
 import { approveEnabled, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { codePage, codePath } from './code-page.ts'
@@ -45,6 +46,14 @@ const activate = (option: DeveloperOption): ActiveFeature => ({
     { page: 'developer-confirm', path: '/developer/rotate', ...ofClient },
     { page: 'developer-confirm', path: '/developer/delete', ...ofClient },
   ],
+  clientPageFor: async (context, active, clientId) => {
+    if (active === undefined) return undefined
+    const { server } = context
+    const owner = await findClientOwner(server.database, { clientId })
+    if (owner?.subject !== active.login.subject) return undefined
+    const mayOpen = (await permission(context, option, active.user)) !== undefined
+    return mayOpen ? ownPath(server, clientPath, { client_id: clientId }) : undefined
+  },
   hostApi: (server) => ({ developers: developerAdministration({ ...server, option, logos: server }) }),
 })
 
@@ -65,6 +74,11 @@ export const developers: Feature = {
     erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
     enable: approveEnabled,
     ownerOf: async (database, clientId) => (await findClientOwner(database, { clientId }))?.subject,
+    approvalOf: async (database, clientId) => {
+      const owner = await findClientOwner(database, { clientId })
+      if (owner === undefined || owner.approvedAt !== null) return undefined
+      return owner.status === 'refused' ? 'refused' : 'waiting'
+    },
     listOwned: listOwnedClientIds,
     listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),
     listWaiting,

@@ -19,7 +19,7 @@ export interface RefusedStep extends Partial<Explanation> {
 export interface Progress {
   /** When each step was first seen, in epoch seconds; undefined if it was not. */
   readonly steps: readonly { readonly step: ProgressStep; readonly time: number | undefined }[]
-  /** The newest refusal, unless a later request got tokens. */
+  /** The newest refusal, unless a later request got tokens or the app was approved or enabled since. */
   readonly refused?: RefusedStep
 }
 
@@ -31,6 +31,10 @@ const shows: Readonly<Record<Exclude<ProgressStep, 'registered'>, (event: EventR
 }
 
 const refusals = ['request.refused', 'api.refused', 'client.refused']
+
+/** What a refusal said before is over: the app got tokens, or the host let people use it. */
+const endsRefusals = (event: EventRecord): boolean =>
+  shows.exchanged(event) || event.type === 'client.approved' || event.type === 'client.enabled'
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
@@ -55,8 +59,8 @@ export const progressOf = (registeredAt: number, events: readonly EventRecord[])
   const firstOf = (step: ProgressStep): number | undefined =>
     step === 'registered' ? registeredAt : events.findLast(shows[step])?.time
   const refused = events.find(({ type }) => refusals.includes(type))
-  // Events of one second have no order: then the tokens count.
-  const isNewest = refused !== undefined && refused.time > (events.find(shows.exchanged)?.time ?? 0)
+  // Events of one second have no order: then the later step counts.
+  const isNewest = refused !== undefined && refused.time > (events.find(endsRefusals)?.time ?? 0)
   return {
     steps: progressSteps.map((step) => ({ step, time: firstOf(step) })),
     ...(isNewest && { refused: refusedStep(refused) }),

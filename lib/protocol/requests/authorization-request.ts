@@ -15,7 +15,7 @@ import {
   OAuthError,
   type ResponseDelivery,
 } from '../errors.ts'
-import { readable, readableIdentifier } from '../explanation.ts'
+import { readable } from '../explanation.ts'
 import { parseUiLocales } from '../languages.ts'
 import type { Parameters } from '../parameters.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from '../scope.ts'
@@ -42,6 +42,7 @@ import {
   returnsPart,
   signingFor,
 } from './response-type.ts'
+import { StoppedClientError } from './stopped-client.ts'
 
 export const promptValues = ['none', 'login', 'consent', 'select_account'] as const
 export type Prompt = (typeof promptValues)[number]
@@ -141,7 +142,7 @@ export interface VerifiedTarget {
  * @param client the client that `client_id` names, if any
  * @param known the resources of the host; none can be a client
  * @param presented the `client_id` of the request, for the log
- * @throws OAuthError `unauthorized_client`
+ * @throws StoppedClientError
  */
 export const parseClient = (
   client: Client | undefined,
@@ -151,14 +152,9 @@ export const parseClient = (
   // The audience of its ID tokens would be that of access tokens.
   const isResource = known.some(({ identifier }) => identifier === client?.clientId)
   if (client === undefined || client.disabledAt !== null || isResource) {
-    const state = client?.disabledAt ? 'disabled' : 'not registered'
-    const received = presented === undefined ? 'a client' : readableIdentifier(presented)
-    const explanation = {
-      expected: 'the client_id of a registered client that is enabled',
-      received: `${received}, which is ${state}`,
-    }
-    const about = { clientId: client?.clientId, explanation }
-    throw new OAuthError('unauthorized_client', 'client_id does not name a registered client', about)
+    throw client?.disabledAt
+      ? new StoppedClientError('disabled', client)
+      : new StoppedClientError('unknown', client, presented)
   }
   return client
 }
@@ -168,7 +164,7 @@ export const parseClient = (
  *
  * @param named the client that `client_id` names, if any
  * @param known the resources of the host; none can be a client
- * @throws OAuthError `invalid_request` or `unauthorized_client`, also for a `state` that is too long to be returned
+ * @throws OAuthError `invalid_request` or StoppedClientError, also for a `state` that is too long to be returned
  */
 export const parseAuthorizationTarget = (
   parameters: Parameters,

@@ -211,6 +211,17 @@ export const es: Translation = {
       '{product} no la conoce, no ha podido leer su descripción o la ha eliminado.',
     'error.unknown-client.next':
       'Si ya la había conectado, elimine la conexión en la aplicación y vuelva a añadirla. Si no funciona, póngase en contacto con quienes la desarrollan.',
+    'error.disabled.title': 'Esta aplicación está desactivada',
+    'error.disabled.what': '{product} la ha desactivado.',
+    'error.stopped.next':
+      'Volver a añadirla no servirá de nada. Póngase en contacto con quienes la desarrollan.',
+    'error.unapproved.title': 'Esta aplicación aún no se puede usar',
+    'error.unapproved.what': '{product} no la ha aprobado.',
+    'error.waiting.title': 'Pendiente de aprobación',
+    'error.waiting.what': 'Se podrá iniciar sesión cuando {product} haya aprobado esta aplicación.',
+    'error.refused.title': 'No aprobada',
+    'error.refused.what': 'No se puede iniciar sesión porque {product} no ha aprobado esta aplicación.',
+    'error.manage.link': 'Abrir la página de la aplicación',
     'error.not-found.title': 'Esta página no existe',
     'error.not-found.what': 'En {product} no hay nada en esta dirección, o no es suyo.',
     'error.not-found.next': 'Revise la dirección o vuelva atrás.',

@@ -1,0 +1,35 @@
+import type { Client } from '../clients/client.ts'
+import { OAuthError } from '../errors.ts'
+import { readableIdentifier } from '../explanation.ts'
+
+/** Why a client cannot be used. `waiting` and `refused`: the host has not approved it. */
+export type StoppedState = 'unknown' | 'disabled' | 'waiting' | 'refused'
+
+const inWords: Readonly<Record<StoppedState, string>> = {
+  unknown: 'is not registered',
+  disabled: 'is disabled',
+  waiting: 'waits for approval',
+  refused: 'was not approved',
+}
+
+/** `client_id` names no client that can be used. The answer is always the same; the page and the event say why. */
+export class StoppedClientError extends OAuthError {
+  override readonly name = 'StoppedClientError'
+  readonly state: StoppedState
+  /** Undefined if it is unknown. */
+  readonly client: Client | undefined
+
+  /** @param presented the `client_id` of the request, for the log */
+  constructor(state: StoppedState, client: Client | undefined, presented = client?.clientId) {
+    const received = presented === undefined ? 'a client' : readableIdentifier(presented)
+    super('unauthorized_client', 'client_id does not name a registered client', {
+      clientId: client?.clientId,
+      explanation: {
+        expected: 'the client_id of a registered client that is enabled',
+        received: `${received}, which ${inWords[state]}`,
+      },
+    })
+    this.state = state
+    this.client = client
+  }
+}

@@ -1,0 +1,155 @@
+// What people read who come from an app that cannot be used: it depends on the state of the app, and on who reads.
+import { type AuthRouterOptions, migrate } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { authorizeUrl, callback, createUsers, type Host, startHost } from '../support/host.ts'
+import { expectErrorPage } from '../support/outcomes.ts'
+import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { ada, bob } from '../support/tokens.ts'
+
+let host: Host
+const environment = process.env.NODE_ENV
+
+/** Ada owns the apps, Bob does not. */
+const readers = {
+  visitor: () => new RawBrowser(host.app),
+  user: () => new RawBrowser(host.app),
+  owner: () => new RawBrowser(host.app),
+  operator: () => new RawBrowser(host.app, undefined, { 'x-admin': 'root' }),
+}
+type Reader = keyof typeof readers
+const browsers = {} as Record<Reader, RawBrowser>
+const developer = '/oauth/developer'
+
+beforeAll(async () => {
+  // In development every page explains the error.
+  process.env.NODE_ENV = 'production'
+  const database = openTestDatabase()
+  const { knex, tablePrefix } = database
+  await migrate(knex, { database: { knex, tablePrefix } })
+  await createUsers(database, `${tablePrefix}people`)
+  const features: AuthRouterOptions['features'] = {
+    developers: { allow: () => 'approval' },
+    admin: { allow: ({ req }) => req.get('x-admin') ?? false },
+    storedEvents: true,
+  }
+  host = await startHost({ database, options: { features, limits: false } })
+  for (const name of ['visitor', 'user', 'owner', 'operator'] as const) browsers[name] = readers[name]()
+  const { user, owner } = browsers
+  await owner.signIn(await owner.open(developer), ada.email, ada.password)
+  await user.signIn(await user.open(developer), bob.email, bob.password)
+})
+afterAll(async () => {
+  process.env.NODE_ENV = environment
+  await host?.close()
+})
+
+const registered = async (): Promise<string> => {
+  const fields = { client_name: 'Order Desk', redirect_uris: callback, 'scopes:openid': 'on' }
+  const form = await browsers.owner.open(`${developer}/new`)
+  const page = await browsers.owner.submit(form, 'name="decision"', fields)
+  return page.url.searchParams.get('client_id') ?? ''
+}
+
+const approved = async (): Promise<string> => {
+  const clientId = await registered()
+  await host.oauth.developers?.approve(clientId)
+  return clientId
+}
+
+/** Brings a new app into a state. */
+const states = {
+  unknown: () => Promise.resolve('nobody'),
+  waiting: registered,
+  refused: async () => {
+    const clientId = await registered()
+    await host.oauth.developers?.refuse(clientId)
+    return clientId
+  },
+  disabled: async () => {
+    const clientId = await approved()
+    await host.oauth.clients.disable(clientId)
+    return clientId
+  },
+  deleted: async () => {
+    const clientId = await approved()
+    await host.oauth.clients.delete(clientId)
+    return clientId
+  },
+  'wrong URI': approved,
+}
+
+const unknown = [
+  'This app isn’t registered here',
+  'remove the connection in the app and add it again',
+] as const
+const off = ['This app is turned off', 'Latchkey has turned it off.'] as const
+const notYet = ['This app can’t be used yet', 'Latchkey hasn’t approved it.'] as const
+const wait = ['Waiting for approval', 'People can sign in once Latchkey has approved this app.'] as const
+const no = ['Not approved', 'because Latchkey hasn’t approved this app.'] as const
+const wrong = ['This request can’t be completed', 'Go back to it and try again.'] as const
+const differs = ['This request can’t be completed', `Received ${callback} /`] as const
+
+/** The heading, and further words, for each reader. */
+const words: Readonly<Record<keyof typeof states, Readonly<Record<Reader, readonly [string, string]>>>> = {
+  unknown: { visitor: unknown, user: unknown, owner: unknown, operator: unknown },
+  waiting: { visitor: notYet, user: notYet, owner: wait, operator: wait },
+  refused: { visitor: notYet, user: notYet, owner: no, operator: no },
+  disabled: { visitor: off, user: off, owner: off, operator: off },
+  deleted: { visitor: unknown, user: unknown, owner: unknown, operator: unknown },
+  'wrong URI': { visitor: wrong, user: wrong, owner: differs, operator: differs },
+}
+
+/** What must lead on: the page of the app for those who look after it, and words or a link for others. */
+const pages: Readonly<Record<Reader, string | undefined>> = {
+  visitor: undefined,
+  user: undefined,
+  owner: `${developer}/client`,
+  operator: '/oauth/admin/client',
+}
+
+const managed = ({ html }: Answer): string | undefined =>
+  / id="manage" href="([^"?]+)\?client_id=/.exec(html)?.[1]
+
+test.each(Object.entries(states))('an app that is %s: each reader reads the truth', async (state, bring) => {
+  const clientId = await bring()
+  const expected = words[state as keyof typeof states]
+  const redirect_uri = state === 'wrong URI' ? `${callback}/` : callback
+  const isStored = !['unknown', 'deleted'].includes(state)
+  for (const reader of ['visitor', 'user', 'owner', 'operator'] as const) {
+    const page = await browsers[reader].open(authorizeUrl({ client_id: clientId, redirect_uri }))
+    expectErrorPage(page, 400)
+    const [heading, more] = expected[reader]
+    expect({ reader, heading: /<h1>(.*?)<\/h1>/.exec(page.html)?.[1] }).toEqual({ reader, heading })
+    expect(textOf(page)).toContain(more)
+    expect({ reader, leadsTo: managed(page) }).toEqual({
+      reader,
+      leadsTo: isStored ? pages[reader] : undefined,
+    })
+    // Adding it again would register it twice.
+    expect(textOf(page).includes('add it again')).toBe(!isStored)
+    expect(page.html).toContain(state === 'wrong URI' ? 'invalid_request' : 'unauthorized_client')
+  }
+})
+
+test('the page of an app forgets refusals from before its approval', async () => {
+  const clientId = await registered()
+  const { owner } = browsers
+  const page = async () => {
+    await serverBehind(host.oauth)?.eventLog?.settled()
+    return textOf(await owner.open(`${developer}/client?client_id=${clientId}`))
+  }
+  await owner.open(authorizeUrl({ client_id: clientId }))
+  expect(await page()).toContain('which waits for approval')
+  await host.oauth.developers?.approve(clientId)
+  expect(await page()).not.toContain('The last request was refused.')
+})
+
+test('an app that is turned off while a user decides is no expired sign-in', async () => {
+  const clientId = await approved()
+  const asking = await browsers.user.open(authorizeUrl({ client_id: clientId, scope: 'openid' }))
+  expect(asking.html).toContain('value="allow"')
+  await host.oauth.clients.disable(clientId)
+  expect(textOf(await browsers.user.submit(asking, 'value="allow"', { decision: 'allow' }))).toContain(off[0])
+  expect(textOf(await browsers.user.get(asking.url.pathname + asking.url.search))).toContain(off[0])
+})
