@@ -20,16 +20,17 @@ import { clientEndpoint } from './client-endpoint.ts'
 const inactive = { active: false }
 
 /**
- * Who the user is. The username is often an e-mail address: only a client with a scope that reveals such a name gets it, and
- * none for which the subject hides who the user is (OIDC Core §8.1).
+ * Who the user is. The username is often an e-mail address: only the token's own client gets it, with a scope that reveals such a
+ * name, unless the subject hides who the user is (OIDC Core §8.1).
  */
 const aboutUser = (
   server: AuthorizationServer,
   client: Pick<Client, 'clientId' | 'metadata'>,
   user: User,
   scopes: readonly string[],
+  isOwn = true,
 ): object => {
-  const mayKnowName = scopes.includes('profile') || scopes.includes('email')
+  const mayKnowName = isOwn && (scopes.includes('profile') || scopes.includes('email'))
   const isPairwise = client.metadata.subject_type === 'pairwise'
   return {
     sub: subjectFor(server, client, user.subject),
@@ -121,7 +122,9 @@ const describeAccessToken = async (
     ...(details !== undefined && { auth_time: Math.min(details.authTime, token.issuedAt) }),
     ...(details?.acr !== undefined && { acr: details.acr }),
     // The subject of a client's own token is the client (RFC 9068 §2.2).
-    ...(user === undefined ? { sub: token.clientId } : aboutUser(server, owner, user, scopes)),
+    ...(user === undefined
+      ? { sub: token.clientId }
+      : aboutUser(server, owner, user, scopes, token.clientId === client.clientId)),
     ...(token.organization === undefined ? {} : { org_id: token.organization }),
     ...(token.act && { act: token.act }),
     ...(allowed.length > 0 && { authorization_details: allowed }),

@@ -143,8 +143,8 @@ const functionsOf = <User extends object>() =>
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<Found<object> | undefined>>()),
     /**
      * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'` or
-     * `'access_token'`. Those that the granted scopes do not cover are removed. With a table, `claims` maps each claim to a
-     * column or a function of the row: docs/users.md#claims. @default none
+     * `'access_token'`. Those that the granted scopes do not cover are removed; in the last two only scopes of the API count. With
+     * a table, `claims` maps each claim to a column or a function of the row: docs/users.md#claims. @default none
      */
     claims: callback<(user: User, asked: ClaimsAsked) => Answer<Record<string, unknown>>>(),
   })

@@ -5,6 +5,7 @@ import { claimNames, jsonOfClaim, protocolClaims, releasedClaims } from '../prot
 import { allowedScopes, type Client, sectorOf } from '../protocol/clients/client.ts'
 import { isObject } from '../protocol/json.ts'
 import { type ClaimsRequest, matchingClaims } from '../protocol/requests/claims-request.ts'
+import { isStandardScope } from '../protocol/scope.ts'
 import { callHost } from '../users/host-function.ts'
 import type { User } from '../users/users.ts'
 
@@ -68,7 +69,7 @@ export interface TokenClaimsHolder extends ClaimsHolder {
 }
 
 /**
- * What the host says in an access token, and of it at introspection: claims of the user that the scopes of the token reveal,
+ * What the host says in an access token, and of it at introspection: claims of the user that the scopes of its API reveal,
  * and those that its resources add. Names that this server uses itself are left out.
  */
 export const tokenClaims = async (
@@ -76,18 +77,21 @@ export const tokenClaims = async (
   holder: TokenClaimsHolder,
   target: 'access_token' | 'introspection',
 ): Promise<Record<string, unknown>> => {
-  const { user, scopes, resources } = holder
+  const { user, resources } = holder
+  // What `profile` and `email` reveal is for the client, which asks UserInfo for it.
+  const scopes = holder.scopes.filter((scope) => !isStandardScope(scope))
   // Most tokens of APIs reveal nothing of their user.
   const reveals = user !== undefined && claimNames(scopes, server.scopeClaims).length > 0
-  const found: Record<string, unknown> = reveals ? await userClaims(server, user, holder, target) : {}
+  const given = reveals ? await server.users.claims(user, askedOf(holder, target)) : {}
+  const found = releasedClaims(given, scopes, server.scopeClaims)
   for (const resource of resources) {
     const claims = server.options.resources[resource]?.claims
     if (claims === undefined) continue
     const request = { ...askedOf(holder, target), resources }
-    const given: unknown = await callHost('resources.claims', () => claims(user?.record, request))
-    if (!isObject(given))
+    const added: unknown = await callHost('resources.claims', () => claims(user?.record, request))
+    if (!isObject(added))
       throw new Error(`latchkey: claims of resources['${resource}'] must return an object`)
-    for (const [name, value] of Object.entries(given)) found[name] = jsonOfClaim(name, value)
+    for (const [name, value] of Object.entries(added)) found[name] = jsonOfClaim(name, value)
   }
   return Object.fromEntries(Object.entries(found).filter(([name]) => !isOwnClaim(name)))
 }

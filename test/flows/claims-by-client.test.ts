@@ -1,4 +1,5 @@
 import { decodeJwt } from 'jose'
+import type { ClientSeed } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import type { ClaimsAsked, ClaimTarget } from '../../lib/options/users.ts'
 import { callback, type Host, issuer, people, secret, startHost } from '../support/host.ts'
@@ -13,6 +14,8 @@ const reserved = (
 ).split(' ')
 const forged = Object.fromEntries(reserved.map((name) => [name, 'forged']))
 const asked: ClaimsAsked[] = []
+/** What the scopes `profile` and `email` reveal. */
+const identity = { name: 'Ada Lovelace', email: 'ada@example.com' }
 
 /** What the host gives each client, for each place; a client that is not here gets nothing. */
 const given: Readonly<Record<string, readonly ClaimTarget[]>> = {
@@ -24,19 +27,27 @@ const given: Readonly<Record<string, readonly ClaimTarget[]>> = {
 let hosts: Record<'functions' | 'table', Host>
 let base: Host
 beforeAll(async () => {
-  const clients = ['everything', 'without-scope', 'api', 'nothing'].map((client_id) => ({
+  const clients: ClientSeed[] = ['everything', 'without-scope', 'api', 'nothing'].map((client_id) => ({
     client_id,
     client_secret: secret,
     redirect_uris: [callback],
     id_token_scope_claims: true,
-    scope: client_id === 'without-scope' ? 'openid files:read' : 'openid files:read badge',
+    scope: client_id === 'without-scope' ? 'openid files:read' : 'openid profile email files:read badge',
   }))
+  clients.push({
+    client_id: 'files-api',
+    client_secret: secret,
+    grant_types: ['client_credentials'],
+    may_introspect: true,
+  })
   const options = {
     scopes: {
       badge: { description: 'See your badge' },
       'files:read': 'Read your files',
     },
-    resources: { [api]: { scopes: ['files:read', 'badge'], accessToken: 'jwt' as const } },
+    resources: {
+      [api]: { scopes: ['files:read', 'badge'], accessToken: 'jwt' as const, introspection: ['files-api'] },
+    },
     acrValues: [],
   }
   const badgeFor = (request: ClaimsAsked): string | undefined => {
@@ -55,7 +66,7 @@ beforeAll(async () => {
         find: (id) => (id === '1' ? { id: 1, username: 'ada' } : undefined),
         authenticate: ({ username, password }) =>
           username === ada.email && password === ada.password ? { id: 1, username: 'ada' } : undefined,
-        claims: (_, request) => ({ badge: badgeFor(request), salary: 1, ...forged }),
+        claims: (_, request) => ({ badge: badgeFor(request), salary: 1, ...identity, ...forged }),
       },
     },
   })
@@ -71,6 +82,8 @@ beforeAll(async () => {
         claims: {
           badge: { value: (_, request) => badgeFor(request), scope: 'badge', for: targets },
           salary: { value: () => 1, for: targets },
+          name: { value: () => identity.name, for: targets },
+          email: { value: () => identity.email, for: targets },
           ...Object.fromEntries(
             reserved.map((name) => [name, { value: () => 'forged', scope: 'badge', for: targets }]),
           ),
@@ -125,6 +138,27 @@ describe.each(['functions', 'table'] as const)('users with %s', (kind) => {
     expect(claims.access_token).toMatchObject({ iss: issuer, client_id: client })
     expect(claims.introspection).toMatchObject({ active: true, client_id: client })
     for (const request of asked) expect(request.client.client_id).toBe(client)
+  })
+
+  test('an API learns neither name nor e-mail address, although the client has profile and email', async () => {
+    const scope = 'openid profile email files:read'
+    const own = { client_id: 'everything', client_secret: secret }
+    const agent = new RawBrowser(hosts[kind].app)
+    const tokens = await tokensFor(hosts[kind], { ...own, scope }, own, { agent })
+    for (const seen of [decodeJwt(tokens.id_token), (await userinfo(hosts[kind], tokens.access_token)).body])
+      expect(seen).toMatchObject(identity)
+    const resource = api
+    const forApi = await tokensFor(hosts[kind], { ...own, scope, resource }, { ...own, resource }, { agent })
+    const asApi = { client_id: 'files-api', client_secret: secret }
+    const introspected = async (token: string) => (await introspect(hosts[kind], token, asApi)).body
+    for (const seen of [
+      decodeJwt(forApi.access_token),
+      await introspected(forApi.access_token),
+      await introspected(tokens.access_token),
+    ]) {
+      expect(seen).toMatchObject({ sub: '1', scope })
+      for (const name of ['username', ...Object.keys(identity)]) expect(seen).not.toHaveProperty(name)
+    }
   })
 })
 
