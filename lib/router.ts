@@ -29,7 +29,7 @@ import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } fr
 import type { RequireToken } from './guards/types.ts'
 import type { VerifyRequest } from './guards/verify.ts'
 import type { Incoming } from './http/context.ts'
-import { oauthErrorOf } from './http/errors.ts'
+import { oauthErrorOf } from './http/json-error.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './http/route.ts'
 import { runHandler } from './http/run-handler.ts'
 import { sendEmpty } from './http/send.ts'

@@ -78,7 +78,7 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
     what: 'redirects to a page without a fragment',
     pattern: /\bsendRedirect\((?![^)]*ownPath\()/,
     // These two redirect to clients; all others use redirectToPage().
-    unless: /^lib\/(http\/send|authorization\/response|endpoints\/logout)\.ts$/,
+    unless: /^lib\/(http\/redirect|authorization\/response|endpoints\/logout)\.ts$/,
   },
   {
     what: 'reads a clock or the environment',

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { redirectToPage } from '../http/send.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import { ownPath } from '../http/urls.ts'
 import { isStranger } from '../protocol/clients/client.ts'
 import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../protocol/errors.ts'

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
 import { languageOf } from '../http/language.ts'
-import { redirectToPage } from '../http/send.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import { sendPage } from '../http/send-page.ts'
 import { homeUrl } from '../http/urls.ts'
 import { createSecret, hashSecret, isSecretOf } from '../keys/secrets.ts'

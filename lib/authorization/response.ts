@@ -3,7 +3,7 @@ import type { Incoming } from '../http/context.ts'
 import { errorRenderer, sendErrorPage } from '../http/errors.ts'
 import { languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
-import { sendRedirect } from '../http/send.ts'
+import { sendRedirect } from '../http/redirect.ts'
 import { sendPage } from '../http/send-page.ts'
 import { signJwt } from '../keys/jwt.ts'
 import {

@@ -1,4 +1,4 @@
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, temporarilyUnavailable } from '../protocol/errors.ts'
 
 const codeOf = (error: unknown): string | number | undefined => {
   if (typeof error !== 'object' || error === null) return undefined
@@ -106,13 +106,6 @@ export const isMissingColumn = (error: unknown): boolean => {
   if (code === '42703' || code === 'ER_BAD_FIELD_ERROR') return true
   return code === 'SQLITE_ERROR' && String(error).includes('no such column')
 }
-
-/** The error for a client when the database, or a service that a host function needs, is unavailable: 503, try again. */
-export const temporarilyUnavailable = (cause: unknown): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {
-    cause,
-    headers: { 'Retry-After': '1' },
-  })
 
 /** Knex puts the statement before the driver's message. */
 const withoutStatement = (message: string): string =>

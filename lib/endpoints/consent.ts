@@ -17,7 +17,7 @@ import { continueRequest, signInAgain, toDecide } from '../authorization/continu
 import { formTarget, loginLocation, replacesLogins } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
-import { redirectToPage } from '../http/send.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import { ownPath } from '../http/urls.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'

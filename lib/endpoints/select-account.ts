@@ -9,7 +9,7 @@ import {
 import { formTarget, loginLocation } from '../authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../authorization/pending-request.ts'
 import type { PageContext } from '../http/context.ts'
-import { redirectToPage } from '../http/send.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'

@@ -1,7 +1,7 @@
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import type { Endpoint } from '../http/route.ts'
-import { redirectToPage } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { ownPath } from '../http/urls.ts'
 import type { PageForm } from '../pages/page-parts.ts'

@@ -8,8 +8,8 @@ import {
   introducesClient,
 } from '../grants/index.ts'
 import type { Context } from '../http/context.ts'
-import { provedKey } from '../http/dpop.ts'
 import { tokenRequest } from '../http/form.ts'
+import { provedKey } from '../http/own-proofs.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import type { Client } from '../protocol/clients/client.ts'

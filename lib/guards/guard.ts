@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express'
 import type { ApiRequest } from '../http/api-request.ts'
-import { jsonError, oauthErrorOf } from '../http/errors.ts'
+import { jsonError, oauthErrorOf } from '../http/json-error.ts'
 import { type ChallengeFields, presentedToken, schemesFor, withChallenge } from '../http/presented-token.ts'
 import { runHandler } from '../http/run-handler.ts'
 import { type JsonAnswer, sendJsonAnswer } from '../http/send.ts'

@@ -1,10 +1,10 @@
-import { temporarilyUnavailable } from '../database/errors.ts'
 import { keyIdOf } from '../keys/jwt.ts'
 import { createJwtVerifier, type JwtVerifier } from '../keys/jwt-verifier.ts'
 import type { Logger } from '../options/server.ts'
 import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'
 import type { Outbound } from '../outbound/outbound.ts'
+import { temporarilyUnavailable } from '../protocol/errors.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { TokenClaims } from './auth-info.ts'
 

@@ -7,32 +7,18 @@ import {
   type ErrorCode,
   errorUrl,
   failureLine,
-  OAuthError,
+  type OAuthError,
 } from '../protocol/errors.ts'
 import { splitAtDifference } from '../protocol/explanation.ts'
 import { hostLink } from '../protocol/links.ts'
 import { type EndedReason, EndedRequestError } from '../protocol/requests/ended-request.ts'
 import { StoppedClientError, type StoppedState } from '../protocol/requests/stopped-client.ts'
 import type { Incoming } from './context.ts'
+import { jsonError, oauthErrorOf } from './json-error.ts'
 import { languageOf } from './language.ts'
-import { type JsonAnswer, jsonAnswer, sendJsonAnswer } from './send.ts'
+import { sendJsonAnswer } from './send.ts'
 import { sendPage } from './send-page.ts'
 import { homeUrl } from './urls.ts'
-
-const statusOf = (error: unknown): number | undefined =>
-  typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
-    ? error.status
-    : undefined
-
-/** Every error as an OAuthError: ours unchanged, one of Express by its status, any other as `server_error`. */
-export const oauthErrorOf = (error: unknown): OAuthError => {
-  if (error instanceof OAuthError) return error
-  const status = statusOf(error)
-  if (status !== undefined && status >= 400 && status < 500) {
-    return new OAuthError('invalid_request', 'the request cannot be read', { status, cause: error })
-  }
-  return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
-}
 
 /** Logs and announces a server error under the id of the request. */
 export const reportServerError = (
@@ -94,19 +80,6 @@ export const errorRenderer =
       if (failure === thrown) throw thrown
       return renderOnce(render, incoming, failure)
     })
-
-/**
- * The answer to an error (RFC 6749 §5.2).
- *
- * @param errorId under which the log or `latchkey explain` has the reason; undefined if neither has it
- */
-export const jsonError = (
-  { code, message, status, headers }: OAuthError,
-  errorId: string | undefined,
-): JsonAnswer => {
-  const found = errorId === undefined ? {} : { error_id: errorId }
-  return jsonAnswer({ error: code, error_description: message, ...found }, { status, headers })
-}
 
 /** Sends an error as JSON. By default a server error has the id of the request, under which it is in the log. */
 export const sendJsonError = (

@@ -6,7 +6,7 @@ import { lookUpLanguage, parseAcceptLanguage, parseUiLocales, withoutRefused } f
 import type { Incoming } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
-import { redirectToPage } from './send.ts'
+import { redirectToPage } from './redirect.ts'
 import { ownPath } from './urls.ts'
 
 /** What is known of a request beyond its headers. */

@@ -1,7 +1,6 @@
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
 import { withTimeout } from '../database/connection.ts'
-import { temporarilyUnavailable } from '../database/errors.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, temporarilyUnavailable } from '../protocol/errors.ts'
 
 /** Milliseconds that a request waits for the server; migrations that take longer continue without it. */
 const timeoutMs = 8000

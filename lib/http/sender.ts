@@ -1,4 +1,3 @@
-import type { ServerSetup } from '../authorization-server.ts'
 import type { MutualTls } from '../options/mutual-tls.ts'
 import type { WarnOnce } from '../options/warn-once.ts'
 import { certificateThumbprint } from '../protocol/clients/client-certificate.ts'
@@ -6,7 +5,6 @@ import { OAuthError } from '../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../protocol/tokens/token-binding.ts'
 import type { ApiRequest } from './api-request.ts'
 import { clientCertificate } from './client-certificate.ts'
-import { dpopCheck, type UrlsOf, usageChecksOf } from './dpop.ts'
 import type { PresentedToken, SenderCheck } from './presented-token.ts'
 
 /** The proofs that a resource server can check, by type of binding. */
@@ -29,19 +27,6 @@ export const senderChecks = (
 ): SenderChecks => ({
   ...(mutualTls && { certificate: certificateCheck(mutualTls, warnOnce) }),
 })
-
-/**
- * The proofs that this server can check where it is itself the resource server: at UserInfo, and with guards in this process.
- *
- * @param urlsOf the URLs, without query, by which a request may have been made
- */
-export const senderChecksOf = (server: ServerSetup, urlsOf: UrlsOf): SenderChecks => {
-  const proofs = usageChecksOf(server)
-  return {
-    ...senderChecks(server.options.features, server.warnOnce),
-    ...(proofs && { dpop: dpopCheck(proofs, urlsOf) }),
-  }
-}
 
 /**
  * Requires the sender of a token to prove what its binding requires. A bearer token passes at once, unless it is sent with

@@ -197,3 +197,10 @@ export const asAuthorizationError = (target: AuthorizationTarget, error: unknown
         explanation: error.explanation,
       })
     : error
+
+/** The error for a client when the database, or a service that a host function needs, is unavailable: 503, try again. */
+export const temporarilyUnavailable = (cause: unknown): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {
+    cause,
+    headers: { 'Retry-After': '1' },
+  })

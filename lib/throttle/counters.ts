@@ -1,14 +1,4 @@
-import type { Database } from '../database/types.ts'
 import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
-import {
-  decrementThrottles,
-  incrementThrottles,
-  listThrottles,
-  readThrottles,
-  removeThrottle,
-  setThrottle,
-  type Throttle,
-} from '../repositories/throttles.ts'
 
 /** What counts failures of one kind: its name and its limit. */
 export interface Counter {
@@ -34,7 +24,7 @@ export const counterOf = (
   limit && key !== undefined ? [{ name, limit, key, ...(owner !== undefined && { owner }) }] : []
 
 /** A count, and the seconds until it starts again at zero. */
-interface Count {
+export interface Count {
   readonly failures: number
   readonly seconds: number
 }
@@ -63,61 +53,21 @@ export interface Locked extends Pick<Counter, 'name' | 'key'> {
   readonly seconds: number
 }
 
-export interface CountersContext {
-  readonly database: Database
+/** What counters without a database need. */
+export interface SharedContext {
   /** Epoch seconds. */
   now(): number
-}
-
-/** What counters without a database need. */
-export interface SharedContext extends Pick<CountersContext, 'now'> {
   /** The beginning of every key in a store that others use as well. */
   readonly prefix: string
 }
 
 /** Far above every limit, because attempts that are refused during a burst take back their failures after the lock. */
-const locked = 1_000_000_000
+export const locked = 1_000_000_000
 
 /** Attempts of a burst take some back. */
-const isLocked = (failures: number): boolean => failures > locked / 2
+export const isLocked = (failures: number): boolean => failures > locked / 2
 
-const keyOf = ({ name, key }: Pick<Counter, 'name' | 'key'>): string => `${name}:${key}`
-
-const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
-  failures: points,
-  seconds: Math.max(1, expiresAt - now),
-})
-
-/** Counters in Latchkey's own table, on every database. */
-const databaseCounters = ({ database, now }: CountersContext): Counters => ({
-  read: async (counters) => {
-    const found = await readThrottles(database, counters.map(keyOf), { now: now() })
-    return found.map((throttle) => countOf(throttle, now()))
-  },
-  increment: async (counters) => {
-    const time = now()
-    const throttles = counters.map((counter) => ({
-      key: keyOf(counter),
-      expiresAt: time + counter.limit.seconds,
-    }))
-    const counted = await incrementThrottles(database, throttles, { now: time })
-    return counted.map((throttle) => countOf(throttle, now()))
-  },
-  decrement: (counters, reset = []) =>
-    decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
-  lock: (counter, seconds) =>
-    setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
-  listLocked: async ({ name, owner }) => {
-    const found = await listThrottles(database, { prefix: `${name}:${owner}:`, now: now() })
-    return found
-      .filter(({ points }) => isLocked(points))
-      .map(({ key, expiresAt }) => ({ name, key: key.slice(name.length + 1), seconds: expiresAt - now() }))
-  },
-  clear: async (counters) => {
-    // One row in each statement, so that it waits for no one in a circle.
-    for (const counter of counters) await removeThrottle(database, { key: keyOf(counter) })
-  },
-})
+export const keyOf = ({ name, key }: Pick<Counter, 'name' | 'key'>): string => `${name}:${key}`
 
 /** A store that changes one count at a time. */
 interface Store {
@@ -291,12 +241,6 @@ const redisStore = (store: RedisClient, { prefix, now }: SharedContext): Store =
 /** Counters without a database. */
 export const sharedCounters = (store: Exclude<LimitStore, 'database'>, context: SharedContext): Counters =>
   store === 'memory' ? memoryCounters(context.now) : countersOf(redisStore(store, context))
-
-/** Counters in the store that the host chose. */
-export const countersIn = (store: LimitStore, context: CountersContext): Counters =>
-  store === 'database'
-    ? databaseCounters(context)
-    : sharedCounters(store, { prefix: context.database.prefix, now: context.now })
 
 /** Counters that allow an attempt if none of them has reached its limit. */
 export type Group = readonly Counter[]

@@ -118,7 +118,7 @@ const ofServer = (config: Knex.Config): void => {
     await close()
   })
 
-  test('a connection that is closed has no socket, also while the server works, and the pool lends another one', async () => {
+  test('a closed connection has no socket, also while the server works, and the pool lends another one', async () => {
     const knex = open(config)
     const connection = await acquire(knex)
     const driver = driverOf(knex, { preparedStatements: false })

@@ -6,7 +6,7 @@ import {
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { PageContext } from '../../http/context.ts'
 import { queryParameters } from '../../http/form.ts'
-import { redirectToPage } from '../../http/send.ts'
+import { redirectToPage } from '../../http/redirect.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { countRevocations } from '../../repositories/index.ts'

@@ -1,0 +1,29 @@
+import { normalUrl } from '../protocol/tokens/dpop-proof.ts'
+import { custom, feature, list, oneOf, withDefault } from './schema.ts'
+
+/** URLs below which an API is called, without a slash at the end. */
+export const baseUrls = list(
+  custom<string>("a URL without a query, such as 'https://api.example.com'", (url) =>
+    typeof url === 'string' && !/[?#]/.test(url) ? normalUrl(url)?.replace(/\/$/, '') : undefined,
+  ),
+  { what: 'a list of URLs' },
+)
+
+/** The option `features.dpop`. */
+export const dpop = feature({
+  /**
+   * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with
+   * one more request, and their clocks need not be right.
+   */
+  nonces: withDefault('none', oneOf('none', 'required')),
+  /**
+   * Where UserInfo and guards in this process record used proofs: in the database for all processes, or with `'memory'` in each
+   * process. `/token` and `/par` always use the database.
+   */
+  usedProofs: withDefault('database', oneOf('database', 'memory')),
+  /**
+   * Where clients call APIs of this app, if that is neither the origin of `issuer` nor that of a resource, or if a proxy removes a
+   * part of the path: `['https://api.example.com/v1']`.
+   */
+  baseUrls: withDefault([], baseUrls),
+})

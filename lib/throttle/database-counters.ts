@@ -1,0 +1,60 @@
+import type { Database } from '../database/types.ts'
+import type { LimitStore } from '../options/limits.ts'
+import {
+  decrementThrottles,
+  incrementThrottles,
+  listThrottles,
+  readThrottles,
+  removeThrottle,
+  setThrottle,
+  type Throttle,
+} from '../repositories/throttles.ts'
+import { type Count, type Counters, isLocked, keyOf, locked, sharedCounters } from './counters.ts'
+
+export interface CountersContext {
+  readonly database: Database
+  /** Epoch seconds. */
+  now(): number
+}
+
+const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
+  failures: points,
+  seconds: Math.max(1, expiresAt - now),
+})
+
+/** Counters in Latchkey's own table, on every database. */
+const databaseCounters = ({ database, now }: CountersContext): Counters => ({
+  read: async (counters) => {
+    const found = await readThrottles(database, counters.map(keyOf), { now: now() })
+    return found.map((throttle) => countOf(throttle, now()))
+  },
+  increment: async (counters) => {
+    const time = now()
+    const throttles = counters.map((counter) => ({
+      key: keyOf(counter),
+      expiresAt: time + counter.limit.seconds,
+    }))
+    const counted = await incrementThrottles(database, throttles, { now: time })
+    return counted.map((throttle) => countOf(throttle, now()))
+  },
+  decrement: (counters, reset = []) =>
+    decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
+  lock: (counter, seconds) =>
+    setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
+  listLocked: async ({ name, owner }) => {
+    const found = await listThrottles(database, { prefix: `${name}:${owner}:`, now: now() })
+    return found
+      .filter(({ points }) => isLocked(points))
+      .map(({ key, expiresAt }) => ({ name, key: key.slice(name.length + 1), seconds: expiresAt - now() }))
+  },
+  clear: async (counters) => {
+    // One row in each statement, so that it waits for no one in a circle.
+    for (const counter of counters) await removeThrottle(database, { key: keyOf(counter) })
+  },
+})
+
+/** Counters in the store that the host chose. */
+export const countersIn = (store: LimitStore, context: CountersContext): Counters =>
+  store === 'database'
+    ? databaseCounters(context)
+    : sharedCounters(store, { prefix: context.database.prefix, now: context.now })
