@@ -1,5 +1,6 @@
 import type { PageContext } from '../http/context.ts'
-import { oauthErrorOf, reportServerError, sendErrorPage } from '../http/errors.ts'
+import { reportServerError, sendErrorPage } from '../http/errors.ts'
+import { oauthErrorOf } from '../http/json-error.ts'
 import { AuthorizationResponseError, OAuthError } from '../protocol/errors.ts'
 import { EndedRequestError } from '../protocol/requests/ended-request.ts'
 import { StoppedClientError } from '../protocol/requests/stopped-client.ts'
