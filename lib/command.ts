@@ -1,3 +1,4 @@
+import type { Counting } from './account/unlock.ts'
 import type { ServerSetup } from './authorization-server.ts'
 import type { ClientRegistry } from './clients/register.ts'
 import type { OpenedDatabase } from './database/open.ts'
@@ -26,8 +27,8 @@ export interface Invocation {
 /** What a command works with. The database is closed afterwards. */
 export interface CommandContext extends OpenedDatabase {
   readonly options: Options
-  /** The features, which may store something about clients. */
-  readonly installed: ClientRegistry['installed']
+  /** The features, which may store something about clients and count wrong answers. */
+  readonly installed: ClientRegistry['installed'] & Counting
   /** Announces what the command does, so that it is stored with `features.storedEvents`. */
   readonly events: Pick<Events, 'announce'>
   /** The server that the app would run, on the same pool: for commands that act as it does. It is closed afterwards. */

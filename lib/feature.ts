@@ -1,4 +1,5 @@
 import type { SchemaChange } from '../migrations/migration.ts'
+import type { AnswerCounter } from './account/unlock.ts'
 import type { OpenedRequest, PendingRequestKind } from './authorization/context.ts'
 import type { AuthorizationServer, ServerSetup } from './authorization-server.ts'
 import type { Check, MountedSubject, StoredSubject } from './check.ts'
@@ -204,6 +205,8 @@ export interface Feature {
   readonly events?: EventDescriptions<string>
   /** Undefined if it stores nothing about users. */
   readonly userData: UserData | undefined
+  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
+  readonly answerCounter?: AnswerCounter
   /** Undefined if it stores nothing about clients. */
   readonly clientData: ClientData | undefined
   /** Removes its expired rows. */

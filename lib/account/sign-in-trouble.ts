@@ -2,11 +2,15 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { listNewestEvents } from '../repositories/index.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import type { LoginLock } from '../throttle/login-throttle.ts'
+import { countersOf } from './unlock.ts'
 
 /** Why sign-ins under a login name do not succeed. */
 export interface SignInTrouble {
-  /** Where the next attempt is refused, and until when, those that wait longest first. */
-  readonly locks: readonly (Pick<LoginLock, 'network'> & { readonly until: number })[]
+  /**
+   * Where the next attempt is refused, and until when, those of one kind that wait longest first. `of` is what is tried, if it
+   * is no password.
+   */
+  readonly locks: readonly (Pick<LoginLock, 'network'> & { readonly until: number; readonly of?: string })[]
   /** Wrong passwords since the last sign-in with this name, the newest first; empty unless events are stored. */
   readonly failures: readonly { readonly time: number; readonly address?: string }[]
 }
@@ -15,18 +19,28 @@ export interface SignInTrouble {
  * Finds the locks of a login name, and the wrong passwords since its last sign-in, among its newest 1,000 stored events.
  *
  * @param username in any spelling; it need not exist
+ * @param subject whose locks of other steps count too
  * @returns undefined if there is nothing to say
  */
 export const findSignInTrouble = async (
-  server: Pick<AuthorizationServer, 'database' | 'eventLog' | 'pairwiseSalt' | 'throttle' | 'now'>,
+  server: Pick<
+    AuthorizationServer,
+    'database' | 'eventLog' | 'installed' | 'pairwiseSalt' | 'throttle' | 'now'
+  >,
   username: string,
+  subject?: string,
 ): Promise<SignInTrouble | undefined> => {
   const account = accountOf(server, username)
   const now = server.now()
-  const locks = (await server.throttle.login.locks(account)).map(({ network, seconds }) => ({
-    network,
-    until: now + seconds,
-  }))
+  const locksOf = async (counted: string, of?: string) =>
+    (await server.throttle.login.locks(counted)).map(({ network, seconds }) => ({
+      network,
+      until: now + seconds,
+      ...(of !== undefined && { of }),
+    }))
+  const locks: SignInTrouble['locks'][number][] = await locksOf(account)
+  for (const counter of subject === undefined ? [] : countersOf(server, subject))
+    locks.push(...(await locksOf(counter.account, counter.name)))
   await server.eventLog?.settled()
   const events = server.eventLog ? await listNewestEvents(server.database, { account }) : []
   const last = events.findIndex(({ type }) => type === 'login.succeeded')

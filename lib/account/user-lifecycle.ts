@@ -48,14 +48,15 @@ export interface UserLifecycle {
    */
   erase(id: string | number | bigint): Promise<void>
   /**
-   * Lets sign-ins under a login name go on, after wrong passwords have locked it. It need not be an account. With
-   * `limits.store: 'memory'` it unlocks in this process only.
+   * Lets sign-ins under a login name go on, after wrong passwords have locked it, or wrong codes the second factor of its
+   * user. It need not be an account. With `limits.store: 'memory'` it unlocks in this process only.
    *
-   * @returns whether it was locked
+   * @param options.user the user's id, if `users` are functions, which do not say whose name it is
+   * @returns whether anything was locked
    * @throws Error if the store of the limits is unavailable
    * @example await oauth.users.unlock('ada@example.com')
    */
-  unlock(username: string): Promise<boolean>
+  unlock(username: string, options?: { readonly user?: string | number | bigint }): Promise<boolean>
   /**
    * Returns what events have as `account` for a login name, however it is spelt. It is a hash with a key of your database.
    *
@@ -116,6 +117,9 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     await eraseUser(server, subject)
     setup.events.announce('user.erased', undefined, { subject })
   },
-  unlock: async (username) => unlockLoginName(await setup.ready(), username),
+  unlock: async (username, options = {}) => {
+    const subject = 'user' in options ? givenId(options.user, 'users.unlock()') : undefined
+    return unlockLoginName(await setup.ready(), username, { subject })
+  },
   accountOf: async (username) => accountOf(await setup.ready(), username),
 })

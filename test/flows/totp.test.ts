@@ -4,11 +4,12 @@ import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
-import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { answerOf, bob, redeem } from '../support/tokens.ts'
 
 // The second factor that Latchkey keeps (`features.authenticatorApps`).
 
+const mapping = { id: 'id', username: 'email', password: 'password_hash' }
 const older = 'a secret of the tests that is long enough'
 const newer = 'a newer secret of this test, long enough'
 
@@ -322,6 +323,58 @@ test('the database has neither the secret nor a recovery code; export, removal a
   expect([...(await host.table('second_factors')), ...(await host.table('recovery_codes'))]).toEqual([])
 })
 
+describe('wrong codes lock two-step sign-in', () => {
+  const admin = '/oauth/admin/users?q=ada%40example.com'
+  let watched: Host
+  beforeAll(async () => {
+    const features = { authenticatorApps: { acr: 'mfa' }, admin: { allow: () => true } }
+    const users = { table: host.usersTable, columns: mapping }
+    watched = await start({ features, users }, host.database)
+  })
+  afterAll(() => watched.oauth.close())
+
+  /** Someone who knows the password has typed wrong codes, and the owner is refused. */
+  const lock = async (): Promise<() => Promise<Answer>> => {
+    const { secret } = await enrol()
+    const stranger = new RawBrowser(watched.app)
+    let page = await halfway(stranger)
+    for (let time = 0; time < 5; time += 1) page = await send(stranger, page, { code: '000000' })
+    const signIn = async (): Promise<Answer> => {
+      const owner = new RawBrowser(watched.app)
+      return send(owner, await halfway(owner), { code: codeAt(secret) })
+    }
+    expect((await signIn()).status).toBe(429)
+    return signIn
+  }
+  const operator = () => new RawBrowser(watched.app)
+
+  test('which the page about the user says, until when, and Unlock ends', async () => {
+    const signIn = await lock()
+    const agent = operator()
+    const page = await agent.get(admin)
+    const until = new Date((clock.now() + 900) * 1000).toISOString().slice(11, 19)
+    const said = new RegExp(`Codes of two-step sign-in: locked from 127\\.0\\.0\\.1 until .*${until} UTC`)
+    expect(textOf(page)).toMatch(said)
+    const done = await agent.submit(page, 'value="unlock"')
+    expect(textOf(done)).not.toContain('locked from')
+    expect(events.at(-1)).toMatchObject({ type: 'login.unlocked', subject: '1' })
+    expect((await signIn()).status).toBeLessThan(400)
+  })
+
+  test('which users.unlock() ends, by the name or for a user', async () => {
+    let signIn = await lock()
+    expect(await watched.oauth.users.unlock('bob@example.com')).toBe(false)
+    expect(await watched.oauth.users.unlock('ADA@example.com')).toBe(true)
+    expect((await signIn()).status).toBeLessThan(400)
+    expect(await watched.oauth.users.unlock('ada@example.com')).toBe(false)
+    await host.table('second_factors').delete()
+    signIn = await lock()
+    // As a host does whose functions know the users.
+    expect(await watched.oauth.users.unlock('a name of hers', { user: 1 })).toBe(true)
+    expect((await signIn()).status).toBeLessThan(400)
+  })
+})
+
 test('an earlier code is refused after a later one', async () => {
   const { secret } = await enrol()
   const agent = new RawBrowser(host.app)
@@ -336,8 +389,7 @@ test('an earlier code is refused after a later one', async () => {
 
 test('a new option secrets encrypts it again; without the old one only recovery codes work', async () => {
   const { secret, codes } = await enrol()
-  const columns = { id: 'id', username: 'email', password: 'password_hash' }
-  const users = { table: host.usersTable, columns }
+  const users = { table: host.usersTable, columns: mapping }
   const signIn = async (secrets: string[], code: string): Promise<Answer> => {
     const { app, oauth } = await start({ secrets, users }, host.database)
     const agent = new RawBrowser(app)

@@ -121,7 +121,7 @@ const trouble = (
 ): Promise<TroubleModel[]> => {
   const isId = typed === undefined || (user !== undefined && typed === subject)
   const names = [user?.username, isId ? undefined : typed].filter((name) => name !== undefined)
-  return troubleOf(context, names, typed === undefined ? { subject } : { q: typed })
+  return troubleOf(context, names, subject, typed === undefined ? { subject } : { q: typed })
 }
 
 /** The act of a form about a user. What has ended meanwhile is no error. */
@@ -183,10 +183,13 @@ export const usersPage: OperatorPage = {
       const login = await findLogin(server.database, { sid: form.required('sid'), now: server.now() })
       if (login?.subject === subject) await end(server, login, { info, actor })
     }),
-    async unlock({ server, info, person: { actor } }, form) {
+    async unlock(context, form) {
+      const { server, info } = context
       const username = form.required('username')
       const [subject, q] = [form.optional('subject'), form.optional('q')]
-      await unlockLoginName(server, username, { subject, actor, info })
+      const asked = await find(context, form)
+      const whose = asked?.user?.subject ?? subject
+      await unlockLoginName(server, username, { subject: whose, info, ...by(context) })
       const query = { ...(subject !== undefined && { subject }), ...(q !== undefined && { q }) }
       return { query, notice: { kind: 'unlocked' } }
     },

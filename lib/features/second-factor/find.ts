@@ -1,3 +1,4 @@
+import type { AnswerCounter } from '../../account/unlock.ts'
 import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { SignInMoment } from '../../endpoints/login-form.ts'
 import type { Context, PageContext } from '../../http/context.ts'
@@ -113,9 +114,11 @@ const isRightCode = async (
   return isRight === true && isFirstUse(server, subject, code)
 }
 
-/** Who tries codes. It is not the key of passwords: otherwise the next right password would forgive wrong codes. */
-const codeAccount = ({ pairwiseSalt }: AuthorizationServer, subject: string): string =>
-  authenticationCode(pairwiseSalt, 'second factor', [subject])
+/** Counts wrong codes. It has not the key of passwords: otherwise the next right password would forgive wrong codes. */
+export const codeCounter: AnswerCounter = {
+  name: 'Codes of two-step sign-in',
+  account: ({ pairwiseSalt }, subject) => authenticationCode(pairwiseSalt, 'second factor', [subject]),
+}
 
 /** What a user typed, and how it is checked. */
 export interface CodeAttempt {
@@ -143,7 +146,7 @@ export const checkCode = async (
   const device = known && { ...known, id: `code:${known.id}` }
   return limitedAttempt(
     context,
-    { username, clientId, account: codeAccount(server, subject), device },
+    { username, clientId, account: codeCounter.account(server, subject), device },
     async () => ((await isRightCode(server, user, factor, code)) ? user : undefined),
     (details) => server.events.announce('second_factor.failed', info, { ...details, subject }),
   )

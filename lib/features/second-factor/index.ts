@@ -3,7 +3,7 @@ import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { givenId, isLookup } from '../../users/users.ts'
 import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
-import { neededSecondFactor } from './find.ts'
+import { codeCounter, neededSecondFactor } from './find.ts'
 import { nextSecrets, pendingLogins, secondFactors } from './migration.ts'
 import './models.ts'
 import { option, type SecondFactorOption } from './option.ts'
@@ -76,6 +76,7 @@ export const secondFactor: Feature = {
       await removeSecondFactor(database, { subject })
     },
   },
+  answerCounter: codeCounter,
   clientData: undefined,
   // A second factor expires only if its user has not confirmed it.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],

@@ -10,8 +10,8 @@ export interface TroubleModel {
   /** The first of them, and the newest ones with their addresses. */
   since?: string
   attempts: readonly { readonly time: string; readonly address?: string }[]
-  /** The next attempt is refused until then: from an address, or from all. */
-  locks: readonly { readonly until: string; readonly network?: string | undefined }[]
+  /** The next attempt is refused until then: from an address, or from all. `of` is what is tried, if it is no password. */
+  locks: readonly { readonly until: string; readonly network?: string | undefined; readonly of?: string }[]
   /** Absent if nothing is locked. */
   unlock?: PageForm
 }

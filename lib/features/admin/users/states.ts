@@ -70,7 +70,18 @@ export const userStates = (users: Users, user: User, form: Form, long: string): 
   'operator-users-locked-long': {
     ...users,
     user: { ...user, more: user.more.map((section) => ({ ...section, summary: long })) },
-    trouble: [{ ...trouble(form), username: long, failures: 0, attempts: [] }],
+    trouble: [
+      {
+        ...trouble(form),
+        username: long,
+        failures: 0,
+        attempts: [],
+        locks: [
+          { until: time, network: '203.0.113.7', of: 'Codes of two-step sign-in' },
+          { until: time, of: 'Codes of two-step sign-in' },
+        ],
+      },
+    ],
   },
   'operator-users-no-user': { ...users, query: 'mira', unknown: true },
   'operator-users-no-user-tried': {

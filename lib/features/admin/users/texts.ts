@@ -8,6 +8,8 @@ export const userTexts = {
   'operator-users.trouble.locks': '“{username}” is locked.',
   'operator-users.trouble.network': 'Locked from {network} until {time}.',
   'operator-users.trouble.everywhere': 'Locked everywhere until {time}.',
+  'operator-users.trouble.network.of': '{of}: locked from {network} until {time}.',
+  'operator-users.trouble.everywhere.of': '{of}: locked everywhere until {time}.',
   'operator-users.trouble.from': 'from {address}',
   'operator-users.unlock': 'Unlock',
   'operator-users.unlock.of': 'the login name {username}',
