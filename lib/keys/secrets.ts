@@ -59,6 +59,12 @@ export const mayBeRefreshToken = (value: string): boolean =>
 export const hashSecret = (secret: string): string => hash('sha256', secret, 'base64url')
 
 /**
+ * The stored form of a secret of a cookie, which counts at this issuer only: routers can share a database, and a visitor can
+ * rename a cookie.
+ */
+export const hashAtIssuer = (issuer: string, secret: string): string => hashSecret(`${issuer} ${secret}`)
+
+/**
  * Stands where the hash of a client's secret would be, while only the hash of another server is known. It differs for
  * each such hash, and no secret has it as its own hash.
  */

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
-import { createSecret, derivedSecret, hashSecret, randomId } from '../keys/secrets.ts'
+import { createSecret, derivedSecret, hashAtIssuer, randomId } from '../keys/secrets.ts'
 import type { Login } from '../protocol/requests/login.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
@@ -161,7 +161,7 @@ export const storeLogin = async (
     ...details,
     expiresAt,
     browserHash: browser.hash,
-    sessionHash: hashSecret(secret),
+    sessionHash: hashAtIssuer(server.issuer, secret),
     idleEndsAt: idleEnd(server, expiresAt),
     lastSeenAt: now,
     userAgent: context.req.get('user-agent'),

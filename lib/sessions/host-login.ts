@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Context, PageContext } from '../http/context.ts'
-import { hashSecret, randomId } from '../keys/secrets.ts'
+import { hashAtIssuer, randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/login.ts'
 import { isEpochSeconds, isLoginTime } from '../protocol/requests/login.ts'
 import { callHost } from '../users/host-function.ts'
@@ -37,13 +37,14 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
  * its cookies. Parallel first requests have no session yet. Without cookies, requests have nothing in common.
  */
 export const hostLoginHash = (
-  { session, req }: PageContext,
+  { server: { issuer }, session, req }: PageContext,
   { subject, authTime, acr }: Pick<HostLogin, 'subject' | 'authTime' | 'acr'>,
 ): string => {
   const { cookie = '' } = req.headers
   const id = session.id()
   const browser = id !== undefined && cookie.includes(id) ? id : cookie
-  return hashSecret(JSON.stringify([browser || randomId(), String(subject), authTime ?? null, acr ?? null]))
+  const login = [browser || randomId(), String(subject), authTime ?? null, acr ?? null]
+  return hashAtIssuer(issuer, JSON.stringify(login))
 }
 
 /**

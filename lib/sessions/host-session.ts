@@ -3,7 +3,7 @@ import type { ServerSetup } from '../authorization-server.ts'
 import { withTimeout } from '../database/connection.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
 import { sessionKey } from '../http/cookies.ts'
-import { hashSecret } from '../keys/secrets.ts'
+import { hashAtIssuer } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 
 // The only file that touches `req.session`. It uses only what express-session documents.
@@ -132,7 +132,7 @@ export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
     },
     secretHash: () => {
       const secret = heldByHost(server, req)
-      return secret === undefined ? undefined : hashSecret(secret)
+      return secret === undefined ? undefined : hashAtIssuer(server.issuer, secret)
     },
     renew,
     begin: async (secret) => {

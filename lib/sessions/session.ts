@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { ServerSetup } from '../authorization-server.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
-import { hashSecret, isSecretOf } from '../keys/secrets.ts'
+import { hashAtIssuer, isSecretOf } from '../keys/secrets.ts'
 import {
   hasHostSession,
   heldByHost,
@@ -31,7 +31,7 @@ const ownSession = ({ server, req, res }: Incoming): BrowserSession => {
   let secret = ownSecret({ server, req })
   return {
     id: () => secret,
-    secretHash: () => (secret === undefined ? undefined : hashSecret(secret)),
+    secretHash: () => (secret === undefined ? undefined : hashAtIssuer(server.issuer, secret)),
     renew: async () => {},
     begin: async (next) => {
       secret = next
@@ -79,5 +79,5 @@ export const sessionOpener = (server: ServerSetup): ((incoming: Incoming) => Pro
 /** SHA-256 of what the session of a browser holds, on a route of the host. */
 export const sessionHashOf = (server: ServerSetup, req: Request): string | undefined => {
   const secret = isOwnSession(server) ? ownSecret({ server, req }) : heldByHost(server, req)
-  return secret === undefined ? undefined : hashSecret(secret)
+  return secret === undefined ? undefined : hashAtIssuer(server.issuer, secret)
 }

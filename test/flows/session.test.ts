@@ -1,8 +1,8 @@
 import type { RequestHandler } from 'express'
 import session from 'express-session'
-import { hashSecret } from '../../lib/keys/secrets.ts'
+import { hashAtIssuer } from '../../lib/keys/secrets.ts'
 import { stopClock } from '../support/clock.ts'
-import { authorizeUrl, type Host, type HostSettings, startHost } from '../support/host.ts'
+import { authorizeUrl, type Host, type HostSettings, issuer, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { redeem, refresh } from '../support/tokens.ts'
@@ -104,7 +104,7 @@ describe('Latchkey’s own session', () => {
   const rowOf = (agent: RawBrowser, of = host) =>
     of
       .table('logins')
-      .where({ session_hash: hashSecret(secretOf(agent)) })
+      .where({ session_hash: hashAtIssuer(issuer, secretOf(agent)) })
       .first()
   const endOf = async (agent: RawBrowser, of = host): Promise<number> =>
     Number((await rowOf(agent, of)).idle_ends_at)
@@ -249,7 +249,7 @@ describe('Latchkey’s own session', () => {
     const page = await agent.submit(await agent.open('/oauth/logout'), 'csrf_token')
     const cleared = /_session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/
     expect(page.setCookies).toContainEqual(expect.stringMatching(cleared))
-    expect(await host.table('logins').where({ session_hash: hashSecret(before) })).toEqual([])
+    expect(await host.table('logins').where({ session_hash: hashAtIssuer(issuer, before) })).toEqual([])
     for (const each of [agent, thief]) await expectSignedOut(each)
   })
 
@@ -270,18 +270,34 @@ describe('Latchkey’s own session', () => {
     }
   })
 
-  test('belongs to one issuer: two routers in one process share no cookie', async () => {
-    const issuer = 'http://localhost:3000/other'
-    const other = await start({ database: host.database, mount: '/other', options: { issuer, secrets } })
+  test('belongs to one issuer: two routers on one database share no cookie, even if it is renamed', async () => {
+    const another = 'http://localhost:3000/other'
+    const other = await start({
+      database: host.database,
+      mount: '/other',
+      options: { issuer: another, secrets },
+    })
     const [agent, elsewhere] = [await signedIn(host), new RawBrowser(other.app)]
     for (const [name, value] of agent.cookies) elsewhere.cookies.set(name, value)
     const login = await elsewhere.open(authorizeUrl(web, '/other'))
     expect(login.url.pathname).toBe('/other/login')
-    codeOf(await elsewhere.signIn(login), { iss: issuer })
+    codeOf(await elsewhere.signIn(login), { iss: another })
     const names = [...elsewhere.cookies.keys()].filter((name) => name.endsWith('_session'))
     expect(new Set(names).size).toBe(2)
     expect(elsewhere.cookies.get(nameOf(agent, 'session'))).toBe(secretOf(agent))
     expect(await subjectOf(host, agent)).toBe('1')
+    // A visitor can give the cookies of one router the names of the other.
+    const renamed = new RawBrowser(other.app)
+    const theirs = [...elsewhere.cookies.keys()].filter((name) => !agent.cookies.has(name))
+    for (const name of theirs) {
+      const own = nameOf(agent, name.replace(/^.*_/, ''))
+      renamed.cookies.set(name, agent.cookies.get(own) ?? '')
+    }
+    expect(theirs).toContainEqual(expect.stringMatching(/_session$/))
+    expect((await renamed.open(authorizeUrl(web, '/other'))).url.pathname).toBe('/other/login')
+    const waiting = await agent.open(`${request}&prompt=login`)
+    const there = await renamed.open(waiting.url.href.replace('/oauth/', '/other/'))
+    expect([waiting.status, there.status]).toEqual([200, 400])
   })
 })
 
