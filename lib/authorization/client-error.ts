@@ -7,7 +7,7 @@ import { StoppedClientError } from '../protocol/requests/stopped-client.ts'
 import { activeLogin } from '../sessions/login.ts'
 
 /** An error that ends on a page and is about one client of this server. */
-const isAboutClient = (error: unknown): error is OAuthError & { readonly clientId: string } =>
+export const isAboutClient = (error: unknown): error is OAuthError & { readonly clientId: string } =>
   error instanceof OAuthError &&
   error.clientId !== undefined &&
   error.status < 500 &&

@@ -14,6 +14,7 @@ import { sendEmpty } from '../http/send.ts'
 import { sendPage } from '../http/send-page.ts'
 import { frontEndLocation, ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { sizes } from '../protocol/lengths.ts'
 import { noSession, sessionOpener } from '../sessions/session.ts'
 
 const misplaced = (description: string): OAuthError =>
@@ -78,10 +79,6 @@ export const proxyCheck = ({ options }: ServerSetup): ((req: Request) => void) =
 
 type RequestCheck = (req: Request) => void
 
-/** The most bytes of a form from a client, and of a form of our own pages. */
-const maxClientForm = 65_536
-const maxPageForm = 16_384
-
 /** What comes before every endpoint: the request arrived at the issuer, the server is ready, and its form is read. */
 const opener = (
   server: ServerSetup,
@@ -104,7 +101,7 @@ const opener = (
 export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => {
   const open = opener(server, checkProxy)
   return {
-    open: (incoming) => open(incoming, maxClientForm),
+    open: (incoming) => open(incoming, sizes.form),
     renderError: errorRenderer(sendApiError),
   }
 }
@@ -137,7 +134,7 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
   const open = opener(server, checkProxy)
   const openSession = sessionOpener(server)
   return {
-    async open(incoming, { usesSession = () => true, maxForm = maxPageForm }) {
+    async open(incoming, { usesSession = () => true, maxForm = sizes.pageForm }) {
       // A code would expire unused, and a logout would surprise the user. The browser asks again when the user follows
       // the link.
       if (isPrefetch(incoming.req)) {
@@ -152,7 +149,7 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
       const context = await open(incoming, maxForm)
       if (chooseLanguage(context) || isShownElsewhere(context)) return undefined
       const { req } = incoming
-      const session = usesSession(req) ? await openSession(incoming) : noSession
+      const session = usesSession(incoming) ? await openSession(incoming) : noSession
       const language = languageOf(server, req)
       return {
         ...context,

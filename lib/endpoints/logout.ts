@@ -14,6 +14,7 @@ import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
 import { activeLogin, endLogin, endRest, loginsHere, type SignedOut } from '../sessions/login.ts'
 import { leaveNotice, readNotice } from '../sessions/notice.ts'
+import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated-form.ts'
 import { frontChannelUrls } from '../tokens/front-channel-logout.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { sidFor, subjectFor } from '../tokens/user-claims.ts'
@@ -54,14 +55,12 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   return { client, hint, location: `${redirectUri}${query}`, onward }
 }
 
-/** Parameters that the confirmation form repeats; they are checked again. */
-const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state', 'id_token_hint']
+/** What the confirmation form repeats of a request, and what is checked again: where to go, without the ID token. */
+const carried = ({ client, onward }: LogoutRequest): Fields =>
+  client ? { client_id: client.clientId, ...onward } : {}
 
-/** The parameters that the confirmation form repeats; without a client there is nowhere to go. */
-const carried = (parameters: Parameters): Fields => {
-  const namesClient = parameters.has('client_id') || parameters.has('id_token_hint')
-  return namesClient ? fieldsIn(parameters, carriedParameters) : {}
-}
+/** The same as a form has it. */
+const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state']
 
 /**
  * Whether an ID token of a login that is active in this browser vouches for the client. One of a login that has ended, or
@@ -153,9 +152,8 @@ const finish = async (
  * Logs out at once if an ID token of the user who is logged in vouches for the client, and asks otherwise
  * (RP-Initiated Logout §2). It redirects to registered URIs only.
  */
-const logout = async (context: PageContext): Promise<void> => {
+const logout = async (context: PageContext, parameters = queryParameters(context.req)): Promise<void> => {
   const { server, req, language } = context
-  const parameters = queryParameters(req)
   const request = await logoutRequest(server, parameters)
   if (parameters.has(doneParameter)) {
     const { client, location } = request
@@ -174,7 +172,7 @@ const logout = async (context: PageContext): Promise<void> => {
   }
   if (await isVouchedFor(context, request, active.login))
     return finish(context, request, await endLogin(context))
-  const fields = carried(parameters)
+  const fields = carried(request)
   const uiLocales = uiLocalesOf(req).join(' ')
   const { client } = request
   const model = {
@@ -190,22 +188,25 @@ const logout = async (context: PageContext): Promise<void> => {
 /** Whether a POST is the confirmation of our own page. Any other comes from a client, perhaps of another site. */
 const isConfirmation = (form: Parameters): boolean => form.has('csrf_token')
 
-/** The confirmation, or a client's form: that comes again by GET, because it carries no Lax cookie. */
+/** The confirmation, or the form of a client. */
 const submit = async (context: PageContext): Promise<void> => {
   const { server, req } = context
   const form = formParameters(req)
-  if (!isConfirmation(form)) {
-    return redirectToPage(context, `${ownPath(server, '/logout')}?${new URLSearchParams(form.pairs())}`)
-  }
-  submittedForm(context, Object.entries(carried(form)).flat())
+  const repeated = repeatedForm(context, form)
+  if (repeated) return logout(context, repeated)
+  const isConfirmed = isConfirmation(form)
+  if (isConfirmed) submittedForm(context, Object.entries(fieldsIn(form, carriedParameters)).flat())
   const request = await logoutRequest(server, form)
-  await finish(context, request, await endLogin(context))
+  if (isConfirmed) await finish(context, request, await endLogin(context))
+  else repeatForm(context, form, request.location)
 }
 
 /** RP-Initiated Logout. */
 export const logoutEndpoint: Endpoint<PageContext> = {
   path: '/logout',
   metadataName: 'end_session_endpoint',
-  methods: { GET: logout, POST: submit },
-  usesSession: (req) => req.method !== 'POST' || isConfirmation(formParameters(req)),
+  methods: { GET: (context) => logout(context), POST: submit },
+  ...takesClientForms,
+  usesSession: (incoming) =>
+    takesClientForms.usesSession(incoming) || isConfirmation(formParameters(incoming.req)),
 }

@@ -4,6 +4,7 @@ import { allowedScopes, type Client } from '../protocol/clients/client.ts'
 import { definedResources, definedScopes } from '../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
+import { lengths } from '../protocol/lengths.ts'
 import { isLoginTime, unknownTime } from '../protocol/requests/login.ts'
 import { parseResources, scopesWithin } from '../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../protocol/scope.ts'
@@ -12,8 +13,6 @@ import { countRevocations } from '../repositories/index.ts'
 import { askHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { existingUser, type Grant, requestedResources } from './grant.ts'
-
-const maxLength = 8192
 
 /** What only concerns Latchkey, or what the request has as lists. */
 const withheld = [
@@ -33,7 +32,9 @@ const grantRequest = (
   const given = parameters.names().filter((name) => !withheld.includes(name))
   return {
     client: { client_id: clientId, ...metadata },
-    parameters: Object.fromEntries(given.map((name) => [name, parameters.optional(name, maxLength) ?? ''])),
+    parameters: Object.fromEntries(
+      given.map((name) => [name, parameters.optional(name, lengths.token) ?? '']),
+    ),
     scopes: parseScope(parameters.optional('scope')),
     resources: requestedResources(server, { parameters }),
     address: info.address,

@@ -57,7 +57,6 @@ const urlParameters = [
   'organization',
   'post_logout_redirect_uri',
   'state',
-  'id_token_hint',
 ]
 
 /** Pages without a form whose URL needs no check. */

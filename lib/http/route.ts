@@ -23,7 +23,7 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
   /** Of pages: the most bytes of a form. @default 16384 */
   readonly maxForm?: number
   /** Of pages: whether a request may read and start a session. @default every request may */
-  readonly usesSession?: (req: Request) => boolean
+  readonly usesSession?: (incoming: Incoming) => boolean
 }
 
 /** What endpoints of one kind share: what comes before the handler, and how errors leave. */

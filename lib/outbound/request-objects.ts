@@ -1,3 +1,4 @@
+import { lengths } from '../protocol/lengths.ts'
 import type { Outbound } from './outbound.ts'
 
 /** Reads request objects from the URLs that clients registered. */
@@ -11,8 +12,6 @@ export interface RequestObjects {
   fetch(uri: string): Promise<string>
 }
 
-/** As many as `request` may have. */
-const maxBytes = 8192
 /** Seconds. Any browser can cause a fetch, and a client that registers itself can name any URL. */
 const pauseAfterFailure = 10
 // A limit, so that registering clients cannot fill the memory.
@@ -37,7 +36,7 @@ export const createRequestObjects = (outbound: Outbound, now: () => number): Req
 
   const read = async (uri: string): Promise<string> => {
     const accept = 'application/oauth-authz-req+jwt, application/jwt, */*'
-    const { status, body } = await outbound.request(uri, { accept, maxBytes })
+    const { status, body } = await outbound.request(uri, { accept, maxBytes: lengths.token })
     const object = body.trim()
     if (status !== 200) throw new Error(`the response has status ${status}`)
     if (!isCompact(object)) throw new Error('the response is not a JWT')

@@ -286,9 +286,12 @@ export interface PageModels extends DevicePageModels {
     /** As on `signed-out`; the page goes on when they have loaded. */
     frames?: readonly string[]
   }
-  /** Submits itself to the client (OAuth 2.0 Form Post Response Mode); without scripts the user presses a button. */
+  /**
+   * Submits itself to the client (OAuth 2.0 Form Post Response Mode), or a form of the client to us; without scripts the user
+   * presses a button.
+   */
   'form-post': {
-    /** A verified redirect URI. */
+    /** A verified redirect URI, or a path of our own. */
     action: string
     fields: Readonly<Record<string, string>>
   }

@@ -1,21 +1,25 @@
 import { OAuthError } from './errors.ts'
 import { readable } from './explanation.ts'
+import { lengths } from './lengths.ts'
 
-/** Maximum length of a value per parameter, in UTF-16 code units; 2,048 for all others. */
+/** Maximum length of a value per parameter; {@link lengths} says it of all others. */
 const maxLengths: Readonly<Record<string, number>> = {
-  client_id: 255,
-  nonce: 512,
-  code: 128,
-  refresh_token: 128,
-  token: 8192,
-  id_token_hint: 8192,
-  client_assertion: 8192,
-  subject_token: 8192,
-  actor_token: 8192,
-  authorization_details: 8192,
-  request: 8192,
+  client_id: lengths.identifier,
+  nonce: lengths.nonce,
+  code: lengths.code,
+  state: lengths.state,
+  scope: lengths.scope,
+  authorization_details: lengths.details,
+  access_token: lengths.token,
+  refresh_token: lengths.token,
+  token: lengths.token,
+  id_token_hint: lengths.token,
+  subject_token: lengths.token,
+  actor_token: lengths.token,
+  client_assertion: lengths.token,
+  assertion: lengths.token,
+  request: lengths.token,
 }
-const defaultMaxLength = 2048
 const maxParameters = 64
 
 /** Parameters that a request may repeat (RFC 8707 §2, RFC 8693 §2.1). */
@@ -30,7 +34,7 @@ const isRepeatable = (name: string): boolean => repeatable.some((known) => known
 const unprintable = /[\u0000-\u001f\u007f-\u009f\ufffd]/
 
 const maxLengthOf = (name: string): number =>
-  (Object.hasOwn(maxLengths, name) ? maxLengths[name] : undefined) ?? defaultMaxLength
+  (Object.hasOwn(maxLengths, name) ? maxLengths[name] : undefined) ?? lengths.other
 
 const assertLength = (name: string, value: string, maxLength: number): void => {
   if (value.length > maxLength) {
@@ -124,11 +128,6 @@ export class Parameters {
   /** The first value, unchecked: for what must be known before a request can be refused. */
   first(name: string): string | undefined {
     return this.#values.get(name)?.[0]
-  }
-
-  /** @throws OAuthError `invalid_request` if a value is too long */
-  assertLength(name: string): void {
-    for (const value of this.#values.get(name) ?? []) assertLength(name, value, maxLengthOf(name))
   }
 
   /** Names with at least one value, in the order of their first appearance. */

@@ -19,6 +19,11 @@ export const isCrossSite = ({ server, req }: Incoming): boolean => {
   return origin !== undefined && origin !== 'null' && origin !== new URL(server.issuer).origin
 }
 
+/** @throws OAuthError `invalid_request` with status 403 if another site made the browser send the form */
+export const assertOwnPage = (incoming: Incoming): void => {
+  if (isCrossSite(incoming)) throw forbidden('a form of another site')
+}
+
 /** What a form is about, in words that do not change until it is submitted. */
 export type About = readonly string[]
 
@@ -50,7 +55,7 @@ export const submittedForm = (context: Incoming, ...abouts: readonly About[]): P
   // A form of another site carries no cookie. A new cookie would replace the browser's own.
   const browser = boundBrowser(context)
   if (browser === undefined) throw forbidden('a form of a browser without our cookie')
-  if (isCrossSite(context)) throw forbidden('a form of another site')
+  assertOwnPage(context)
   const token = form.optional('csrf_token') ?? ''
   const matches = server.options.secrets.flatMap((secret) =>
     abouts.map((about) => isEqual(codeUnder(secret, context, about, browser), token)),

@@ -6,6 +6,7 @@ import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
 import type { AllowedUser } from './allowed.ts'
+import { notTooLong } from './longest-token.ts'
 import { idTokenUserClaims, sidFor, subjectFor } from './user-claims.ts'
 
 /** OIDC Core §3.1.3.6: the left half of the hash of the signature algorithm; Ed25519 uses SHA-512. */
@@ -60,11 +61,10 @@ const idTokenClaims = async (
 }
 
 /** Issues an ID token, signed with the algorithm that the client registered. */
-export const issueIdToken = async (server: AuthorizationServer, content: IdTokenContent): Promise<string> =>
-  signJwt(
-    server.keys.signingKey(content.client.metadata.id_token_signed_response_alg),
-    await idTokenClaims(server, content),
-  )
+export const issueIdToken = async (server: AuthorizationServer, content: IdTokenContent): Promise<string> => {
+  const key = server.keys.signingKey(content.client.metadata.id_token_signed_response_alg)
+  return notTooLong(server, 'an ID token', await signJwt(key, await idTokenClaims(server, content)))
+}
 
 /** The subject, the client and the login of an ID token that this server issued. */
 export interface IdTokenHint {

@@ -17,6 +17,7 @@ import {
 import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
 import { findGrantOfToken } from '../repositories/index.ts'
 import type { AccessTokenFormat } from './access-token-format.ts'
+import { notTooLong } from './longest-token.ts'
 import { subjectFor, tokenClaims } from './user-claims.ts'
 
 /** RS256, which every resource server supports (RFC 9068 §2.1), unless the client has a profile that forbids it. */
@@ -108,6 +109,7 @@ export const jwtAccessToken: AccessTokenFormat = {
       }),
     }
     const value = await signJwt(server.keys.signingKey(algorithmFor(client)), claims, accessTokenType)
+    notTooLong(server, 'a JWT access token', value)
     return { value, binding, expiresIn: expiresAt - now, authorizationDetails }
   },
 

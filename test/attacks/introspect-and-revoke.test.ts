@@ -347,7 +347,7 @@ describe.each(mounts)('a token, mounted $name', (mount) => {
         [400, () => ask(query, {})],
         [400, () => ask(`${path}?token=${token}`, web)],
         [415, () => ask(path, json, { 'Content-Type': 'application/json' })],
-        ...[undefined, '', `${token}\0`, token.padEnd(8193, 'A')].map(
+        ...[undefined, '', `${token}\0`, token.padEnd(16_385, 'A')].map(
           (sent): [number, () => Promise<Answer>] => [400, () => ask(path, { ...web, token: sent })],
         ),
       ]

@@ -188,7 +188,7 @@ describe('signing out', () => {
         const answer = await browser().get(at('/logout', { ...parameters, state }))
         expect(answer.headers.location).toBe(`${bye}?${new URLSearchParams({ state })}`)
       }
-      for (const state of ['s\r\nSet-Cookie: planted=1', 's\0', 's\n', 'x'.repeat(2049)]) {
+      for (const state of ['s\r\nSet-Cookie: planted=1', 's\0', 's\n', 'x'.repeat(4097)]) {
         const answer = await browser().get(at('/logout', { ...parameters, state }))
         expectErrorPage(answer, 400)
         expect(JSON.stringify(answer.headers)).not.toContain('planted')

@@ -145,13 +145,16 @@ describe('a page', () => {
 
     test.each(payloads)('%s on the sign-out page', async (payload) => {
       const sent = { client_id: payload, state: payload, ui_locales: payload, logout_hint: payload }
-      const page = await visitor().get(at('/logout', sent))
-      expectInert(page, target().base)
-      expect(Object.entries(fieldsOf(page, 'csrf_token'))).toEqual([
-        ['client_id', payload],
-        ['state', payload],
-        ['csrf_token', expect.stringMatching(/^[\w-]{43}$/)],
-      ])
+      const place = { client_id: 'hostile', post_logout_redirect_uri: 'https://client.example.com/bye' }
+      const token = ['csrf_token', expect.stringMatching(/^[\w-]{43}$/)]
+      for (const [asked, carried] of [
+        [sent, []],
+        [{ ...sent, ...place }, Object.entries({ ...place, state: payload })],
+      ] as const) {
+        const page = await visitor().get(at('/logout', asked))
+        expectInert(page, target().base)
+        expect(Object.entries(fieldsOf(page, 'csrf_token'))).toEqual([...carried, token])
+      }
     })
 
     test('headers too', async () => {

@@ -291,6 +291,43 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
       }),
     )
 
+    test.each(sample(onward, scheme))(
+      'a form of the client’s page reaches %s, with the login of this browser and with or without scripts',
+      (_, place) =>
+        inBrowser(async (page) => {
+          const visit = { page, place, at }
+          await allow(visit)
+          for (const javaScriptEnabled of [true, false])
+            await withPage(
+              web.browser,
+              { javaScriptEnabled, storageState: await page.context().storageState() },
+              async (tab) => {
+                const state = randomUUID()
+                const redirect_uri = place.redirectUri(web)
+                const url = new URL(
+                  web.origin(at) +
+                    authorizeUrl({ client_id: 'client', scope: 'openid', redirect_uri, state }),
+                )
+                const fields = [...url.searchParams].map(
+                  ([name, value]) => `<input type="hidden" name="${name}" value="${value}">`,
+                )
+                const start = `${web.origin('client.test')}/start`
+                web.answer(start, (_req, res) =>
+                  sendPage(
+                    res,
+                    `<form method="post" action="${web.origin(at)}${url.pathname}">${fields.join('')}<button>Go</button></form>`,
+                  ),
+                )
+                await tab.goto(start)
+                const there = { ...visit, page: tab }
+                if (javaScriptEnabled) return answerAfter(there, state, () => tab.click('button'))
+                await tab.click('button')
+                await answerAfter(there, state, () => press(tab, 'Continue'))
+              },
+            )
+        }),
+    )
+
     test('a client that signs users in through a popup receives the answer', () =>
       withPage(web.browser, {}, async (page) => {
         const client = web.origin('client.test')

@@ -96,15 +96,15 @@ test('the metadata lists the grants', async () => {
 
 test('the function gets the request without the credentials of the client', async () => {
   given(undefined)
-  await exchange({ ticket: 'x'.repeat(8192), scope: 'notes:read', resource: api })
+  await exchange({ ticket: 'x'.repeat(16_384), scope: 'notes:read', resource: api })
   expect(asked.at(-1)).toEqual({
     client: expect.objectContaining({ client_id: 'app', scope: 'openid notes:read' }),
-    parameters: { client_id: 'app', ticket: 'x'.repeat(8192) },
+    parameters: { client_id: 'app', ticket: 'x'.repeat(16_384) },
     scopes: ['notes:read'],
     resources: [api],
     address: expect.any(String),
   })
-  expectError(await exchange({ ticket: 'x'.repeat(8193) }), 400, 'invalid_request')
+  expectError(await exchange({ ticket: 'x'.repeat(16_385) }), 400, 'invalid_request')
   expectError(await exchange({ client_secret: 'wrong' }), 401, 'invalid_client')
 })
 

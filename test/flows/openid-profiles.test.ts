@@ -218,7 +218,8 @@ describe.each(sampleOf(profiles, 1))('%s', (_, mode, modeParameters) => {
   test('an authorization request by POST is served', async () => {
     const agent = new RawBrowser(host.app)
     const query = new URLSearchParams(urlOf().split('?')[1])
-    const login = await agent.follow(await agent.post('/oauth/authorize', Object.fromEntries(query)))
+    const sent = await agent.post('/oauth/authorize', Object.fromEntries(query))
+    const login = await agent.submit(sent, 'id="form-post"')
     const signedIn = await agent.signIn(login, grace.email, grace.password)
     const done = signedIn.url.pathname === '/oauth/consent' ? await agent.decide(signedIn, 'allow') : signedIn
     expect(await idTokenOf(done)).toMatchObject({ sub, nonce: 'the nonce' })

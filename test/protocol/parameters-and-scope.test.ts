@@ -1,4 +1,6 @@
+import { maxHeaderSize } from 'node:http'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { lengths, sizes } from '../../lib/protocol/lengths.ts'
 import { Parameters } from '../../lib/protocol/parameters.ts'
 import {
   clientCredentialsScopes,
@@ -115,20 +117,44 @@ describe('parameters', () => {
     ['client_id', 255],
     ['nonce', 512],
     ['code', 128],
-    ['refresh_token', 128],
     ['redirect_uri', 2048],
-    ['state', 2048],
-    ['scope', 2048],
-    ['token', 8192],
-    ['id_token_hint', 8192],
-    ['client_assertion', 8192],
-    ['request', 8192],
+    ['state', 4096],
+    ['scope', 16_384],
+    ['authorization_details', 8192],
+    ['client_assertion', 16_384],
+    ['request', 16_384],
     ['anything', 2048],
   ])('%s may have %i characters and no more', (name, limit) => {
     expect(one(name, 'x'.repeat(limit)).required(name)).toHaveLength(limit)
     expect(() => one(name, 'x'.repeat(limit + 1)).required(name)).toThrow(
       refused('invalid_request', `${name} must not exceed ${limit} characters`),
     )
+  })
+
+  /** What carries a token to each endpoint, and which tokens it may get together. */
+  const carriers = [
+    ['id_token_hint'],
+    ['access_token'],
+    ['token', 'client_assertion'],
+    ['refresh_token', 'client_assertion'],
+    ['assertion', 'client_assertion'],
+    ['request', 'client_assertion'],
+    ['subject_token', 'actor_token', 'client_assertion'],
+  ]
+  test.each(carriers)(
+    '%s and what comes with it carry any token, and one form holds them all',
+    (...names) => {
+      const longest = 'x'.repeat(lengths.token)
+      for (const name of names) expect(one(name, longest).required(name)).toBe(longest)
+      expect(names.length * lengths.token + lengths.scope).toBeLessThanOrEqual(sizes.form)
+    },
+  )
+
+  test('what fits one place fits the next: a header, a parameter, a form, and a form that is sent again', () => {
+    expect(lengths.token).toBeGreaterThanOrEqual(maxHeaderSize)
+    expect(lengths.scope).toBeGreaterThanOrEqual(sizes.description)
+    const again = new URLSearchParams({ client_form: Buffer.alloc(sizes.form).toString('base64url') })
+    expect(again.toString().length).toBeLessThanOrEqual(sizes.repeatedForm)
   })
 
   test('a request may have 64 parameters and no more, empty and repeated ones counted', () => {

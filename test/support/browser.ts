@@ -34,6 +34,7 @@ export type PageOptions = Pick<
   | 'reducedMotion'
   | 'extraHTTPHeaders'
   | 'bypassCSP'
+  | 'storageState'
 >
 
 /**

@@ -18,6 +18,7 @@ import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
 import { isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { identityScopes } from '../../protocol/scope.ts'
 import { askHost } from '../../users/host-function.ts'
@@ -91,8 +92,6 @@ const supportedInput = (
   }
 }
 
-/** The most bytes that a client may say about itself, as JSON. */
-const maxBytes = 16_384
 /** The most entries of one list in it. */
 const maxEntries = 50
 
@@ -117,7 +116,8 @@ const hasLongList = (input: Described): boolean => {
 
 /** What a stranger says about themselves is read and stored again and again, so it is short. */
 const assertShort = (input: Described): void => {
-  if (bytesOf(input) > maxBytes) refuse(`the metadata of a client must not exceed ${maxBytes} bytes`)
+  if (bytesOf(input) > sizes.description)
+    refuse(`the metadata of a client must not exceed ${sizes.description} bytes`)
   if (hasLongList(input))
     refuse(`no list in the metadata of a client may have more than ${maxEntries} entries`)
 }

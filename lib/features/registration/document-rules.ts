@@ -1,11 +1,9 @@
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { parseJsonObject } from '../../protocol/json.ts'
+import { lengths } from '../../protocol/lengths.ts'
 
 // Client ID metadata documents: draft-ietf-oauth-client-id-metadata-document.
-
-/** The longest client_id that is stored. */
-const maxLength = 255
 
 /**
  * Whether a client_id can be the URL of a metadata document (§3): https, with a path and without fragment, credentials
@@ -14,7 +12,8 @@ const maxLength = 255
  * @param plainOrigins origins that may use http
  */
 export const isDocumentUrl = (clientId: string, plainOrigins: readonly string[]): boolean => {
-  if (!/^https?:\/\//.test(clientId) || clientId.length > maxLength || !URL.canParse(clientId)) return false
+  if (!/^https?:\/\//.test(clientId) || clientId.length > lengths.identifier || !URL.canParse(clientId))
+    return false
   const url = new URL(clientId)
   const hasScheme = url.protocol === 'https:' || plainOrigins.includes(url.origin)
   const isBare = url.hash === '' && url.username === '' && url.password === '' && !clientId.includes('#')

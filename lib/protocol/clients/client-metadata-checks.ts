@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { OAuthError } from '../errors.ts'
+import { lengths } from '../lengths.ts'
 import { formatScope, parseScope } from '../scope.ts'
 import type { CertificateSubjectName } from './client-certificate.ts'
 import { isDistinguishedName } from './distinguished-name.ts'
@@ -53,7 +54,12 @@ export const maxAge: Check = (name, value) =>
     : refuse(`${name} must be a whole number of seconds`)
 
 export const httpsUri: Check = (name, value) => {
-  if (typeof value !== 'string' || value.length > 2048 || !plainUri.test(value) || !URL.canParse(value)) {
+  if (
+    typeof value !== 'string' ||
+    value.length > lengths.other ||
+    !plainUri.test(value) ||
+    !URL.canParse(value)
+  ) {
     return refuse(`${name} must be an https URL in plain ASCII`)
   }
   const { protocol, hostname, username, password } = new URL(value)

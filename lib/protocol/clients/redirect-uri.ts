@@ -1,4 +1,5 @@
 import { OAuthError } from '../errors.ts'
+import { lengths } from '../lengths.ts'
 
 /** The kind of a redirect URI, by its scheme and host (RFC 8252 §7). */
 export type RedirectUriKind = 'https' | 'http' | 'loopback' | 'private-use'
@@ -96,7 +97,7 @@ const refuse = (reason: string): never => {
  * @throws OAuthError `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export const assertRegistrableRedirectUri = (uri: string): void => {
-  if (uri.length > 2048) refuse('must not exceed 2048 characters')
+  if (uri.length > lengths.other) refuse(`must not exceed ${lengths.other} characters`)
   if (uri.includes('*')) refuse('must not contain a wildcard')
   if (uri.includes('#')) refuse('must not have a fragment')
   if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')

@@ -164,7 +164,7 @@ export const parseClient = (
  *
  * @param named the client that `client_id` names, if any
  * @param known the resources of the host; none can be a client
- * @throws OAuthError `invalid_request` or StoppedClientError, also for a `state` that is too long to be returned
+ * @throws OAuthError `invalid_request` or StoppedClientError
  */
 export const parseAuthorizationTarget = (
   parameters: Parameters,

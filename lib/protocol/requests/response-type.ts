@@ -95,10 +95,10 @@ const saidInObject = (parameters: Parameters): Parameters => {
   )
 }
 
-/** The state; undefined if it has characters that a URL must not have. */
+/** The state, however long; undefined if it is repeated or has characters that a URL must not have. */
 const printableState = (parameters: Parameters): string | undefined => {
   try {
-    return parameters.optional('state')
+    return parameters.optional('state', Number.POSITIVE_INFINITY)
   } catch {
     return undefined
   }
@@ -114,15 +114,13 @@ export const signingFor = (
     : {}
 
 /**
- * How a request is to be answered, also if it is refused: with its `state`, in a mode that its client may use.
- *
- * @throws OAuthError `invalid_request` if `state` is so long that no response could contain it (RFC 6749 §4.1.2.1)
+ * How a request is to be answered, also if it is refused: with its `state`, even one that is too long (RFC 6749 §4.1.2.1), in a
+ * mode that its client may use.
  */
 export const responseSettings = (
   parameters: Parameters,
   client: AnsweredClient,
 ): Omit<AuthorizationTarget, 'redirectUri'> & { readonly state: string | undefined } => {
-  parameters.assertLength('state')
   const object = saidInObject(parameters)
   const requested = object.first('response_mode') ?? parameters.first('response_mode')
   const responseType = parameters.first('response_type') ?? ''

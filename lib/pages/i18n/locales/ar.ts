@@ -238,7 +238,7 @@ export const ar: Translation = {
     'return.link': 'متابعة',
 
     'form-post.title': 'لحظة من فضلك',
-    'form-post.text': 'تجري إعادتك. إذا لم يحدث شيء فاستخدم الزر أدناه.',
+    'form-post.text': 'إذا لم يحدث شيء فاستخدم الزر أدناه.',
     'footer.terms': 'الشروط',
     'form-post.submit': 'متابعة',
 

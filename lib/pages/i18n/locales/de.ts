@@ -254,8 +254,7 @@ export const de: Translation = {
     'return.link': 'Weiter',
 
     'form-post.title': 'Einen Moment',
-    'form-post.text':
-      'Sie werden zurückgeleitet. Wenn nichts geschieht, verwenden Sie die Schaltfläche unten.',
+    'form-post.text': 'Wenn nichts geschieht, verwenden Sie die Schaltfläche unten.',
     'footer.terms': 'Nutzungsbedingungen',
     'form-post.submit': 'Weiter',
 

@@ -240,7 +240,7 @@ export const en = {
     'return.link': 'Continue',
 
     'form-post.title': 'One moment',
-    'form-post.text': 'You are being sent back. If nothing happens, use the button below.',
+    'form-post.text': 'If nothing happens, use the button below.',
     'footer.terms': 'Terms',
     'form-post.submit': 'Continue',
 

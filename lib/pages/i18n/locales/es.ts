@@ -252,7 +252,7 @@ export const es: Translation = {
     'return.link': 'Continuar',
 
     'form-post.title': 'Un momento',
-    'form-post.text': 'Se le está enviando de vuelta. Si no ocurre nada, use el botón de abajo.',
+    'form-post.text': 'Si no ocurre nada, use el botón de abajo.',
     'footer.terms': 'Condiciones',
     'form-post.submit': 'Continuar',
 

@@ -251,7 +251,7 @@ export const fr: Translation = {
     'return.link': 'Continuer',
 
     'form-post.title': 'Un instant',
-    'form-post.text': 'Redirection en cours. Si rien ne se passe, utilisez le bouton ci-dessous.',
+    'form-post.text': 'Si rien ne se passe, utilisez le bouton ci-dessous.',
     'footer.terms': 'Conditions',
     'form-post.submit': 'Continuer',
 

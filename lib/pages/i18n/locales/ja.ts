@@ -250,7 +250,7 @@ export const ja: Translation = {
     'return.link': '続ける',
 
     'form-post.title': 'お待ちください',
-    'form-post.text': '元の画面に戻ります。切り替わらない場合は、下のボタンを押してください。',
+    'form-post.text': '画面が切り替わらない場合は、下のボタンを押してください。',
     'footer.terms': '利用規約',
     'form-post.submit': '続ける',
 

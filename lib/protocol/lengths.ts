@@ -1,0 +1,33 @@
+/**
+ * How long each kind of value may be, in UTF-16 code units. A token that this server issues must fit everywhere it comes
+ * back: as a hint, at introspection, in an exchange and as a bearer token.
+ */
+export const lengths = {
+  /** The `client_id`. */
+  identifier: 255,
+  nonce: 512,
+  /** An authorization code. */
+  code: 128,
+  /** Frameworks keep in it where their user was. */
+  state: 4096,
+  /** JSON of `authorization_details`. */
+  details: 8192,
+  /** A token or a signed object: as long as the head of an HTTP request may be in Node, so no header carries a longer one. */
+  token: 16_384,
+  /** Every scope that a client can register by itself. */
+  scope: 16_384,
+  /** Everything else. */
+  other: 2048,
+} as const
+
+/** How many bytes what others send may have. */
+export const sizes = {
+  /** A form from a client; the largest has three tokens and a few short values. */
+  form: 65_536,
+  /** A form of our own pages. */
+  pageForm: 16_384,
+  /** A form from a client that our own page sends again: base64url takes four characters for three bytes. */
+  repeatedForm: 87_400,
+  /** What a client says about itself, as JSON. */
+  description: 16_384,
+} as const
