@@ -22,6 +22,8 @@ export interface EventDescription {
    * because there was too much of it.
    */
   readonly isBrief?: boolean
+  /** Whether it ends access that someone had. Others act on it, so it passes what waits before it. */
+  readonly endsAccess?: boolean
 }
 
 /** A description of each of these types. */

@@ -65,6 +65,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'good',
     title: 'Signed out',
     sentence: 'A login of {user} ended[, by {actor}]',
+    endsAccess: true,
   },
   'consent.allowed': {
     group: 'consent',
@@ -83,6 +84,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Access removed',
     sentence: 'The access of {client} for {user} was removed[ by {actor}]',
+    endsAccess: true,
   },
   'access.denied': {
     group: 'refused',
@@ -101,6 +103,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'bad',
     title: 'Authorization revoked',
     sentence: 'All tokens of {client} for {user} ended: {reason}[, by {actor}]',
+    endsAccess: true,
   },
   'tokens.issued': {
     group: 'tokens',
@@ -119,6 +122,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'good',
     title: 'Token revoked',
     sentence: '{client} revoked a token',
+    endsAccess: true,
   },
   'client.created': {
     group: 'admin',
@@ -137,6 +141,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Client disabled',
     sentence: '{client} was disabled[ by {actor}]',
+    endsAccess: true,
   },
   'client.enabled': {
     group: 'admin',
@@ -149,12 +154,14 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Client deleted',
     sentence: '{client} was deleted[ by {actor}][ by its developer {user}]',
+    endsAccess: true,
   },
   'client.secret_rotated': {
     group: 'admin',
     tone: 'admin',
     title: 'Client secret replaced',
     sentence: '{client} got a new secret[ from {actor}][ from its developer {user}]',
+    endsAccess: true,
   },
   'client.refused': {
     group: 'refused',
@@ -167,12 +174,14 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Everything of a user ended',
     sentence: 'Everything of {user} was ended[ by {actor}][: {reason}]',
+    endsAccess: true,
   },
   'user.erased': {
     group: 'admin',
     tone: 'admin',
     title: 'User erased',
     sentence: 'A user was erased',
+    endsAccess: true,
   },
   'key.published': {
     group: 'admin',
@@ -185,6 +194,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Key withdrawn',
     sentence: 'An {algorithm} key was withdrawn[: {reason}]',
+    endsAccess: true,
   },
   'request.refused': {
     group: 'refused',

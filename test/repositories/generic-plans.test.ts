@@ -1,13 +1,14 @@
 import { openDatabase } from '../../lib/database/open.ts'
 import type { Database } from '../../lib/database/types.ts'
 import {
-  countWaiting,
   findDueLanes,
-  listDeadLetters,
-  listDeliveries,
+  findUntriedLane,
+  gatherLane,
+  listDueOfLane,
+  listLane,
   postponeLane,
-  removeLane,
-} from '../../lib/features/webhooks/table.ts'
+} from '../../lib/features/webhooks/lanes.ts'
+import { countWaiting, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -90,10 +91,14 @@ const crm = { url: 'https://crm.example.com/', secrets: [`whsec_${'A'.repeat(32)
 /** Runs the statements of the sender and of the admin page. Replaying all dead letters is left out: it has to read them all. */
 const webhooksAt = async (database: Database): Promise<void> => {
   const [endpoint, lane, now] = ['crm', 'subject:1', 1_700_000_000]
-  await findDueLanes(database, { endpoint, now })
-  await listDeliveries(database, { endpoint, lanes: [lane] })
+  const priority = 1
+  await findDueLanes(database, { endpoint, priority, until: now, most: 8 })
+  await findUntriedLane(database, { endpoint, now })
+  await listLane(database, { endpoint, lane })
+  await listDueOfLane(database, { endpoint, lane, priority, now })
+  await gatherLane(database, { endpoint, lane, priority, attemptAt: now, until: now })
   await countWaiting(database, { endpoint })
-  await postponeLane(database, { endpoint, lane, until: now })
+  await postponeLane(database, { endpoint, lane, priority, failure: null, until: now })
   await listDeadLetters(database, {})
   await removeLane(database, { lane })
 }

@@ -2,12 +2,16 @@ import type { Knex } from 'knex'
 import { openDatabase } from '../../lib/database/open.ts'
 import type { Database } from '../../lib/database/types.ts'
 import {
+  findDueLanes,
+  findUntriedLane,
+  listDueOfLane,
+  listLane,
+  postponeLane,
+} from '../../lib/features/webhooks/lanes.ts'
+import {
   countDeadLetters,
   countWaiting,
-  findDueLanes,
   listDeadLetters,
-  listDeliveries,
-  postponeLane,
   removeLane,
 } from '../../lib/features/webhooks/table.ts'
 import { migrate } from '../../lib/index.ts'
@@ -49,6 +53,8 @@ const ofOneClient = ({ subject, clientId }: { subject?: string; clientId?: strin
 /** One of three rows belongs to the client; each is read once, and again where MariaDB groups them. */
 const allOfClient = 5 * (total / 3)
 
+const crm = { endpoint: 'crm', priority: 1 } as const
+
 const lists: Call[] = [
   ...whose.flatMap((each) =>
     places.flatMap((after): Call[] => [
@@ -72,18 +78,27 @@ const lists: Call[] = [
       (db) => listNewestEvents(db, about),
     ],
   ),
-  ['webhooks that are due', 500, (db) => findDueLanes(db, { endpoint: 'crm', now: now + total })],
+  ['lanes that are due', 500, (db) => findDueLanes(db, { ...crm, until: now + total, most: 8 })],
   [
-    'webhooks of lanes',
-    5000,
-    (db) => listDeliveries(db, { endpoint: 'crm', lanes: ['subject:u7', 'subject:u8'] }),
+    'lanes that are due after another',
+    500,
+    (db) =>
+      findDueLanes(db, {
+        ...crm,
+        until: now + total,
+        after: { lane: 'subject:u1', attemptAt: now + total / 2 },
+        most: 8,
+      }),
   ],
+  ['a lane that has not failed', 500, (db) => findUntriedLane(db, { endpoint: 'crm', now: now + total })],
+  ['the first of a lane', 500, (db) => listLane(db, { endpoint: 'crm', lane: 'subject:u7' })],
+  ['what is due of a lane', 500, (db) => listDueOfLane(db, { ...crm, lane: 'subject:u7', now: now + total })],
   ['dead letters', 500, (db) => listDeadLetters(db, {})],
   ['how many dead letters', 500, (db) => countDeadLetters(db)],
   [
     'a lane that waits',
     1000,
-    (db) => postponeLane(db, { endpoint: 'crm', lane: 'subject:u9', until: now + total }),
+    (db) => postponeLane(db, { ...crm, lane: 'subject:u9', failure: null, until: now + total }),
   ],
   ['a lane that is removed', 500, (db) => removeLane(db, { lane: 'subject:u10' })],
   ['the backlog', total, (db) => countWaiting(db, { endpoint: 'crm' })],

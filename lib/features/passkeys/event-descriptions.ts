@@ -13,6 +13,7 @@ export const eventDescriptions: EventDescriptions<EventTypesOf<'passkey'>> = {
     tone: 'admin',
     title: 'Passkey removed',
     sentence: 'A passkey of {user} was removed[ by {actor}]',
+    endsAccess: true,
   },
   'passkey.used': {
     group: 'sign-in',

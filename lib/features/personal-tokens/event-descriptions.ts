@@ -13,5 +13,6 @@ export const eventDescriptions: EventDescriptions<EventTypesOf<'token.personal'>
     tone: 'good',
     title: 'Personal token revoked',
     sentence: 'A token of {user} was revoked[ by {actor}]',
+    endsAccess: true,
   },
 }

@@ -3,15 +3,17 @@ import { type Command, UsageError } from '../../command.ts'
 import { timeOf } from '../../protocol/explanation.ts'
 import './announced.ts'
 import { webhookEndpoints } from './option.ts'
-import { type EndpointStatus, endpointStatuses } from './status.ts'
+import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import { type DeadLetter, enableEndpoint, listDeadLetters, replayDelivery, replayEndpoint } from './table.ts'
 
 const when = (time: number | null): string => (time === null ? 'never' : timeOf(time))
 
-const stateOf = ({ origin, disabledAt, succeededAt, failedAt, failure }: EndpointStatus): string => {
-  if (origin === undefined) return 'not configured'
-  if (disabledAt !== null) return `disabled since ${timeOf(disabledAt)}`
-  return (failedAt ?? 0) > (succeededAt ?? 0) ? `failing: ${failure}` : 'ok'
+const stateOf = (status: EndpointStatus): string => {
+  const condition = conditionOf(status)
+  if (condition === 'removed') return 'not configured'
+  if (condition === 'disabled') return `disabled since ${when(status.disabledAt)}`
+  if (condition === 'down') return `down: ${status.failure}`
+  return condition === 'refuses' ? `refuses events: ${status.refusal}` : 'ok'
 }
 
 const statusRow = (status: EndpointStatus): string[] => [

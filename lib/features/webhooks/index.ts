@@ -3,7 +3,7 @@ import { removeFrom } from '../../repositories/pruning/expired.ts'
 import { createBell } from './bell.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { loadStandardWebhooks } from './message.ts'
-import { webhookEndpoints as endpointTable, webhookDeliveries } from './migration.ts'
+import { webhookEndpoints as endpointTable, webhookDeliveries, webhookTurns } from './migration.ts'
 import { option, type WebhookEndpoints, webhookEndpoints } from './option.ts'
 import { webhooksPage } from './page.ts'
 import { createQueue } from './queue.ts'
@@ -29,6 +29,7 @@ export const webhooks: Feature = {
   migrations: new Map([
     ['110_webhook_endpoints', endpointTable],
     ['111_webhook_deliveries', webhookDeliveries],
+    ['112_webhook_turns', webhookTurns],
   ]),
   texts: {},
   operatorTexts,

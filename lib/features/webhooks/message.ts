@@ -1,4 +1,4 @@
-import type { Delivery } from './table.ts'
+import type { Delivery } from './lanes.ts'
 
 type StandardWebhooks = typeof import('standardwebhooks')
 

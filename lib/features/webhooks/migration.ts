@@ -45,3 +45,40 @@ export const webhookDeliveries: SchemaChange = {
     }),
   down: ({ schema, name }) => schema.dropTable(name('webhook_deliveries')),
 }
+
+/** What goes first in its lane, indexes by which lanes take turns, and what a receiver refused. */
+export const webhookTurns: SchemaChange = {
+  up: ({ schema, name }) => {
+    const table = name('webhook_deliveries')
+    return schema
+      .alterTable(table, (deliveries) => {
+        deliveries.smallint('priority').notNullable().defaultTo(1)
+      })
+      .alterTable(table, (deliveries) => {
+        deliveries.index(['endpoint', 'priority', 'attempt_at', 'lane'], `${table}_turn`)
+        deliveries.index(['lane', 'endpoint', 'priority', 'seq'], `${table}_order`)
+        deliveries.dropIndex([], `${table}_due`)
+        deliveries.dropIndex([], `${table}_lane`)
+      })
+      .alterTable(name('webhook_endpoints'), (endpoints) => {
+        endpoints.bigInteger('refused_at').nullable()
+        endpoints.string('refusal', 255).nullable()
+      })
+  },
+  down: ({ schema, name }) => {
+    const table = name('webhook_deliveries')
+    return schema
+      .alterTable(name('webhook_endpoints'), (endpoints) => {
+        endpoints.dropColumns('refused_at', 'refusal')
+      })
+      .alterTable(table, (deliveries) => {
+        deliveries.index(['lane', 'endpoint', 'seq'], `${table}_lane`)
+        deliveries.index(['endpoint', 'attempt_at', 'seq'], `${table}_due`)
+        deliveries.dropIndex([], `${table}_turn`)
+        deliveries.dropIndex([], `${table}_order`)
+      })
+      .alterTable(table, (deliveries) => {
+        deliveries.dropColumn('priority')
+      })
+  },
+}

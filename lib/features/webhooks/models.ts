@@ -7,10 +7,12 @@ export interface ShownEndpoint {
   /** Absent if the configuration has no such receiver any more. */
   origin?: string
   backlog: number
-  state: 'ok' | 'failing' | 'disabled' | 'removed'
+  /** It is `down`, or it `refuses` an event. */
+  state: 'ok' | 'down' | 'refuses' | 'disabled' | 'removed'
   /** ISO 8601. */
   succeeded?: string
   failed?: string
+  refused?: string
   failure?: string
   /** Sends again to a receiver that is disabled. */
   enable?: PageForm

@@ -5,7 +5,7 @@ import type { Bell } from './bell.ts'
 import './models.ts'
 import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { type EndpointStatus, endpointStatuses } from './status.ts'
+import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import {
   countDeadLetters,
   type DeadLetter,
@@ -15,19 +15,13 @@ import {
   replayEndpoint,
 } from './table.ts'
 
-const stateOf = ({ origin, disabledAt, failedAt, succeededAt }: EndpointStatus): ShownEndpoint['state'] => {
-  if (origin === undefined) return 'removed'
-  if (disabledAt !== null) return 'disabled'
-  return (failedAt ?? 0) > (succeededAt ?? 0) ? 'failing' : 'ok'
-}
-
 const shownEndpoint = (
   context: OperatorContext,
   status: EndpointStatus,
   letters: readonly DeadLetter[],
 ): ShownEndpoint => {
-  const { name: endpoint, origin, backlog, succeededAt, failedAt, failure } = status
-  const state = stateOf(status)
+  const { name: endpoint, origin, backlog, succeededAt, failedAt, failure, refusedAt, refusal } = status
+  const state = conditionOf(status)
   return {
     name: endpoint,
     ...(origin !== undefined && { origin }),
@@ -35,7 +29,9 @@ const shownEndpoint = (
     state,
     ...(succeededAt !== null && { succeeded: iso(succeededAt) }),
     ...(failedAt !== null && { failed: iso(failedAt) }),
-    ...(state === 'failing' && failure !== null && { failure }),
+    ...(refusedAt !== null && { refused: iso(refusedAt) }),
+    ...(state === 'down' && failure !== null && { failure }),
+    ...(state === 'refuses' && refusal !== null && { failure: refusal }),
     ...(state === 'disabled' && { enable: context.form({ endpoint }, 'enable') }),
     ...(letters.some((letter) => letter.endpoint === endpoint) && {
       replay: context.form({ endpoint }, 'replay-all'),

@@ -1,17 +1,19 @@
 import type { ServerSetup } from '../../authorization-server.ts'
+import type { EventDescription } from '../../events/description.ts'
 import { coreEvents } from '../../events/descriptions.ts'
 import type { EventCompanion } from '../../events/event-log.ts'
 import { refuse } from '../../options/check.ts'
 import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { isOwn, laneOf, matches } from './rules.ts'
+import { isOwn, laneOf, matches, priority } from './rules.ts'
 import { createDelivery } from './table.ts'
 
+/** What is known about each type of event, of the core and of every feature. */
+const descriptionsOf = ({ installed }: Pick<ServerSetup, 'installed'>): Map<string, EventDescription> =>
+  new Map([coreEvents, ...installed.map(({ events = {} }) => events)].flatMap((each) => Object.entries(each)))
+
 /** @throws OptionsError for a pattern that selects no event, such as a misspelt type */
-const assertPatterns = (endpoints: WebhookEndpoints, { installed }: Pick<ServerSetup, 'installed'>): void => {
-  const types = [coreEvents, ...installed.map(({ events = {} }) => events)].flatMap((each) =>
-    Object.keys(each),
-  )
+const assertPatterns = (endpoints: WebhookEndpoints, types: readonly string[]): void => {
   for (const [name, { events }] of Object.entries(endpoints)) {
     const wrong = events.find((pattern) => !types.some((type) => !isOwn(type) && matches(pattern, type)))
     if (wrong !== undefined)
@@ -31,7 +33,10 @@ export const createQueue = (
   endpoints: WebhookEndpoints,
   { ring }: Pick<Bell, 'ring'>,
 ): EventCompanion => {
-  assertPatterns(endpoints, server)
+  const descriptions = descriptionsOf(server)
+  assertPatterns(endpoints, [...descriptions.keys()])
+  const priorityOf = (type: string) =>
+    descriptions.get(type)?.endsAccess ? priority.endsAccess : priority.ordinary
   const receiversOf = (type: string): string[] =>
     isOwn(type)
       ? []
@@ -42,8 +47,14 @@ export const createQueue = (
     write: async (tx, events) => {
       for (const event of events) {
         const { id: event_id, time: attempt_at, expiresAt: expires_at } = event
-        for (const endpoint of receiversOf(event.type))
-          await createDelivery(tx, { endpoint, event_id, lane: laneOf(event), attempt_at, expires_at })
+        const placed = {
+          event_id,
+          lane: laneOf(event),
+          priority: priorityOf(event.type),
+          attempt_at,
+          expires_at,
+        }
+        for (const endpoint of receiversOf(event.type)) await createDelivery(tx, { endpoint, ...placed })
       }
     },
     written: ring,

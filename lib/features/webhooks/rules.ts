@@ -41,6 +41,14 @@ export const laneOf = (event: {
 /** The lane of the events about a user. */
 export const subjectLane = (subject: string): string => `subject:${subject}`
 
+/** What goes first in its lane: events that end access. All others go in order after them. */
+export const priority = { endsAccess: 0, ordinary: 1 } as const
+
+/** The place of an event in its lane. */
+export type Priority = (typeof priority)[keyof typeof priority]
+
+export const priorities: readonly Priority[] = Object.values(priority)
+
 const minute = 60
 const hour = 3600
 
@@ -73,18 +81,22 @@ export const pauseAfter = (attempts: number, chance: number): number | undefined
 const longestRest = 300
 
 /**
- * Seconds in which a receiver is left alone after failures without a success between them. One that is down is not asked for each
- * user.
+ * Seconds in which a receiver that is down is left alone.
+ *
+ * @param rests how often it was left alone before, without an answer since
  */
-export const restAfter = (failures: number, chance: number): number =>
-  failures === 0 ? 0 : Math.ceil(Math.min(longestRest, 2 ** failures) * (1 + chance / 5))
+export const restAfter = (rests: number, chance: number): number =>
+  Math.ceil(Math.min(longestRest, 2 ** (rests + 1)) * (1 + chance / 5))
 
 /** What became of an attempt. */
 export type Outcome =
   | { readonly kind: 'delivered' }
   /** The receiver wants nothing any more. */
   | { readonly kind: 'gone' }
-  | { readonly kind: 'failed'; readonly reason: string; readonly retryAfter: number }
+  /** The receiver does not take this event. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  /** The receiver takes nothing now. */
+  | { readonly kind: 'down'; readonly reason: string; readonly retryAfter: number }
 
 /** Seconds: a receiver can ask for a pause of a day at most. */
 const longestRetryAfter = 86_400
@@ -93,7 +105,8 @@ const isTooMuch = (status: number): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504
 
 /**
- * What an answer means: any 2xx is a success, 410 ends the deliveries, and a redirect is a failure.
+ * What an answer means: any 2xx is a success, 410 ends the deliveries, 429 and 5xx say that the receiver is down, and with any
+ * other, also a redirect, it refuses the event.
  *
  * @param retryAfter the header `Retry-After`, in seconds or as a date
  * @param now epoch seconds
@@ -101,11 +114,9 @@ const isTooMuch = (status: number): boolean =>
 export const outcomeOf = (status: number, retryAfter: string | undefined, now: number): Outcome => {
   if (status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'gone' }
-  return {
-    kind: 'failed',
-    reason: `the answer has status ${status}`,
-    retryAfter: isTooMuch(status) ? secondsOf(retryAfter, now) : 0,
-  }
+  const reason = `the answer has status ${status}`
+  if (status !== 429 && status < 500) return { kind: 'refused', reason }
+  return { kind: 'down', reason, retryAfter: isTooMuch(status) ? secondsOf(retryAfter, now) : 0 }
 }
 
 const secondsOf = (retryAfter: string | undefined, now: number): number => {

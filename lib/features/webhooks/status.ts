@@ -10,7 +10,35 @@ export interface EndpointStatus extends EndpointState {
   readonly backlog: number
 }
 
-const unknown = { succeededAt: null, failedAt: null, failure: null, disabledAt: null }
+/**
+ * What a receiver does: it is `down` if it did not answer the last attempt, or with 429 or 5xx, and it `refuses` if it did not
+ * take the last event that it answered.
+ */
+export type EndpointCondition = 'ok' | 'down' | 'refuses' | 'disabled' | 'removed'
+
+/** The condition of a receiver. */
+export const conditionOf = ({
+  origin,
+  disabledAt,
+  succeededAt,
+  failedAt,
+  refusedAt,
+}: EndpointStatus): EndpointCondition => {
+  if (origin === undefined) return 'removed'
+  if (disabledAt !== null) return 'disabled'
+  const [succeeded, refused] = [succeededAt ?? 0, refusedAt ?? 0]
+  if ((failedAt ?? 0) > Math.max(succeeded, refused)) return 'down'
+  return refused > succeeded ? 'refuses' : 'ok'
+}
+
+const unknown = {
+  succeededAt: null,
+  failedAt: null,
+  failure: null,
+  refusedAt: null,
+  refusal: null,
+  disabledAt: null,
+}
 
 /** How each receiver is doing: those of the configuration, and others for which events wait. */
 export const endpointStatuses = async (

@@ -1,31 +1,18 @@
-import { command, json, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import type { EventRecord } from '../../repositories/index.ts'
-import { type BatchParams, batchParams, batchSize, keysIn } from '../../repositories/pruning/batch.ts'
+import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
+import type { Database } from '../../database/types.ts'
+import { batchSize } from '../../repositories/pruning/batch.ts'
 import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
-
-/** An event that waits for a receiver. Times are epoch seconds. */
-export interface Delivery {
-  /** Its place among all, and its id. */
-  readonly seq: number
-  readonly endpoint: string
-  readonly eventId: string
-  readonly lane: string
-  /** Attempts that have failed. */
-  readonly attempts: number
-  /** When the next attempt is due. */
-  readonly attemptAt: number
-  /** Undefined if the event was removed meanwhile. */
-  readonly event: EventRecord | undefined
-}
 
 /** What is known about a receiver. */
 export interface EndpointState {
   readonly name: string
   readonly succeededAt: number | null
+  /** When it was down last: it did not answer, or with 429 or 5xx. */
   readonly failedAt: number | null
-  /** Why the last attempt that failed did. */
   readonly failure: string | null
+  /** When it last refused an event by any other answer. */
+  readonly refusedAt: number | null
+  readonly refusal: string | null
   /** Since when nothing is sent; null if it is. */
   readonly disabledAt: number | null
 }
@@ -43,7 +30,7 @@ const maxEndpoints = 100
 export const listEndpoints = findAll(
   query<Record<never, never>>((table) =>
     table('webhook_endpoints')
-      .select(['name', 'succeeded_at', 'failed_at', 'failure', 'disabled_at'])
+      .select(['name', 'succeeded_at', 'failed_at', 'failure', 'refused_at', 'refusal', 'disabled_at'])
       .orderBy('name')
       .limit(maxEndpoints, { skipBinding: true }),
   ),
@@ -52,6 +39,8 @@ export const listEndpoints = findAll(
     succeededAt: numberOrNull(row, 'succeeded_at'),
     failedAt: numberOrNull(row, 'failed_at'),
     failure: textOrNull(row, 'failure'),
+    refusedAt: numberOrNull(row, 'refused_at'),
+    refusal: textOrNull(row, 'refusal'),
     disabledAt: numberOrNull(row, 'disabled_at'),
   }),
 )
@@ -85,7 +74,12 @@ export const storeSuccess = command<{ name: string; now: number }>((table, v) =>
   table('webhook_endpoints').where({ name: v.name }).update({ succeeded_at: v.now }),
 )
 
-/** Stores that an attempt failed, and why. */
+/** Stores that a receiver refused an event, and why. */
+export const storeRefusal = command<{ name: string; now: number; refusal: string }>((table, v) =>
+  table('webhook_endpoints').where({ name: v.name }).update({ refused_at: v.now, refusal: v.refusal }),
+)
+
+/** Stores that a receiver was down, and why. */
 export const storeFailure = command<{ name: string; now: number; failure: string }>((table, v) =>
   table('webhook_endpoints').where({ name: v.name }).update({ failed_at: v.now, failure: v.failure }),
 )
@@ -115,117 +109,34 @@ export const createDelivery = insertInto('webhook_deliveries', [
   'endpoint',
   'event_id',
   'lane',
+  'priority',
   'attempt_at',
   'expires_at',
 ])
-
-const dueLanes = query<{ endpoint: string; now: number }>((table, v) =>
-  table('webhook_deliveries')
-    .select('lane')
-    .where({ endpoint: v.endpoint })
-    .where('attempt_at', '<=', v.now)
-    .orderBy([{ column: 'attempt_at' }, { column: 'seq' }])
-    .limit(batchSize, { skipBinding: true }),
-)
-
-/** The lanes of the next hundred events that are due. */
-export const findDueLanes = async (
-  db: Database,
-  values: { readonly endpoint: string; readonly now: number },
-): Promise<readonly string[]> => [...new Set((await dueLanes(db, values)).map((row) => text(row, 'lane')))]
-
-/** The most events that are read at once. */
-const window = 200
-
-const eventOf = (row: Row): EventRecord | undefined => {
-  const type = textOrNull(row, 'type')
-  if (type === null) return undefined
-  const subject = textOrNull(row, 'subject')
-  return {
-    type,
-    time: number(row, 'time'),
-    requestId: text(row, 'request_id'),
-    ...(subject !== null && { subject }),
-    details: json(row, 'details'),
-  }
-}
-
-const columns = [
-  'deliveries.seq as seq',
-  'deliveries.endpoint as endpoint',
-  'deliveries.event_id as event_id',
-  'deliveries.lane as lane',
-  'deliveries.attempts as attempts',
-  'deliveries.attempt_at as attempt_at',
-  'events.type as type',
-  'events.time as time',
-  'events.request_id as request_id',
-  'events.subject as subject',
-  'events.details as details',
-]
-
-const deliveryOf = (row: Row): Delivery => ({
-  seq: number(row, 'seq'),
-  endpoint: text(row, 'endpoint'),
-  eventId: text(row, 'event_id'),
-  lane: text(row, 'lane'),
-  attempts: number(row, 'attempts'),
-  attemptAt: number(row, 'attempt_at'),
-  event: eventOf(row),
-})
-
-/** The events are joined last, so that no more of them are read than are returned. */
-const inLanes = query<BatchParams>((table, v, name, raw) => {
-  const first = table('webhook_deliveries')
-    .whereIn('lane', keysIn(v))
-    .where('endpoint', v.endpoint ?? null)
-    .whereNotNull('attempt_at')
-    .orderBy('seq')
-    .limit(window, { skipBinding: true })
-  return (
-    table('webhook_deliveries')
-      // Knex takes a subquery here; its types do not know it.
-      .from(raw('(?) as ??', [first, 'deliveries']) as unknown as string)
-      .leftJoin(name('events as events'), 'events.id', 'deliveries.event_id')
-      .select(columns)
-      .orderBy('deliveries.seq')
-  )
-})
-
-/**
- * The first events of these lanes, oldest first: what is read of a lane is its beginning. Of some lanes it may be nothing.
- *
- * @param values.lanes at most a hundred
- */
-export const listDeliveries = async (
-  db: Database,
-  { endpoint, lanes }: { readonly endpoint: string; readonly lanes: readonly string[] },
-): Promise<Delivery[]> => (await inLanes(db, batchParams(lanes, { endpoint }))).map(deliveryOf)
 
 /** Removes an event that has arrived. */
 export const removeDelivery = command<{ seq: number }>((table, v) =>
   table('webhook_deliveries').where({ seq: v.seq }).delete(),
 )
 
-/** Stores that an attempt failed. */
-export const storeAttempt = command<{ seq: number; attempts: number; failure: string }>((table, v) =>
-  table('webhook_deliveries').where({ seq: v.seq }).update({ attempts: v.attempts, failure: v.failure }),
-)
+interface FailedAttempt {
+  readonly seq: number
+  readonly attempts: number
+  readonly failure: string
+}
 
-/** Lets what waits in a lane wait until a time. */
-export const postponeLane = command<{ endpoint: string; lane: string; until: number }>((table, v) =>
+/** Stores that an attempt failed, and when the next one is due. */
+export const storeAttempt = command<FailedAttempt & { readonly until: number }>((table, v) =>
   table('webhook_deliveries')
-    .where({ endpoint: v.endpoint, lane: v.lane })
-    .where('attempt_at', '<', v.until)
-    .update({ attempt_at: v.until }),
+    .where({ seq: v.seq })
+    .update({ attempts: v.attempts, failure: v.failure, attempt_at: v.until }),
 )
 
 /** Gives an event up: it is a dead letter. */
-export const buryDelivery = command<{ seq: number; attempts: number; failure: string; now: number }>(
-  (table, v) =>
-    table('webhook_deliveries')
-      .where({ seq: v.seq })
-      .update({ attempts: v.attempts, failure: v.failure, attempt_at: null, dead_at: v.now }),
+export const buryDelivery = command<FailedAttempt & { readonly now: number }>((table, v) =>
+  table('webhook_deliveries')
+    .where({ seq: v.seq })
+    .update({ attempts: v.attempts, failure: v.failure, attempt_at: null, dead_at: v.now }),
 )
 
 /** An event that was given up. */
@@ -300,7 +211,7 @@ export const replayDelivery = touches(
     table('webhook_deliveries')
       .where({ seq: v.seq })
       .whereNotNull('dead_at')
-      .update({ attempts: 0, attempt_at: v.now, dead_at: null }),
+      .update({ attempts: 0, failure: null, attempt_at: v.now, dead_at: null }),
   ),
 )
 
@@ -309,7 +220,7 @@ export const replayEndpoint = command<{ endpoint: string; now: number }>((table,
   table('webhook_deliveries')
     .where({ endpoint: v.endpoint })
     .whereNotNull('dead_at')
-    .update({ attempts: 0, attempt_at: v.now, dead_at: null }),
+    .update({ attempts: 0, failure: null, attempt_at: v.now, dead_at: null }),
 )
 
 /** Removes what waits in a lane, for any receiver. */

@@ -1,0 +1,137 @@
+import type { ServerSetup } from '../../lib/authorization-server.ts'
+import type { WebhookEndpoints } from '../../lib/features/webhooks/option.ts'
+import { conditionOf, endpointStatuses } from '../../lib/features/webhooks/status.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { type Host, startHost } from '../support/host.ts'
+import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'
+import { startStepper, type WebhookStepper } from '../support/webhook-stepper.ts'
+
+// Whose events wait for whom. The sender looks for work when a test says so, and the clock moves between.
+
+let receiver: WebhookReceiver
+let clock: Clock
+let host: Host
+let server: ServerSetup
+let endpoints: WebhookEndpoints
+let sender: WebhookStepper
+beforeEach(async () => {
+  receiver = await openWebhookReceiver()
+  clock = stopClock()
+  host = await startHost({ options: { features: { storedEvents: true } } })
+  server = serverBehind(host.oauth)!
+  endpoints = { crm: { url: receiver.url, secrets: [webhookSecret], events: ['*'] } }
+  sender = await startStepper(server, endpoints)
+})
+afterEach(async () => {
+  await host.close()
+  await receiver.close()
+  jest.restoreAllMocks()
+})
+
+const arrived = (subject: string): boolean =>
+  receiver.requests.items.some(({ body }) => body.data.subject === subject)
+
+/** Steps until the receiver was sent something about a user. @returns the seconds that passed */
+const delayOf = async (subject: string, most: number): Promise<number> => {
+  const begin = clock.now()
+  for (;;) {
+    await sender.step()
+    if (arrived(subject) || clock.now() - begin > most) return clock.now() - begin
+    clock.travel(5)
+  }
+}
+
+/** Who was sent something, in order. */
+const sentTo = (): unknown[] => receiver.requests.items.map(({ body }) => body.data.subject)
+
+describe('a receiver that refuses events', () => {
+  test.each([12, 40])('gets others at once, though it has refused %i', async (refused) => {
+    receiver.answer((res, { body }) =>
+      res.writeHead(String(body.data.subject).startsWith('gone') ? 404 : 204).end(),
+    )
+    for (let user = 0; user < refused; user += 1) await sender.happens('login.succeeded', `gone-${user}`)
+    await sender.step()
+    clock.travel(1)
+    await sender.happens('login.succeeded', 'ada')
+    expect(await delayOf('ada', 8 * 3600)).toBe(0)
+  })
+
+  test('is not down, on the page of webhooks and for the command line', async () => {
+    const condition = async () => (await endpointStatuses(server.database, endpoints)).map(conditionOf)
+    receiver.answer((res, { body }) => res.writeHead(body.data.subject === 'gone' ? 404 : 503).end())
+    await sender.happens('login.succeeded', 'gone')
+    await sender.step()
+    expect(await condition()).toEqual(['refuses'])
+    clock.travel(1)
+    await sender.happens('login.succeeded', 'ada')
+    await sender.step()
+    expect(await condition()).toEqual(['down'])
+    receiver.answer((res) => res.writeHead(204).end())
+    clock.travel(10)
+    await sender.step()
+    expect(await condition()).toEqual(['ok'])
+  })
+
+  test('is asked by another event after one that it fails at', async () => {
+    receiver.answer((res, { body }) =>
+      res.writeHead(String(body.data.subject).startsWith('crash') ? 500 : 204).end(),
+    )
+    for (let user = 0; user < 30; user += 1) await sender.happens('login.succeeded', `crash-${user}`)
+    await sender.step()
+    clock.travel(3600)
+    // All of them are due again, and were due before this one.
+    await sender.happens('login.succeeded', 'ada')
+    await sender.step()
+    expect(await delayOf('ada', 3600)).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('a user with many events', () => {
+  test.each(['login.succeeded', 'user.revoked'])('does not hold up %s of another one', async (type) => {
+    for (let flow = 0; flow < 100; flow += 1) {
+      if (flow % 10 === 0) clock.travel(1)
+      await sender.happens('authorization.issued', 'busy')
+      await sender.happens('tokens.issued', 'busy')
+    }
+    await sender.happens(type, 'ada')
+    await sender.step()
+    expect(sentTo().indexOf('ada')).toBeLessThan(8)
+    expect(sentTo()).toHaveLength(201)
+  })
+
+  test('does not hold up their own events that end access', async () => {
+    for (let flow = 0; flow < 100; flow += 1) await sender.happens('tokens.issued', 'busy')
+    await sender.happens('user.revoked', 'busy')
+    await sender.step()
+    expect(receiver.requests.items[0]?.body.type).toBe('user.revoked')
+  })
+})
+
+test('what ends access passes an event that is refused, and what came after both waits', async () => {
+  receiver.answer((res, { body }) => res.writeHead(body.type === 'token.personal.created' ? 400 : 204).end())
+  await sender.happens('token.personal.created', 'ada', { name: 'a name that the receiver cannot store' })
+  await sender.step()
+  await sender.happens('user.revoked', 'ada')
+  await sender.happens('login.succeeded', 'ada')
+  await sender.step()
+  const types = () => receiver.requests.items.map(({ body }) => body.type)
+  expect(types()).toEqual(['token.personal.created', 'user.revoked'])
+})
+
+test('an event waits for an earlier one that ends access and was refused', async () => {
+  receiver.answer((res, { body }) => res.writeHead(body.type === 'consent.removed' ? 400 : 204).end())
+  await sender.happens('consent.removed', 'ada')
+  await sender.happens('consent.allowed', 'ada')
+  await sender.happens('user.revoked', 'ada')
+  await sender.step()
+  receiver.answer((res) => res.writeHead(204).end())
+  clock.travel(10)
+  await sender.step()
+  expect(receiver.requests.items.map(({ body }) => body.type)).toEqual([
+    'consent.removed',
+    'user.revoked',
+    'consent.removed',
+    'consent.allowed',
+  ])
+})
