@@ -516,6 +516,12 @@ export const dutch: Readonly<Record<string, string>> = {
   'access-denied.title': 'Je kunt {client} niet gebruiken',
   'access-denied.what':
     'Je account bij {product} heeft er geen toegang toe. Zou je toegang moeten hebben? Vraag het aan wie je je account heeft gegeven.',
+  'access-denied.none.title': 'Je zit nog niet in een werkruimte',
+  'access-denied.none.what':
+    'Vraag een collega om je uit te nodigen of maak een werkruimte aan bij {product}.',
+  'access-denied.other.title': 'Je zit niet in deze werkruimte',
+  'access-denied.other.what':
+    '{client} vraagt om een werkruimte van {product} waar je niet bij hoort. Vraag een collega om je uit te nodigen of gebruik een ander account.',
   'access-denied.back': 'Terug naar {client}',
   'consent.detail.locations': 'Waar',
   'consent.detail.actions': 'Handelingen',

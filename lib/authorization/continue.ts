@@ -15,6 +15,7 @@ import {
   unmetLevel,
   withSettledLevel,
 } from '../protocol/requests/next-step.ts'
+import type { OrganizationLack } from '../protocol/requests/organization.ts'
 import {
   consumePendingRequest,
   decidePendingRequest,
@@ -185,7 +186,7 @@ const answerDenied = async (
     const secret = await keep(context, { ...asked, request: raised, kind: kind.name }, sid)
     return redirectToPage(context, loginLocation(server, secret, raised))
   }
-  if (denied.outcome === 'denied' && showDenied) return showDenied(denied.reason, user)
+  if (denied.outcome === 'denied' && showDenied) return showDenied({ user, reason: denied.reason })
   announceDenied(server, info, asking, denied)
   if (denied.outcome === 'step-up') return kind.refuse(context, asked, unmetLevel)
   if (silent) return kind.refuse(context, asked, notAllowed)
@@ -200,8 +201,17 @@ export const signInAgain = (context: PageContext, { id, secret, request }: Pendi
   redirectToPage(context, loginLocation(context.server, secret, request))
 }
 
-/** The page that says why the host does not allow a request. */
+/** The page that says why the user cannot go on with a request. */
 export const deniedPath = '/access-denied'
+
+/** Why a user cannot go on with a request, until the host says otherwise. */
+export interface Denial {
+  readonly user: User
+  /** What the host says. */
+  readonly reason?: string | undefined
+  /** There is no organization for the request. */
+  readonly lack?: OrganizationLack
+}
 
 export interface ContinueOptions {
   /** The kind of a request that has just arrived. @default 'authorize' */
@@ -215,8 +225,8 @@ export interface ContinueOptions {
    * @returns whether the form has been shown
    */
   readonly showLogin?: (mayContinue: boolean) => boolean
-  /** Shows why the host does not allow the request. The page that says it passes it. */
-  readonly showDenied?: (reason: string | undefined, user: User) => void
+  /** Shows why the user cannot go on. The page that says it passes it. */
+  readonly showDenied?: (denial: Denial) => void
 }
 
 /** @throws EndedRequestError for a kind that this version does not know: a newer process stored it */
@@ -226,9 +236,14 @@ const kindNamed = (server: AuthorizationServer, name: string): PendingRequestKin
   return kind
 }
 
-/** Ends a pending request that the host does not allow: the client gets the error. */
-export const refusePending = (context: PageContext, pending: PendingRequest): Promise<void> =>
-  kindNamed(context.server, pending.kind).refuse(context, toDecide(pending), notAllowed)
+/** Ends a pending request with which the user cannot go on: the client gets the error. */
+export const refusePending = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+  const asked = toDecide(pending)
+  const step = nextStep(await authorizationContext(context, asked, {}))
+  const refusal =
+    step.step === 'no-organization' ? { ...notAllowed, description: step.description } : notAllowed
+  return kindNamed(context.server, pending.kind).refuse(context, asked, refusal)
+}
 
 /**
  * Takes the next step of a request and answers: with the login page, the choice of an account, the consent page, or
@@ -272,9 +287,12 @@ export const continueRequest = async (
     return kind.refuse(context, asked, step)
   }
 
+  if (step.step === 'no-organization' && options.showDenied)
+    return options.showDenied({ user: step.login.user, lack: step.lack })
   await storeChanges(context, asked, changes)
   const secret = await keep(context, { ...asked, kind: name }, authorization.login?.sid)
   const named = { [requestParameter]: secret }
+  if (step.step === 'no-organization') return redirectToPage(context, ownPath(server, deniedPath, named))
   if (step.step === 'consent') return redirectToPage(context, ownPath(server, '/consent', named))
   if (step.step === 'confirm') return redirectToPage(context, ownPath(server, kind.path, named))
   // Also with a login page of the host: it would send a user who is signed in straight back, or away.

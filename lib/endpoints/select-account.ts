@@ -12,6 +12,7 @@ import type { PageContext } from '../http/context.ts'
 import { redirectToPage } from '../http/redirect.ts'
 import { ownPath } from '../http/urls.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { hostLink } from '../protocol/links.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { activeLogin } from '../sessions/login.ts'
 import { switchUser } from './consent.ts'
@@ -65,14 +66,17 @@ export const selectAccountEndpoint = pendingPage(
   unlessConfirmed(submit),
 )
 
-/** Says why the host does not allow a request (`access.allow`). It is asked again: if it allows the request now, that goes on. */
+/**
+ * Says why the user cannot go on with a request: the host does not allow it (`access.allow`), or there is no organization for it.
+ * The host is asked again: if it allows the request now, that goes on.
+ */
 const showDenied = (context: PageContext, pending: PendingRequest): Promise<void> =>
   continueRequest(
     context,
     toDecide(pending),
     {},
     {
-      showDenied: (reason, { username }) => {
+      showDenied: ({ user: { username }, reason, lack }) => {
         const { server, language } = context
         const { client, request } = pending
         const model = {
@@ -80,6 +84,7 @@ const showDenied = (context: PageContext, pending: PendingRequest): Promise<void
           client: clientCard(server, client, request.redirectUri, language),
           username,
           reason,
+          ...(lack && { lack, homeUrl: hostLink(server.options.pages.home) }),
           ...(request.redirectUri === undefined && { device: true }),
         }
         context.send('access-denied', model, {

@@ -1,4 +1,4 @@
-import type { Organization } from '../protocol/requests/organization.ts'
+import type { Organization, OrganizationLack } from '../protocol/requests/organization.ts'
 import type { AccountPageModel } from './account-page-model.ts'
 import type { DevicePageModels } from './device-models.ts'
 import type { PageForm, PageLinks } from './page-parts.ts'
@@ -156,13 +156,17 @@ export interface PageModels extends DevicePageModels {
     /** The user who is signed in. */
     username: string
   }
-  /** The host does not let the user use the client (`access.allow`). */
+  /** The host does not let the user use the client (`access.allow`), or there is no organization for it. */
   'access-denied': PageForm & {
     client: ClientCard
     /** The user who is signed in. */
     username: string
     /** What the host says, as text. */
     reason?: string
+    /** `none`: the user belongs to no organization; `other`: not to the one that the client asks for. */
+    lack?: OrganizationLack
+    /** With `lack`: the product's home page. */
+    homeUrl?: string
     /** A device asks, to which no link leads. */
     device?: boolean
   }

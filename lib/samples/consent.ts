@@ -145,6 +145,8 @@ export const consentSamples: readonly Sample[] = [
       action: '/access-denied',
       reason: 'Desk is for the support team. Ask Bo to add you.',
     },
+    'access-denied-no-organization': { ...select, action: '/access-denied', lack: 'none', homeUrl: '/' },
+    'access-denied-other-organization': { ...select, action: '/access-denied', lack: 'other' },
     'access-denied-device': { ...select, action: '/access-denied', reason: long, device: true },
   }),
   ...statesOf('select-account', {

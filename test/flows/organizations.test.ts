@@ -108,15 +108,41 @@ describe('the choice', () => {
     codeOf(await agent.get(authorizeUrl(request)))
   })
 
-  test('is impossible for a user without organizations: the client gets access_denied', async () => {
-    const { agent, page } = await asked()
+  test.each([
+    ['in none', {}, [], 'You’re not in a workspace yet', 'the user belongs to no organization'],
+    [
+      'in another one',
+      { organization: globex.id },
+      [acme],
+      'You’re not in this workspace',
+      'organization does not',
+    ],
+  ])(
+    'a user who is %s is told so before the client gets access_denied',
+    async (_, named, own, heading, said) => {
+      const { agent, page } = await asked()
+      members.set('1', own)
+      if (own.length === 0) expect(textOf(await pick(agent, page, acme))).toContain(heading)
+      for (const change of [{}, { client_id: 'ours', scope: 'openid' }]) {
+        const told = await agent.open(authorizeUrl({ ...request, ...named, ...change }))
+        expect(pageOf(told)).toBe('403 /access-denied')
+        expect(textOf(told)).toMatch(new RegExp(`${heading}.*Use another account.*Back to`))
+        // Another account can go on.
+        const form = await agent.submit(told, 'value="switch"', { decision: 'switch' })
+        expect(form.html).toContain('name="password"')
+        const answer = await agent.submit(told, 'value="back"', { decision: 'back' })
+        expectErrorRedirect(answer, 'access_denied', { state: 's' })
+        expect(answer.location?.searchParams.get('error_description')).toContain(said)
+      }
+    },
+  )
+
+  test('a user who joins a workspace meanwhile goes on by a reload', async () => {
+    const { agent } = await asked()
     members.set('1', [])
-    expectErrorRedirect(await pick(agent, page, acme), 'access_denied', { state: 's' })
-    for (const change of [{}, { client_id: 'ours', scope: 'openid' }]) {
-      const answer = await agent.open(authorizeUrl({ ...request, ...change }))
-      expectErrorRedirect(answer, 'access_denied', { state: 's' })
-      expect(answer.location?.searchParams.get('error_description')).toContain('belongs to no organization')
-    }
+    const told = await agent.open(authorizeUrl(request))
+    members.set('1', [acme])
+    expect(textOf(await agent.open(told.url.pathname + told.url.search))).toContain('Workspace Acme')
   })
 
   test('shows hostile names as text, and gives hostile ids back as they were', async () => {
@@ -197,7 +223,8 @@ describe('a request that names a workspace', () => {
     'that the user does not belong to is denied: %s',
     async (organization) => {
       const { answer } = await visit({ ...request, organization })
-      expectErrorRedirect(answer, 'access_denied', { state: 's' })
+      expect(pageOf(answer)).toBe('403 /access-denied')
+      expect(await host.table('authorizations')).toEqual([])
     },
   )
 

@@ -326,7 +326,7 @@ always('id_token_hint lets no other user in', (context, step) => {
 describe('with organizations', () => {
   const open: OrganizationChoice = { outcome: 'open' }
   const undecided = { organization: open }
-  const inNone = { organization: { outcome: 'denied', description: '' } } as const
+  const inNone = { organization: { outcome: 'denied', lack: 'none', description: '' } } as const
   const inAcme = { organization: { outcome: 'settled', organization: 'acme' } } as const
   const allowedFor = (organization: string) => ({ ...allowed, organization })
   const issuedForAcme = 'issue for acme'
@@ -347,8 +347,13 @@ describe('with organizations', () => {
     ['open, prompt=login', { ...undecided, ...prompting('login') }, 'login'],
     ['open, an answer without an organization', { ...undecided, decision: allowed }, 'consent'],
     ['open, the user denied', { ...undecided, decision: denied }, 'access_denied'],
-    ['in none', inNone, 'access_denied'],
-    ['in none, a client of the host’s own', { ...inNone, client: firstParty }, 'access_denied'],
+    ['in none', inNone, 'no-organization'],
+    ['in none, a client of the host’s own', { ...inNone, client: firstParty }, 'no-organization'],
+    [
+      'in none, a client of the host’s own, prompt=none',
+      { ...inNone, ...prompting('none'), client: firstParty },
+      'access_denied',
+    ],
     ['no login', { organization: undefined, login: undefined, ...prompting('none') }, 'login_required'],
     ['settled, not consented', inAcme, 'consent'],
     ['settled, not consented, prompt=none', { ...inAcme, ...prompting('none') }, 'consent_required'],

@@ -12,7 +12,7 @@ import {
   consentEntries,
 } from './consent.ts'
 import { isSince, type Login, provenTime } from './login.ts'
-import type { OrganizationChoice } from './organization.ts'
+import type { OrganizationChoice, OrganizationLack } from './organization.ts'
 import { isFrontChannel } from './response-type.ts'
 
 /** The user's decision on the consent page, and the login that made it. */
@@ -61,6 +61,13 @@ export type NextStep<UserLogin extends Login = Login> =
   /** The user must confirm the request, on the page of its kind. */
   | { readonly step: 'confirm' }
   | { readonly step: 'consent'; readonly login: UserLogin }
+  /** The user learns that there is no organization for the request. Who gives up gets the error. */
+  | {
+      readonly step: 'no-organization'
+      readonly login: UserLogin
+      readonly lack: OrganizationLack
+      readonly description: string
+    }
   | {
       readonly step: 'issue'
       readonly login: UserLogin
@@ -96,7 +103,12 @@ export const nextStep = <UserLogin extends Login>(
   const ownDecision = decision?.sid === login.sid ? decision : undefined
   if (ownDecision?.allowed === false) return failure('access_denied', 'the user denied the request')
   if (mustConfirm(context, login)) return { step: 'confirm' }
-  if (choice.outcome === 'denied') return failure('access_denied', choice.description)
+  if (choice.outcome === 'denied') {
+    const { lack, description } = choice
+    return silent
+      ? failure('access_denied', description)
+      : { step: 'no-organization', login, lack, description }
+  }
   if (choice.outcome === 'open') {
     return silent
       ? failure('interaction_required', 'the user must choose an organization')

@@ -81,7 +81,20 @@ export type OrganizationChoice =
   | { readonly outcome: 'settled'; readonly organization: string | undefined }
   /** The user must choose. */
   | { readonly outcome: 'open' }
-  | { readonly outcome: 'denied'; readonly description: string }
+  /** `none`: the user belongs to none. `other`: not to the one that the client asks for. */
+  | { readonly outcome: 'denied'; readonly lack: OrganizationLack; readonly description: string }
+
+/** Why there is no organization for a request. */
+export type OrganizationLack = 'none' | 'other'
+
+const lacking = (lack: OrganizationLack): OrganizationChoice => ({
+  outcome: 'denied',
+  lack,
+  description:
+    lack === 'none'
+      ? 'the user belongs to no organization'
+      : 'organization does not name an organization of the user',
+})
 
 /**
  * Decides which organization a request is for: the requested one, or else the chosen one, or else the only one.
@@ -96,11 +109,11 @@ export const chooseOrganization = ({
   remembered,
 }: OrganizationContext): OrganizationChoice => {
   const [only, another] = organizations
-  if (only === undefined) return { outcome: 'denied', description: 'the user belongs to no organization' }
+  if (only === undefined) return lacking('none')
   if (request.organization !== undefined) {
     return isAmong(organizations, request.organization)
       ? { outcome: 'settled', organization: request.organization }
-      : { outcome: 'denied', description: 'organization does not name an organization of the user' }
+      : lacking('other')
   }
   if (isAmong(organizations, chosen)) return { outcome: 'settled', organization: chosen }
   if (another === undefined) return { outcome: 'settled', organization: only.id }

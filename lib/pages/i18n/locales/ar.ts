@@ -55,6 +55,11 @@ export const ar: Translation = {
     'access-denied.title': 'لا يمكنك استخدام {client}',
     'access-denied.what':
       'لا يملك حسابك في {product} صلاحية الوصول إليه. إذا كان ينبغي أن يكون لديك وصول، فاسأل الجهة التي منحتك حسابك.',
+    'access-denied.none.title': 'لست عضوًا في أي مساحة عمل بعد',
+    'access-denied.none.what': 'اطلب من أحد زملائك دعوتك، أو أنشئ مساحة عمل في {product}.',
+    'access-denied.other.title': 'لست عضوًا في مساحة العمل هذه',
+    'access-denied.other.what':
+      'يطلب {client} مساحة عمل في {product} لست عضوًا فيها. اطلب من أحد زملائك دعوتك، أو استخدم حسابًا آخر.',
     'access-denied.back': 'العودة إلى {client}',
 
     'client.unverified': 'تطبيق غير موثَّق',

@@ -56,6 +56,12 @@ export const de: Translation = {
     'access-denied.title': 'Sie können {client} nicht verwenden',
     'access-denied.what':
       'Ihr Konto bei {product} hat keinen Zugang dazu. Wenn Sie Zugang haben sollten, fragen Sie die Stelle, von der Sie Ihr Konto haben.',
+    'access-denied.none.title': 'Sie gehören noch zu keinem Arbeitsbereich',
+    'access-denied.none.what':
+      'Bitten Sie jemanden aus Ihrem Team um eine Einladung, oder legen Sie bei {product} einen Arbeitsbereich an.',
+    'access-denied.other.title': 'Sie gehören nicht zu diesem Arbeitsbereich',
+    'access-denied.other.what':
+      '{client} fragt nach einem Arbeitsbereich bei {product}, zu dem Sie nicht gehören. Bitten Sie jemanden aus dem Team um eine Einladung, oder verwenden Sie ein anderes Konto.',
     'access-denied.back': 'Zurück zu {client}',
 
     'client.unverified': 'Nicht geprüfte App',

@@ -54,6 +54,11 @@ export const en = {
     'access-denied.title': 'You can’t use {client}',
     'access-denied.what':
       'Your {product} account has no access to it. If you should have access, ask the people who gave you your account.',
+    'access-denied.none.title': 'You’re not in a workspace yet',
+    'access-denied.none.what': 'Ask a colleague to invite you, or create a workspace at {product}.',
+    'access-denied.other.title': 'You’re not in this workspace',
+    'access-denied.other.what':
+      '{client} asks for a workspace of {product} that you don’t belong to. Ask a colleague to invite you, or use another account.',
     'access-denied.back': 'Back to {client}',
 
     'client.unverified': 'Unverified app',

@@ -56,6 +56,12 @@ export const es: Translation = {
     'access-denied.title': 'No puede usar {client}',
     'access-denied.what':
       'Su cuenta de {product} no tiene acceso. Si debería tenerlo, pregunte a quien le dio su cuenta.',
+    'access-denied.none.title': 'Aún no pertenece a ningún espacio de trabajo',
+    'access-denied.none.what':
+      'Pida a alguien de su equipo que le invite o cree un espacio de trabajo en {product}.',
+    'access-denied.other.title': 'No pertenece a este espacio de trabajo',
+    'access-denied.other.what':
+      '{client} solicita un espacio de trabajo de {product} al que usted no pertenece. Pida a alguien del equipo que le invite o use otra cuenta.',
     'access-denied.back': 'Volver a {client}',
 
     'client.unverified': 'Aplicación sin verificar',

@@ -56,6 +56,12 @@ export const fr: Translation = {
     'access-denied.title': 'Vous ne pouvez pas utiliser {client}',
     'access-denied.what':
       'Votre compte {product} n’y a pas accès. Si vous devriez y avoir accès, adressez-vous à ceux qui vous ont donné votre compte.',
+    'access-denied.none.title': 'Vous n’avez pas encore d’espace de travail',
+    'access-denied.none.what':
+      'Demandez une invitation à un collègue ou créez un espace de travail sur {product}.',
+    'access-denied.other.title': 'Vous ne faites pas partie de cet espace de travail',
+    'access-denied.other.what':
+      '{client} demande un espace de travail de {product} dont vous ne faites pas partie. Demandez une invitation à un collègue ou utilisez un autre compte.',
     'access-denied.back': 'Revenir à {client}',
 
     'client.unverified': 'Application non vérifiée',

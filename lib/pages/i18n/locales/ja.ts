@@ -56,6 +56,11 @@ export const ja: Translation = {
     'access-denied.title': '{client} は使用できません',
     'access-denied.what':
       'お使いの {product} アカウントにはアクセス権がありません。アクセスが必要な場合は、アカウントの発行元にお問い合わせください。',
+    'access-denied.none.title': 'ワークスペースにまだ参加していません',
+    'access-denied.none.what': '同僚に招待してもらうか、{product} でワークスペースを作成してください。',
+    'access-denied.other.title': 'このワークスペースには参加していません',
+    'access-denied.other.what':
+      '{client} が求めている {product} のワークスペースに、あなたは参加していません。同僚に招待してもらうか、別のアカウントを使用してください。',
     'access-denied.back': '{client} に戻る',
 
     'client.unverified': '未確認のアプリ',
