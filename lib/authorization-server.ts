@@ -20,13 +20,15 @@ import { plainLogger } from './options/plain-logger.ts'
 import type { Resource } from './options/resources.ts'
 import { scopesOfClaims } from './options/users.ts'
 import { type WarnOnce, warnOnce } from './options/warn-once.ts'
-import { createReach, type Reaches } from './outbound/reach.ts'
+import { createReaches, type Reaches } from './outbound/reach.ts'
 import { createLanguages, type Languages } from './pages/i18n/languages.ts'
 import { warnOfOldCopies } from './pages/template-version.ts'
 import { createViews, type Views } from './pages/views.ts'
 import { createPasswordVerifier, type PasswordVerifier } from './passwords/password-verifier.ts'
 import { claimsByScope, type ScopeClaims } from './protocol/claims.ts'
+import { isClientAllowed } from './repositories/client-usage.ts'
 import { findClient } from './repositories/clients.ts'
+import { subscriberOf } from './throttle/network.ts'
 import { createThrottle, type Throttle } from './throttle/throttle.ts'
 import { createTracing, type Tracing } from './tracing.ts'
 import { createUsers } from './users/index.ts'
@@ -165,8 +167,11 @@ const migrateInDevelopment = async (
   )
 }
 
-/** How many requests to URLs of self-described clients run at one time. */
-const strangersAtOnce = { all: 40, perHost: 8 }
+/** How many requests to URLs of self-described clients run at one time. A client has its host for itself, a network has not. */
+const strangersAtOnce = {
+  networks: { all: 40, perHost: 8, perCause: 4 },
+  clients: { all: 40, perHost: 8, perCause: 8 },
+}
 
 /** What a server is composed of. */
 export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
@@ -279,19 +284,21 @@ export const createAuthorizationServer = (
     observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
     tracing,
     throttle,
-    reach: {
-      host: createReach({ allow, proxy, tracing }, context),
-      strangers: createReach(
-        {
+    reach: createReaches(
+      {
+        host: { allow, proxy, tracing },
+        strangers: {
           allow: allowSelfDescribed,
           proxy,
           tracing,
-          atOnce: strangersAtOnce,
-          count: (host) => throttle.takeQuota([{ name: 'clientHost', host }]),
+          count: (host, by) => throttle.takeQuota([{ name: 'clientHost', host, by }]),
         },
-        context,
-      ),
-    },
+        atOnce: strangersAtOnce,
+        isAllowed: (clientId) => isClientAllowed(database, { clientId }),
+        networkOf: subscriberOf,
+      },
+      context,
+    ),
     usedProofs: createUsedProofs(now),
     languages,
     resources: Object.values(options.resources),

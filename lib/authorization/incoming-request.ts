@@ -24,7 +24,7 @@ import { parseScope } from '../protocol/scope.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { readIdTokenHint } from '../tokens/id-token.ts'
-import { withRequestObject } from './request-object.ts'
+import { type ReadingOptions, withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
 export interface ClientRequest {
@@ -127,16 +127,16 @@ const validRequest = async (
   server: AuthorizationServer,
   sent: Parameters,
   named: Client | undefined,
-  { isPushed = false } = {},
+  options: ReadingOptions,
 ): Promise<ClientRequest> => {
   const resources = server.resources
   const parameters = usesRequestObject(server, sent, named)
-    ? await withRequestObject(server, sent, named, { isPushed })
+    ? await withRequestObject(server, sent, named, options)
     : sent
   const verified = parseAuthorizationTarget(parameters, named, resources)
   const { client, target } = verified
   try {
-    if (!isPushed && requiresPushing(server, client)) {
+    if (!options.isPushed && requiresPushing(server, client)) {
       throw new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')
     }
     const methods = challengeMethods(server, client)
@@ -169,7 +169,8 @@ export const readIncomingRequest = async (
   const found = await findForAuthorize(server.database, { clientId, sessionHash, now: server.now() })
   const served = found && isServed(server, found.client) ? found.client : undefined
   const current = served && (await withCurrentScope(server, served))
-  return { ...(await validRequest(server, sent, current)), known: found?.known }
+  const from = { isPushed: false, address: info.address }
+  return { ...(await validRequest(server, sent, current, from)), known: found?.known }
 }
 
 /**
@@ -177,19 +178,24 @@ export const readIncomingRequest = async (
  *
  * @param sent the parameters of the form
  * @param authenticated the client that sent it
+ * @param info.address the IP address of the client
  * @throws OAuthError also where a browser would be sent back: there is none
  */
 export const readPushedRequest = async (
   server: AuthorizationServer,
   sent: Parameters,
   authenticated: Client,
+  { address }: RequestInfo,
 ): Promise<ClientRequest> => {
   // With Basic or an assertion, the form need not repeat it.
   const named = Parameters.from([
     ...sent.pairs(),
     ...(sent.has('client_id') ? [] : [['client_id', authenticated.clientId] as const]),
   ])
-  return validRequest(server, named, await withCurrentScope(server, authenticated), { isPushed: true })
+  return validRequest(server, named, await withCurrentScope(server, authenticated), {
+    isPushed: true,
+    address,
+  })
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isOfType, openClientAssertion } from '../keys/client-assertion.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
+import { isOwnLimit } from '../outbound/outbound.ts'
 import { reachOf } from '../outbound/reach.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import { asAuthorizationError, OAuthError } from '../protocol/errors.ts'
@@ -21,11 +22,17 @@ import {
 const isRequestObject = (typ: unknown): boolean =>
   typ === undefined || isOfType('oauth-authz-req+jwt', 'jwt')(typ)
 
-const fetchObject = async (server: AuthorizationServer, client: Client, uri: string): Promise<string> => {
+const fetchObject = async (
+  server: AuthorizationServer,
+  client: Client,
+  uri: string,
+  address: string,
+): Promise<string> => {
   const registered = registeredRequestUri(uri, client.metadata.request_uris)
   try {
-    return await reachOf(server, client).requestObjects.fetch(registered)
+    return await reachOf(server, client, address).requestObjects.fetch(registered)
   } catch (cause) {
+    if (isOwnLimit(cause)) throw cause.cause
     throw new OAuthError('invalid_request_uri', 'request_uri has no request object', { cause })
   }
 }
@@ -35,11 +42,12 @@ const verifiedClaims = async (
   client: Client,
   jwt: string,
   source: RequestObjectSource,
+  address: string,
 ): Promise<RequestObjectClaims> => {
   const { jwks, jwks_uri: jwksUri } = client.metadata
   const { algorithm, claims } = parseRequestObject(jwt, source, client.metadata)
   if (algorithm === 'none') return claims
-  const opened = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, (keys) =>
+  const opened = await openWithKeys(reachOf(server, client, address).jwks, { jwks, jwksUri }, (keys) =>
     openClientAssertion(keys, jwt, [algorithm], isRequestObject),
   )
   if (opened) return opened
@@ -51,12 +59,12 @@ const readObject = async (
   client: Client,
   parameters: Parameters,
   source: RequestObjectSource,
-  { isPushed }: ReadingOptions,
+  { isPushed, address }: ReadingOptions,
 ): Promise<Parameters> => {
   parameters.assertEachOnce()
   const value = parameters.required(source)
-  const jwt = source === 'request' ? value : await fetchObject(server, client, value)
-  const claims = await verifiedClaims(server, client, jwt, source)
+  const jwt = source === 'request' ? value : await fetchObject(server, client, value, address)
+  const claims = await verifiedClaims(server, client, jwt, source, address)
   const { issuer } = server
   const isStrict = client.metadata.require_signed_request_object === true
   assertRequestObject(claims, parameters, { clientId: client.clientId, issuer, isStrict, now: server.now() })
@@ -66,6 +74,8 @@ const readObject = async (
 export interface ReadingOptions {
   /** Whether the client pushes the request. */
   readonly isPushed: boolean
+  /** The IP address of the request. */
+  readonly address: string
 }
 
 /**

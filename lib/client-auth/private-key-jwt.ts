@@ -12,6 +12,7 @@ import {
 } from '../protocol/clients/client-assertion.ts'
 import { profileAlgorithms } from '../protocol/clients/security-profile.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
@@ -23,9 +24,10 @@ const verifyAssertion = async (
   server: AuthorizationServer,
   client: Client,
   jwt: string,
+  { address }: RequestInfo,
 ): Promise<boolean> => {
   const { jwks, jwks_uri: jwksUri, token_endpoint_auth_signing_alg: algorithm } = client.metadata
-  const claims = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, (keys) =>
+  const claims = await openWithKeys(reachOf(server, client, address).jwks, { jwks, jwksUri }, (keys) =>
     openClientAssertion(keys, jwt, profileAlgorithms(client.metadata, algorithmsOf(algorithm))),
   )
   if (claims === undefined) return false
@@ -49,7 +51,7 @@ const verifyAssertion = async (
 export const privateKeyJwt: ClientAuthMethod = {
   name: 'private_key_jwt',
   isUsed: ({ parameters }) => parameters.has('client_assertion') || parameters.has('client_assertion_type'),
-  credentials: ({ parameters }) => {
+  credentials: ({ parameters, info }) => {
     const type = parameters.required('client_assertion_type')
     const jwt = parameters.required('client_assertion')
     const clientId = type === clientAssertionType ? claimedClientId(jwt) : undefined
@@ -58,6 +60,6 @@ export const privateKeyJwt: ClientAuthMethod = {
     if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
       throw new OAuthError('invalid_request', 'client_id differs from the one in client_assertion')
     }
-    return { clientId, verify: (client, server) => verifyAssertion(server, client, jwt) }
+    return { clientId, verify: (client, server) => verifyAssertion(server, client, jwt, info) }
   },
 }

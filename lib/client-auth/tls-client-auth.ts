@@ -43,9 +43,10 @@ export const selfSignedTlsClientAuth: ClientAuthMethod = {
     ...none.credentials(request),
     verify: async (client, server) => {
       const { jwks, jwks_uri: jwksUri } = client.metadata
-      const { certificate } = request
+      const { certificate, info } = request
       if (certificate === undefined || !isCurrent(certificate, server.now())) return false
-      const isKnown = await openWithKeys(reachOf(server, client).jwks, { jwks, jwksUri }, async ({ keys }) =>
+      const reach = reachOf(server, client, info.address)
+      const isKnown = await openWithKeys(reach.jwks, { jwks, jwksUri }, async ({ keys }) =>
         hasRegisteredKey(certificate, keys) ? true : undefined,
       )
       return isKnown === true

@@ -57,7 +57,10 @@ export const failures = {
 
 /** The limits of the core that count every use. Features add theirs. */
 export const quotas = {
-  /** Requests to one host that self-described clients name: docs/registration.md#what-the-server-asks-for-them. */
+  /**
+   * Requests to one host that self-described clients name, from one address or for one client that a user has allowed:
+   * docs/registration.md#what-the-server-asks-for-them.
+   */
   clientHost: limit(600, 3600),
   /**
    * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts by itself.
@@ -94,7 +97,7 @@ const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Sha
   failures: object(failures),
   /**
    * Limits on uses that cost the server something, each `{ max, seconds }` or `false`. Successful uses count too. Those of an
-   * address count an IPv6 /64 as one, and allow an IPv6 /48 ten times as much.
+   * address count an IPv6 /64 as one, and allow an IPv6 /48 ten times as much; `clientHost` counts the /48.
    */
   quotas: object(quotas),
   /**

@@ -3,13 +3,16 @@ import { type PublicJwks, usableJwks } from '../protocol/clients/jwks.ts'
 import { type Cached, createCached } from './cached.ts'
 import type { Outbound } from './outbound.ts'
 
-/** A cache of the keys that clients publish at their `jwks_uri`. */
+/** The keys that clients publish at their `jwks_uri`. */
 export interface ClientJwks {
   /** The keys, at most ten minutes old, or a day if the client is unavailable; undefined without keys. */
   find(uri: string): Promise<PublicJwks | undefined>
   /** Fetches the keys again because none of {@link find} matches; undefined if they were just fetched. */
   renew(uri: string): Promise<PublicJwks | undefined>
 }
+
+/** A cache of such keys. @param cause of what is fetched: one cause neither waits for another nor shares its failures */
+export type ClientJwksBy = (cause: string | undefined) => ClientJwks
 
 // A limit, so that registering clients cannot fill the memory.
 const maxEntries = 1000
@@ -19,9 +22,10 @@ const maxEntries = 1000
  *
  * @throws Error if the response is not a set of keys
  */
-export const fetchJwks = async (outbound: Outbound, uri: string): Promise<PublicJwks> => {
+export const fetchJwks = async (outbound: Outbound, uri: string, cause?: string): Promise<PublicJwks> => {
   const { status, body } = await outbound.request(uri, {
     accept: 'application/jwk-set+json, application/json',
+    ...(cause !== undefined && { cause }),
   })
   if (status !== 200) throw new Error(`the response has status ${status}`)
   const jwks = usableJwks(JSON.parse(body))
@@ -41,12 +45,12 @@ export const createClientJwks = ({
   readonly outbound: Outbound
   readonly logger: Logger
   now(): number
-}): ClientJwks => {
+}): ClientJwksBy => {
   const entries = new Map<string, Cached<PublicJwks>>()
 
-  const create = (uri: string): Cached<PublicJwks> =>
+  const create = (uri: string, cause: string | undefined): Cached<PublicJwks> =>
     createCached({
-      fetch: () => fetchJwks(outbound, uri),
+      fetch: () => fetchJwks(outbound, uri, cause),
       failed: (error) => {
         const reason = error instanceof SyntaxError ? 'the response is not JSON' : String(error)
         logger.warn(`latchkey: the keys at ${uri} cannot be read: ${reason}`)
@@ -54,18 +58,19 @@ export const createClientJwks = ({
       now,
     })
 
-  const entryOf = (uri: string): Cached<PublicJwks> => {
-    const entry = entries.get(uri) ?? create(uri)
-    entries.set(uri, entry)
+  const entryOf = (uri: string, cause: string | undefined): Cached<PublicJwks> => {
+    const key = JSON.stringify([cause, uri])
+    const entry = entries.get(key) ?? create(uri, cause)
+    entries.set(key, entry)
     const [oldest] = entries.keys()
     if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest)
     return entry
   }
 
-  return {
-    find: (uri) => entryOf(uri).find(),
-    renew: (uri) => entryOf(uri).renew(),
-  }
+  return (cause) => ({
+    find: (uri) => entryOf(uri, cause).find(),
+    renew: (uri) => entryOf(uri, cause).renew(),
+  })
 }
 
 /** The public keys of the signer of a JWT, or where they are published. */

@@ -7,7 +7,7 @@ import { inSpan, type Span, type SpanDescription, type Tracing } from '../tracin
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
 import { openTunnel, ProxyError } from './tunnel.ts'
-import { beforeEnd, createTurns, type TakeTurn } from './turns.ts'
+import { type AtOnce, beforeEnd, createTurns } from './turns.ts'
 
 export { OutboundError } from './target.ts'
 
@@ -24,6 +24,8 @@ export interface OutboundRequest {
   readonly accept?: string
   /** The most bytes of the response's body. @default 65536 */
   readonly maxBytes?: number
+  /** Whose share it takes: requests with another cause do not wait for it. @default all without one share theirs */
+  readonly cause?: string
 }
 
 export interface OutboundResponse {
@@ -64,19 +66,23 @@ export interface OutboundOptions {
    * @default the system's resolver for the origins in `allow`, DNS alone for all others
    */
   readonly resolve?: ResolveName
-  /** Milliseconds for one request: its turn, name resolution and body. @default 5000 */
+  /** Milliseconds until a request must have its turn, and from then on until it must be complete. @default 5000 */
   readonly timeout?: number
   /** How many requests run at one time; the others wait for their turn. @default as many as there are */
-  readonly atOnce?: { readonly all: number; readonly perHost: number }
+  readonly atOnce?: AtOnce
   /** Spans of requests. @default none */
   readonly tracing?: Tracing
   /**
    * Counts a request to a host.
    *
-   * @throws OAuthError if there were too many
+   * @throws OAuthError if there were too many of this cause
    */
-  count?(host: string): Promise<void>
+  count?(host: string, cause: string): Promise<void>
 }
+
+/** Whether a request was not sent because of this server's own limits, which says nothing about the other server. */
+export const isOwnLimit = (error: unknown): error is OutboundError & { readonly cause: OAuthError } =>
+  error instanceof OutboundError && error.cause instanceof OAuthError
 
 const largestBody = 64 * 1024
 
@@ -213,42 +219,59 @@ const spanOf = ({ url }: Target, init: OutboundRequest): SpanDescription => {
   }
 }
 
+/** No turn came in time. */
+const busy = (): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'too many requests to other servers, try again later', {
+    status: 503,
+    headers: { 'Retry-After': '5' },
+  })
+
 /**
  * Creates an HTTP client for untrusted URLs: https only, public addresses only, no redirects, no cookies, no
- * credentials, 5 seconds, 64 kB by default. Concurrent identical GET requests are sent once.
+ * credentials, 5 seconds, 64 kB by default. Concurrent identical GET requests of one cause are sent once.
  *
  * @example const outbound = createOutbound({ allow: ['http://127.0.0.1:4001'] })
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
-  const { allow, timeout = 5000, atOnce = { all: Infinity, perHost: Infinity }, count } = options
+  const { allow, timeout = 5000, atOnce, count } = options
   const underway = new Map<string, Promise<OutboundResponse>>()
-  const takeTurn: TakeTurn = createTurns(atOnce.all)
-  const takeTurnOfHost: TakeTurn = createTurns(atOnce.perHost)
+  const takeTurn = atOnce && createTurns(atOnce)
 
-  /** The deadline alone ends it: no step waits for an event that may never come. */
-  const sendBefore = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
-    const { origin, hostname } = target.url
+  /** From its turn on. The deadline alone ends it: no step waits for an event that may never come. */
+  const exchanged = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+    const { origin } = target.url
     const signal = AbortSignal.timeout(timeout)
-    const whole = async (): Promise<OutboundResponse> => {
-      await count?.(hostname)
-      return takeTurnOfHost(hostname, signal, () =>
-        takeTurn('', signal, () => beforeEnd(signal, exchange(target, options, init, signal))),
-      )
-    }
     try {
-      return await beforeEnd(signal, whole())
+      return await beforeEnd(signal, exchange(target, options, init, signal))
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
       // What the proxy says about one server could show strangers what is in its network.
-      const isTold = cause instanceof OAuthError || (cause instanceof ProxyError && cause.isOwnFault)
+      const isTold = cause instanceof ProxyError && cause.isOwnFault
       const reason = isTold ? cause.message : 'no response'
       throw new OutboundError(`${origin}: ${signal.aborted ? 'timeout' : reason}`, { cause })
     }
   }
 
+  const sendInTurn = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+    if (count === undefined && takeTurn === undefined) return exchanged(target, init)
+    const { origin, hostname } = target.url
+    const { cause: by = '' } = init
+    const patience = AbortSignal.timeout(timeout)
+    try {
+      await beforeEnd(patience, Promise.resolve(count?.(hostname, by)))
+      const work = () => exchanged(target, init)
+      return await (takeTurn?.({ host: hostname, cause: by }, patience, work) ?? work())
+    } catch (error) {
+      if (error instanceof OutboundError) throw error
+      const cause = error === patience.reason ? busy() : error
+      const reason = cause instanceof OAuthError ? cause.message : 'no response'
+      throw new OutboundError(`${origin}: ${reason}`, { cause })
+    }
+  }
+
   const send = (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
     const traced = async (span?: Span): Promise<OutboundResponse> => {
-      const response = await sendBefore(target, init)
+      const response = await sendInTurn(target, init)
       span?.setAttribute('http.response.status_code', response.status)
       return response
     }

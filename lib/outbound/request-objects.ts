@@ -12,6 +12,9 @@ export interface RequestObjects {
   fetch(uri: string): Promise<string>
 }
 
+/** @param cause of what is fetched: one cause does not share the failures of another */
+export type RequestObjectsBy = (cause: string | undefined) => RequestObjects
+
 /** Seconds. Any browser can cause a fetch, and a client that registers itself can name any URL. */
 const pauseAfterFailure = 10
 // A limit, so that registering clients cannot fill the memory.
@@ -24,37 +27,42 @@ const isCompact = (text: string): boolean => {
 }
 
 /** @param now epoch seconds */
-export const createRequestObjects = (outbound: Outbound, now: () => number): RequestObjects => {
+export const createRequestObjects = (outbound: Outbound, now: () => number): RequestObjectsBy => {
   const failures = new Map<string, number>()
 
-  const failed = (uri: string): void => {
-    failures.delete(uri)
-    failures.set(uri, now())
+  const failed = (key: string): void => {
+    failures.delete(key)
+    failures.set(key, now())
     const [oldest] = failures.keys()
     if (failures.size > maxEntries && oldest !== undefined) failures.delete(oldest)
   }
 
-  const read = async (uri: string): Promise<string> => {
+  const read = async (uri: string, cause: string | undefined): Promise<string> => {
     const accept = 'application/oauth-authz-req+jwt, application/jwt, */*'
-    const { status, body } = await outbound.request(uri, { accept, maxBytes: lengths.token })
+    const { status, body } = await outbound.request(uri, {
+      accept,
+      maxBytes: lengths.token,
+      ...(cause !== undefined && { cause }),
+    })
     const object = body.trim()
     if (status !== 200) throw new Error(`the response has status ${status}`)
     if (!isCompact(object)) throw new Error('the response is not a JWT')
     return object
   }
 
-  return {
+  return (cause) => ({
     fetch: async (uri) => {
-      const failedAt = failures.get(uri)
+      const key = JSON.stringify([cause, uri])
+      const failedAt = failures.get(key)
       if (failedAt !== undefined && failedAt + pauseAfterFailure > now()) throw new Error('it failed before')
       try {
-        const object = await read(uri)
-        failures.delete(uri)
+        const object = await read(uri, cause)
+        failures.delete(key)
         return object
       } catch (error) {
-        failed(uri)
+        failed(key)
         throw error
       }
     },
-  }
+  })
 }

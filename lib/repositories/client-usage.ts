@@ -35,3 +35,18 @@ export const countUsageOfClient = async (db: Database, values: { clientId: strin
     authorizations: authorization ? number(authorization, 'count') : 0,
   }
 }
+
+const allowing = query<{ clientId: string }>((table, v) =>
+  table('consents').select('client_id').where({ client_id: v.clientId }).limit(1, { skipBinding: true }),
+)
+
+const holding = query<{ clientId: string }>((table, v) =>
+  table('authorizations')
+    .select('client_id')
+    .where({ client_id: v.clientId })
+    .limit(1, { skipBinding: true }),
+)
+
+/** Whether any user has allowed a client something that is still stored. */
+export const isClientAllowed = async (db: Database, values: { clientId: string }): Promise<boolean> =>
+  (await allowing(db, values)).length > 0 || (await holding(db, values)).length > 0

@@ -39,3 +39,6 @@ export const siteOf = (address: string): string | undefined => {
   const bare = plain(address)
   return isIPv6(bare) ? `${groupsOf(bare).slice(0, 3).join(':')}::/48` : undefined
 }
+
+/** Whom an address belongs to, as far as it shows: its site, or its network if it is part of none. */
+export const subscriberOf = (address: string): string => siteOf(address) ?? networkOf(address)

@@ -4,12 +4,14 @@ import { OAuthError } from '../protocol/errors.ts'
 import { type Counter, type Counters, counterOf } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
-/** Whose use counts: the address of the request, the host that a document is read from, the user, or the authorization. */
+/** Whose use counts: the address of the request, the host that is asked and who causes it, the user, or the authorization. */
 export interface QuotaUse {
   /** The name of the limit. */
   readonly name: keyof QuotaSchemas
   readonly address?: string
   readonly host?: string
+  /** Of a host: who causes the request. Each has a count of their own, so that none takes anything from the others. */
+  readonly by?: string
   readonly subject?: string
   readonly authorizationId?: string
   /**
@@ -44,15 +46,15 @@ interface CountedUse {
 }
 
 const countedUses = (
-  { name, address, host, subject, authorizationId, excused }: QuotaUse,
+  { name, address, host, by, subject, authorizationId, excused }: QuotaUse,
   limits: Options['limits']['quotas'],
 ): CountedUse[] => {
   const limit = limits[name]
-  // A host name or an id can be longer than a key.
-  if (address === undefined)
-    return counterOf(name, limit, hashSecret(host ?? subject ?? authorizationId ?? '')).map((counter) => ({
-      counter,
-    }))
+  if (address === undefined) {
+    const whose = host === undefined ? (subject ?? authorizationId ?? '') : JSON.stringify([host, by])
+    // A host name or an id can be longer than a key.
+    return counterOf(name, limit, hashSecret(whose)).map((counter) => ({ counter }))
+  }
   const ofSite = limit && { ...limit, max: limit.max * networksOfSite }
   const from = (origin: UseOrigin, counters: readonly Counter[]): CountedUse[] =>
     counters.map((counter) => ({ counter, excused: excused && ((since) => excused(origin, since)) }))

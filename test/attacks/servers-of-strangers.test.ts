@@ -1,10 +1,11 @@
+import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { openServer } from '../support/client-server.ts'
-import { stopClock } from '../support/clock.ts'
-import { authorizeUrl, callback, startHost } from '../support/host.ts'
-import { expectErrorPage } from '../support/outcomes.ts'
+import { closeServer, listenOn, openServer, type TestServer } from '../support/client-server.ts'
+import { type Clock, stopClock } from '../support/clock.ts'
+import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
+import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { expectError } from '../support/tokens.ts'
 
@@ -143,5 +144,111 @@ describe('the host that strangers name', () => {
     expect(visits).toEqual(['/1', '/2', '/keys', '/new.json'])
     await host.close()
     await named.close()
+  })
+})
+
+describe('what one network causes', () => {
+  const real = 'real.json'
+  let named: TestServer
+  let visits: string[]
+  let answer: RequestListener
+  let host: Host
+  let clock: Clock
+  let silent: HttpServer | undefined
+  beforeAll(async () => {
+    named = await openServer()
+    named.serve((req, res) => {
+      visits.push(String(req.url))
+      answer(req, res)
+    })
+  })
+  beforeEach(() => {
+    visits = []
+    clock = stopClock()
+    answer = (req, res) => {
+      const client_id = `${named.origin}${req.url}`
+      const document = { client_id, client_name: 'Real', redirect_uris: [callback] }
+      if (req.url !== `/${real}`) return void res.writeHead(404).end()
+      return void res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+    }
+  })
+  afterEach(async () => {
+    if (silent) await closeServer(silent)
+    silent = undefined
+    await host.close()
+  })
+  afterAll(() => named.close())
+
+  const begin = async (more: Partial<AuthRouterOptions> = {}, origins: readonly string[] = []) => {
+    const limits = { quotas: { clientHost: { max: 3, seconds: 3600 }, document: false as const } }
+    host = await start({ allow: [], allowSelfDescribed: [named.origin, ...origins] }, { limits, ...more })
+    host.app.set('trust proxy', 1)
+  }
+  const browser = (address: string) => new RawBrowser(host.app, undefined, { 'X-Forwarded-For': address })
+  const visit = async (path: string, address: string) =>
+    (await browser(address).open(askFor(`${named.origin}/${path}`))).status
+  /** As many as one network may cause, and one more. */
+  const fill = async (address: string) => {
+    const statuses: number[] = []
+    for (const path of ['1', '2', '3', '4']) statuses.push(await visit(path, address))
+    expect(statuses).toEqual([400, 400, 400, 429])
+  }
+
+  test('does not keep others from a client on the same host', async () => {
+    await begin()
+    await fill('192.0.2.1')
+    expect(await visit(real, '192.0.2.1')).toBe(429)
+    expect(await visit(real, '192.0.2.2')).toBe(200)
+    // One subscriber has all networks of an IPv6 site.
+    for (const number of [1, 2, 3]) await visit(`${number}`, `2001:db8:1:${number}::1`)
+    expect(await visit('4', '2001:db8:1:4::1')).toBe(429)
+  })
+
+  test('does not end a known client: it goes on with its document, however old', async () => {
+    await begin()
+    expect(await visit(real, '192.0.2.9')).toBe(200)
+    clock.travel(3 * 86_400)
+    await fill('192.0.2.1')
+    expect(await visit(real, '192.0.2.1')).toBe(200)
+    expect(visits.filter((url) => url === `/${real}`)).toHaveLength(1)
+    // What is gone stays gone.
+    answer = (_req, res) => void res.writeHead(404).end()
+    expect(await visit(real, '192.0.2.2')).toBe(400)
+    clock.travel(61)
+    expect(await visit(real, '192.0.2.1')).toBe(429)
+  })
+
+  test('does not keep a client that a user has allowed from being read', async () => {
+    await begin()
+    const agent = browser('192.0.2.1')
+    const page = await agent.signIn(await agent.open(askFor(`${named.origin}/${real}`)))
+    codeOf(await agent.decide(page, 'allow'))
+    clock.travel(3 * 86_400)
+    await fill('192.0.2.1')
+    expect(await visit(real, '192.0.2.1')).toBe(200)
+    expect(visits.filter((url) => url === `/${real}`)).toHaveLength(2)
+  })
+
+  test('takes no turn of others, even with servers that never answer', async () => {
+    const server = createHttpServer(() => {})
+    silent = server
+    const port = await listenOn(server, '0.0.0.0')
+    const hosts = Array.from({ length: 6 }, (_, number) => `http://127.0.0.${number + 1}:${port}`)
+    let asked = 0
+    const all = new Promise<void>((resolve) => {
+      server.on('connection', () => {
+        asked += 1
+        if (asked === 4) resolve()
+      })
+    })
+    await begin({ limits: false }, hosts)
+    const waiting = hosts.flatMap((origin) =>
+      Array.from({ length: 8 }, (_, number) => browser('192.0.2.1').open(askFor(`${origin}/${number}.json`))),
+    )
+    await all
+    expect(await visit(real, '192.0.2.2')).toBe(200)
+    expect(asked).toBe(4)
+    await closeServer(server)
+    await Promise.all(waiting)
   })
 })

@@ -402,7 +402,7 @@ describe('at one time', () => {
 
   test('only so many requests run for one host, and for all hosts; the others wait for their turn', async () => {
     const { held, resolve } = hold()
-    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 3, perHost: 2 } })
+    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 3, perHost: 2, perCause: 9 } })
     const urls = ['a', 'a', 'a', 'b', 'b'].map((host, index) => `https://${host}.test/${index}`)
     const answers = urls.map((url) => failure(outbound.request(url)))
     await turn()
@@ -426,46 +426,72 @@ describe('at one time', () => {
     const outbound = createOutbound({ allow: [], count: () => new Promise(() => {}) })
     const answer = failure(outbound.request('https://client.test/'))
     end.abort()
-    expect((await answer).message).toBe('https://client.test: timeout')
+    expect((await answer).message).toContain('too many requests')
     timeout.mockRestore()
   })
 
   test('a turn that comes at the moment when its request ends goes to the next (H3)', async () => {
-    const takeTurn = createTurns(1)
+    const takeTurn = createTurns({ all: 1, perHost: 1, perCause: 1 })
     const never = new AbortController().signal
     const end = new AbortController()
     let finish = (): void => {}
-    const first = takeTurn('', never, () => new Promise<void>((done) => (finish = done)))
-    const second = takeTurn('', end.signal, async () => 'second').catch(() => 'ended')
-    const third = takeTurn('', never, async () => 'third')
+    const whose = { host: 'a', cause: 'a' }
+    const first = takeTurn(whose, never, () => new Promise<void>((done) => (finish = done)))
+    const second = takeTurn(whose, end.signal, async () => 'second').catch(() => 'ended')
+    const third = takeTurn(whose, never, async () => 'third')
     end.abort()
     finish()
     expect(await Promise.all([first, second, third])).toEqual([undefined, 'ended', 'third'])
   })
 
-  test('a request whose turn does not come ends, and takes no turn of another (H3)', async () => {
-    const ends = new Map<string, AbortController>()
-    const timeout = jest.spyOn(AbortSignal, 'timeout')
-    const { held, resolve } = hold()
-    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 1, perHost: 1 } })
-    const ask = (host: string) => {
+  test('a request whose turn does not come ends, takes no turn of another, and waits on its own time (H3)', async () => {
+    const ends: AbortController[] = []
+    const timeout = jest.spyOn(AbortSignal, 'timeout').mockImplementation(() => {
       const end = new AbortController()
-      ends.set(host, end)
-      timeout.mockReturnValueOnce(end.signal)
-      return failure(outbound.request(`https://${host}.test/`))
-    }
+      ends.push(end)
+      return end.signal
+    })
+    const { held, resolve } = hold()
+    const outbound = createOutbound({ allow: [], resolve, atOnce: { all: 1, perHost: 1, perCause: 1 } })
+    const ask = (host: string) => failure(outbound.request(`https://${host}.test/`))
     const [first, second, third] = [ask('first'), ask('second'), ask('third')]
     await turn()
-    ends.get('second')?.abort()
-    expect((await second).message).toBe('https://second.test: timeout')
+    const [, secondWaits, thirdWaits, firstRuns] = ends
+    secondWaits?.abort()
+    expect((await second).message).toContain('https://second.test: too many requests')
     // It never ends by itself, and makes room all the same.
-    ends.get('first')?.abort()
+    firstRuns?.abort()
     expect((await first).message).toBe('https://first.test: timeout')
     await turn()
     expect(held.map(({ hostname }) => hostname)).toEqual(['first.test', 'third.test'])
+    // The time until its turn is over, and no longer counts.
+    thirdWaits?.abort()
     held[1]?.release()
     expect((await third).message).toBe('https://third.test: the address is not public')
     timeout.mockRestore()
+  })
+
+  test('who causes many requests has a share of the turns, and then waits behind everyone else', async () => {
+    const takeTurn = createTurns({ all: 3, perHost: 9, perCause: 2 })
+    const never = new AbortController().signal
+    const begun: string[] = []
+    const ends: (() => void)[] = []
+    const ask = (cause: string, host: string) =>
+      takeTurn({ cause, host }, never, () => {
+        begun.push(host)
+        return new Promise<void>((end) => ends.push(end))
+      })
+    const many = ['a1', 'a2', 'a3', 'a4'].map((host) => ask('a', host))
+    const others = ['b1', 'c1'].map((host) => ask(host, host))
+    expect(begun).toEqual(['a1', 'a2', 'b1'])
+    ends[0]?.()
+    await turn()
+    expect(begun).toEqual(['a1', 'a2', 'b1', 'c1'])
+    for (let next = 1; next < 6; next += 1) {
+      ends[next]?.()
+      await turn()
+    }
+    await Promise.all([...many, ...others])
   })
 })
 

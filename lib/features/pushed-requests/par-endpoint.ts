@@ -21,7 +21,7 @@ export const parEndpoint = (option: PushedRequestOption): Endpoint<Context> =>
     async answer(context, client, { parameters }) {
       const { server, res, info } = context
       assertPushable(parameters)
-      const { request } = await readPushedRequest(server, parameters, client)
+      const { request } = await readPushedRequest(server, parameters, client, info)
       const proved = provedKey(context, client)
       const bound = withProvedKey(request, proved?.key)
       if (isPublic(client))

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { scopesOfResources } from '../../clients/followed-scope.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
-import { type Outbound, OutboundError } from '../../outbound/outbound.ts'
+import { isOwnLimit, type Outbound, OutboundError } from '../../outbound/outbound.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import {
   assertHttpsPages,
@@ -139,7 +139,10 @@ const assertSector = async (outbound: Outbound, metadata: ClientMetadata): Promi
   if (uri === undefined) return
   const uris: readonly unknown[] = await outbound.request(uri).then(
     ({ status, body }) => (status === 200 ? parseList(body) : []),
-    () => [],
+    (error: unknown) => {
+      if (isOwnLimit(error)) throw error.cause
+      return []
+    },
   )
   if (!redirectUris.every((redirectUri) => uris.includes(redirectUri))) {
     refuse('sector_identifier_uri must return a JSON array that contains all redirect_uris')
@@ -213,7 +216,7 @@ export const describedClient = async (
   allow: AllowClient | undefined,
 ): Promise<ClientMetadata> => {
   const { options, reach } = server
-  const { outbound } = reach.strangers
+  const { outbound } = reach.strangers(request)
   assertShort(input)
   const { scope: _, ...said } = parseRegistration(
     supportedInput(input, server, request.kind),

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import { storeClient } from '../../clients/register.ts'
 import { isUniqueViolation } from '../../database/errors.ts'
 import { transaction } from '../../database/transaction.ts'
-import { OutboundError } from '../../outbound/outbound.ts'
+import { isOwnLimit, OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { findClient, lockClient } from '../../repositories/clients.ts'
@@ -50,28 +50,42 @@ class DocumentError extends Error {
   }
 }
 
-/** @throws DocumentError */
+/** Of a limit of this server: status 429 for too many requests, 503 while no request has its turn. */
+const isOwnRefusal = ({ status }: OAuthError): boolean => status === 429 || status === 503
+
+/** The client, if its document was read before, and the address of the request. */
+interface Reading {
+  readonly known: ClientRegistrationRecord | undefined
+  readonly address: string | undefined
+}
+
+/**
+ * @throws DocumentError
+ * @throws OAuthError with status 429 or 503 if this server's own limits do not let it read the document now
+ */
 const fetchDocument = async (
   server: AuthorizationServer,
   { allow }: DocumentOption,
   clientId: string,
-  address: string | undefined,
+  { known, address }: Reading,
 ): Promise<ReadDocument> => {
   let status: number | undefined
   try {
-    const { headers, body, ...response } = await server.reach.strangers.outbound.request(clientId)
+    const { outbound } = server.reach.strangers({ clientId: known?.clientId, address })
+    const { headers, body, ...response } = await outbound.request(clientId)
     status = response.status
     const document = parseMetadataDocument(clientId, {
       status,
       contentType: headers['content-type'],
       body,
     })
-    const request = { kind: 'document', clientId, ...(address !== undefined && { address }) } as const
+    const isNew = known === undefined && address !== undefined
+    const request = { kind: 'document', clientId, ...(isNew && { address }) } as const
     const metadata = await describedClient(server, document, request, allow)
     return { metadata, lifetime: documentLifetime(headers['cache-control'], headers.age) }
   } catch (error) {
-    // Too many requests to its host, which says nothing about the document.
-    if (error instanceof OutboundError && error.cause instanceof OAuthError) throw error.cause
+    if (isOwnLimit(error)) throw error.cause
+    if (error instanceof OAuthError && isOwnRefusal(error)) throw error
     // Anything else is a fault of this server, or of the host's function.
     if (!(error instanceof OAuthError || error instanceof OutboundError)) throw error
     throw new DocumentError(error, isDocumentGone(error, status))
@@ -124,14 +138,14 @@ const readDocument = async (
   server: AuthorizationServer,
   documents: DocumentOption,
   clientId: string,
-  { known, address }: { known: ClientRegistrationRecord | undefined; address?: string | undefined },
+  { known, address }: Reading,
 ): Promise<void> => {
   // How often a known document is read does not depend on requests.
   if (known === undefined && address !== undefined) {
     await server.throttle.takeQuota([{ name: 'document', address }])
   }
   try {
-    const document = await fetchDocument(server, documents, clientId, address)
+    const document = await fetchDocument(server, documents, clientId, { known, address })
     if (known === undefined) await makeRoom(server)
     await storeDocument(server, clientId, document)
   } catch (error) {
@@ -146,6 +160,7 @@ const readAgain = async (
   server: AuthorizationServer,
   documents: DocumentOption,
   known: ClientRegistrationRecord,
+  address: string | undefined,
 ): Promise<void> => {
   const { clientId, readAt } = known
   try {
@@ -155,10 +170,25 @@ const readAgain = async (
       readAt: readAt ?? 0,
       freshUntil: server.now() + pause,
     })
-    await readDocument(server, documents, clientId, { known })
+    await readDocument(server, documents, clientId, { known, address })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     server.options.logger.warn(`latchkey: the metadata document ${clientId} was not read: ${error.message}`)
+  }
+}
+
+/** Reads a document that is too old. Only what is wrong with the document ends the use of its client, not our own limits. */
+const readStale = async (
+  server: AuthorizationServer,
+  documents: DocumentOption,
+  known: ClientRegistrationRecord,
+  address: string | undefined,
+): Promise<void> => {
+  try {
+    await readDocument(server, documents, known.clientId, { known, address })
+  } catch (error) {
+    const isGone = (known.readAt ?? 0) === 0
+    if (isGone || !(error instanceof OAuthError && isOwnRefusal(error))) throw error
   }
 }
 
@@ -191,8 +221,8 @@ export const ensureDocumentClient = async (
   const [readAt, freshUntil] = [known.readAt ?? 0, known.freshUntil ?? 0]
   const isUsable = readAt + maxStale > now
   if (freshUntil <= now) {
-    if (!isUsable) return readDocument(server, documents, clientId, { known, address })
-    server.runInBackground(readAgain(server, documents, known))
+    if (!isUsable) return readStale(server, documents, known, address)
+    server.runInBackground(readAgain(server, documents, known, address))
   }
   if (!isUsable) throw unusable(clientId, 'its metadata document is gone')
 }
