@@ -5,15 +5,18 @@ import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { answerOf, bob, redeem } from '../support/tokens.ts'
+import { answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
 
 // The second factor that Latchkey keeps (`features.authenticatorApps`).
 
 const mapping = { id: 'id', username: 'email', password: 'password_hash' }
+const aboutAda = '/oauth/admin/users?q=ada%40example.com'
 const older = 'a secret of the tests that is long enough'
 const newer = 'a newer secret of this test, long enough'
 
 let host: Host
+/** The same with pages for operators. */
+let watched: Host
 let clock: Clock
 let events: AuthEvent[] = []
 let logged: string[] = []
@@ -30,8 +33,14 @@ const start = async (
 }
 beforeAll(async () => {
   host = await start()
+  const features = { authenticatorApps: { acr: 'mfa' }, admin: { allow: () => true } }
+  const users = { table: host.usersTable, columns: mapping }
+  watched = await start({ features, users }, host.database)
 })
-afterAll(() => host.close())
+afterAll(async () => {
+  await watched.oauth.close()
+  await host.close()
+})
 beforeEach(async () => {
   clock = stopClock()
   for (const name of ['second_factors', 'recovery_codes', 'replays', 'throttles', 'logins'])
@@ -324,15 +333,6 @@ test('the database has neither the secret nor a recovery code; export, removal a
 })
 
 describe('wrong codes lock two-step sign-in', () => {
-  const admin = '/oauth/admin/users?q=ada%40example.com'
-  let watched: Host
-  beforeAll(async () => {
-    const features = { authenticatorApps: { acr: 'mfa' }, admin: { allow: () => true } }
-    const users = { table: host.usersTable, columns: mapping }
-    watched = await start({ features, users }, host.database)
-  })
-  afterAll(() => watched.oauth.close())
-
   /** Someone who knows the password has typed wrong codes, and the owner is refused. */
   const lock = async (): Promise<() => Promise<Answer>> => {
     const { secret } = await enrol()
@@ -346,12 +346,10 @@ describe('wrong codes lock two-step sign-in', () => {
     expect((await signIn()).status).toBe(429)
     return signIn
   }
-  const operator = () => new RawBrowser(watched.app)
-
   test('which the page about the user says, until when, and Unlock ends', async () => {
     const signIn = await lock()
-    const agent = operator()
-    const page = await agent.get(admin)
+    const agent = new RawBrowser(watched.app)
+    const page = await agent.get(aboutAda)
     const until = new Date((clock.now() + 900) * 1000).toISOString().slice(11, 19)
     const said = new RegExp(`Codes of two-step sign-in: locked from 127\\.0\\.0\\.1 until .*${until} UTC`)
     expect(textOf(page)).toMatch(said)
@@ -373,6 +371,34 @@ describe('wrong codes lock two-step sign-in', () => {
     expect(await watched.oauth.users.unlock('a name of hers', { user: 1 })).toBe(true)
     expect((await signIn()).status).toBeLessThan(400)
   })
+})
+
+describe('the removal of the second factor ends all of the user, so that no thief sets it up again', () => {
+  const expectEnded = async (remove: () => Promise<unknown>): Promise<void> => {
+    const { agent: thief } = await enrol()
+    const { access_token } = await answerOf(redeem(host, await granted(thief, await thief.open(url))))
+    const waiting = new RawBrowser(host.app)
+    await halfway(waiting)
+    await remove()
+    expect(await host.table('second_factors')).toEqual([])
+    expect((await thief.open(settings)).html).toContain('type="password"')
+    expect((await userinfo(host, access_token)).status).toBe(401)
+    expect(await host.table('pending_logins')).toEqual([])
+    expect(events).toContainEqual(expect.objectContaining({ type: 'user.revoked', subject: '1' }))
+    expect(typesOf().at(-1)).toBe('second_factor.removed')
+  }
+
+  test('by secondFactor.remove()', () => expectEnded(async () => watched.oauth.secondFactor?.remove(1)))
+
+  test('by Reset on the page for operators, which says so', () =>
+    expectEnded(async () => {
+      const operator = new RawBrowser(watched.app)
+      const { html } = await operator.get(aboutAda)
+      const [, link = ''] = /href="([^"]*section=second-factor[^"]*)"/.exec(html) ?? []
+      const asking = await operator.get(link.replaceAll('&amp;', '&'))
+      expect(textOf(asking)).toContain('all logins, codes and tokens of the user end')
+      await operator.submit(asking, 'value="run"')
+    }))
 })
 
 test('an earlier code is refused after a later one', async () => {

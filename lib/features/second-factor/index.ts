@@ -9,6 +9,7 @@ import './models.ts'
 import { option, type SecondFactorOption } from './option.ts'
 import { beginSecondFactor } from './pending-login.ts'
 import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
+import { removeSecondFactorOf } from './removal.ts'
 import { exportSecondFactor, removeSecondFactor } from './second-factors-table.ts'
 import { settingsPage, settingsPath } from './settings-page.ts'
 import { texts } from './texts/index.ts'
@@ -17,8 +18,9 @@ import { secondFactorSection } from './user-section.ts'
 /** What you do with the second factors of your users. */
 export interface SecondFactorAdministration {
   /**
-   * Removes the second factor that Latchkey keeps for a user (`features.authenticatorApps`), who has lost it with its recovery codes. Verify
-   * the identity of the person first. It does not end logins.
+   * Removes the second factor that Latchkey keeps for a user (`features.authenticatorApps`), who has lost it with its recovery
+   * codes, and ends all of their logins, codes and tokens at the same moment, as `oauth.users.revokeAll()` does. Verify the
+   * identity of the person first.
    *
    * @param id the user's id, as `users` finds it
    * @returns whether the user had one
@@ -48,10 +50,8 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
     secondFactor: {
       remove: async (id) => {
         const subject = givenId(id, 'secondFactor.remove()')
-        const { database, events } = await setup.ready()
-        if (!isLookup(subject) || !(await removeSecondFactor(database, { subject }))) return false
-        events.announce('second_factor.removed', undefined, { subject })
-        return true
+        const server = await setup.ready()
+        return isLookup(subject) && removeSecondFactorOf(server, subject)
       },
     },
   }),

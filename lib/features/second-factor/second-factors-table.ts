@@ -1,5 +1,13 @@
 import type { UserExport } from '../../account/user-records.ts'
-import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
+import {
+  command,
+  number,
+  numberOrNull,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../../database/statement.ts'
 import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
 import { lockLogin } from '../../repositories/logins.ts'
@@ -206,6 +214,12 @@ export const countRecoveryCodes = async (db: Database, { subject }: { subject: s
 const remove = command<{ subject: string }>((table, v) =>
   table('second_factors').where({ subject: v.subject }).delete(),
 )
+
+/** What removes the second factor of a user, the row itself first. */
+export const removalOfSecondFactor = (subject: string): readonly Write[] => [
+  remove.with({ subject }),
+  removeCodes.with({ subject }),
+]
 
 /** Removes the second factor of a user with its recovery codes. @returns whether the user had confirmed or begun one */
 export const removeSecondFactor = (db: Database, { subject }: { subject: string }): Promise<boolean> =>

@@ -1,5 +1,6 @@
 import type { UserSection } from '../../endpoints/operator-page.ts'
-import { countRecoveryCodes, findSecondFactorRecord, removeSecondFactor } from './second-factors-table.ts'
+import { removeSecondFactorOf } from './removal.ts'
+import { countRecoveryCodes, findSecondFactorRecord } from './second-factors-table.ts'
 
 const codes = (count: number): string =>
   count === 1 ? '1 recovery code is left' : `${count} recovery codes are left`
@@ -19,12 +20,11 @@ export const secondFactorSection: UserSection = {
         label: 'Reset',
         question: 'Reset two-step sign-in?',
         effect:
-          'From then on the password alone is enough, until the user sets it up again. The recovery codes no longer work. Make sure first that this is the person who owns the account.',
+          'From then on the password alone is enough, until the user sets it up again. The recovery codes no longer work, and all logins, codes and tokens of the user end. Make sure first that this is the person who owns the account.',
       },
     }
   },
-  async run({ server, subject, info, actor }) {
-    if (!(await removeSecondFactor(server.database, { subject }))) return
-    server.events.announce('second_factor.removed', info, { subject, ...(actor !== undefined && { actor }) })
+  async run({ server, subject, ...by }) {
+    await removeSecondFactorOf(server, subject, by)
   },
 }

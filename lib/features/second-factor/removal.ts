@@ -1,0 +1,22 @@
+import { type Revocation, revokeAllOf } from '../../account/user-lifecycle.ts'
+import type { AuthorizationServer } from '../../authorization-server.ts'
+import { removalOfSecondFactor } from './second-factors-table.ts'
+
+/**
+ * Removes the second factor of a user who cannot use it, and ends everything of the user at the same moment: a login that
+ * another person has could set up a second factor of their own.
+ *
+ * @returns whether the user had one, or had begun to set one up
+ */
+export const removeSecondFactorOf = async (
+  server: AuthorizationServer,
+  subject: string,
+  by: Pick<Revocation, 'actor' | 'info'> = {},
+): Promise<boolean> => {
+  const writes = removalOfSecondFactor(subject)
+  const [count] = await revokeAllOf(server, subject, { ...by, reason: 'second factor removed', writes })
+  if (count === 0) return false
+  const { actor, info } = by
+  server.events.announce('second_factor.removed', info, { subject, ...(actor !== undefined && { actor }) })
+  return true
+}
