@@ -92,9 +92,9 @@ export const consentScopes = (
     }
   })
 
-/** The same lines with their checkboxes as the form has them. */
-export const asFilledIn = (scopes: readonly ConsentScope[], form: Parameters): ConsentScope[] =>
-  scopes.map((scope) => ({ ...scope, checked: form.has(`scope:${scope.name}`) }))
+/** The same lines with these ones ticked. */
+export const withTicks = (scopes: readonly ConsentScope[], ticked: readonly string[]): ConsentScope[] =>
+  scopes.map((scope) => ({ ...scope, checked: ticked.includes(scope.name) }))
 
 /** The lines that the user left ticked, by name. Allow includes every one that is not optional. */
 export const grantedEntries = (

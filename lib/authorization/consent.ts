@@ -3,21 +3,22 @@ import { keepLogo } from '../clients/logo.ts'
 import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import { hashSecret } from '../keys/secrets.ts'
-import type { ClientCard, ConsentDetail } from '../pages/page-models.ts'
+import type { ClientCard, ConsentDetail, ConsentNotice } from '../pages/page-models.ts'
 import { type Client, clientName, describedAt, isStranger, logoHash } from '../protocol/clients/client.ts'
 import { inLanguage } from '../protocol/clients/client-metadata-languages.ts'
 import { redirectUriKind, webHost } from '../protocol/clients/redirect-uri.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Consent, ConsentReceipt } from '../protocol/requests/consent.ts'
 import { needsConsent } from '../protocol/requests/next-step.ts'
-import type { Organization } from '../protocol/requests/organization.ts'
+import { isAmong, lastOrganization, type Organization } from '../protocol/requests/organization.ts'
 import type { KeptConsent } from '../repositories/index.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { findOrganizations } from '../users/users.ts'
 import { consentDetails, receiptDetails } from './consent-details.ts'
 import { type ShownConsent, shownConsent } from './consent-scopes.ts'
-import { consentFor, meaningOf } from './context.ts'
+import { consentFor, meaningOf, rememberedConsents } from './context.ts'
+import { toldApart } from './organization-list.ts'
 import type { PendingRequest } from './pending-request.ts'
 
 /** A pending request, with the user who is to answer it and what the page says about it. */
@@ -28,6 +29,10 @@ export interface ConsentRequest extends ActiveLogin {
   readonly details: readonly ConsentDetail[]
   /** The organizations to choose from: those of the user, or of these the one that the request names. */
   readonly offered: readonly Organization[] | undefined
+  /** The one that it is for; undefined if the host has none, or if the user must choose first. */
+  readonly organization: Organization | undefined
+  /** What the user allowed the client before, in every organization. */
+  readonly consents: readonly KeptConsent[]
 }
 
 /** Whether a client described itself, so that the host has not decided about it. */
@@ -55,11 +60,13 @@ export const clientCard = (
  * Reads what the consent page or its form needs.
  *
  * @param context in the language of the page
+ * @param answered the id of the organization that the form is for; by default the one that the page suggests
  * @returns undefined if no user is logged in
  */
 export const openConsent = async (
   context: PageContext,
   pending: PendingRequest,
+  answered?: string,
 ): Promise<ConsentRequest | undefined> => {
   const { server, req, language } = context
   const { client, request } = pending
@@ -69,14 +76,30 @@ export const openConsent = async (
   const details = await consentDetails(server, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
   const named = request.organization
-  const offered = named === undefined ? organizations : organizations?.filter(({ id }) => id === named)
+  const told = organizations && toldApart(organizations)
+  const offered = named === undefined ? told : told?.filter(({ id }) => id === named)
+  const consents = await rememberedConsents(server, pending, active.login)
+  const wanted = answered ?? suggestedOrganization(pending, active.login, consents, offered)
+  const organization = offered?.find(({ id }) => id === wanted)
   const shown = {
     ...shownConsent(server, client, card, request, language),
     ...(details.length > 0 && {
       details: receiptDetails(server, details, (entry) => meaningOf(server, client, entry)),
     }),
   }
-  return { pending, shown, details, offered, ...active }
+  return { pending, shown, details, offered, organization, consents, ...active }
+}
+
+/** The organization that the page suggests: the chosen one, the only one, or where the user last used the client. */
+const suggestedOrganization = (
+  { decision }: PendingRequest,
+  { sid }: ActiveLogin['login'],
+  consents: readonly KeptConsent[],
+  offered: readonly Organization[] = [],
+): string | undefined => {
+  const chosen = decision?.sid === sid ? decision.organization : undefined
+  if (isAmong(offered, chosen)) return chosen
+  return offered.length === 1 ? offered[0]?.id : lastOrganization(consents, offered)
 }
 
 /** Hidden fields that say what the form is an answer to: whose page it was on, and what that page said. */
@@ -84,52 +107,41 @@ export const consentSubject = ({
   pending,
   shown,
   login,
-}: ConsentRequest): Record<'account' | 'shown', string> => ({
+  organization,
+}: ConsentRequest): { account: string; shown: string; organization?: string } => ({
   account: hashSecret(JSON.stringify([pending.id, login.subject])),
-  shown: hashSecret(JSON.stringify([pending.id, shown])),
+  shown: hashSecret(JSON.stringify([pending.id, shown, ...(organization ? [organization.id] : [])])),
+  ...(organization && { organization: organization.id }),
 })
 
 /** Why the form answers another page than the one that would be shown now; undefined if it is the same. */
-export const consentChange = (asked: ConsentRequest, form: Parameters): 'account' | 'changed' | undefined => {
+export const consentChange = (asked: ConsentRequest, form: Parameters): ConsentNotice | undefined => {
   const { account, shown } = consentSubject(asked)
   if (form.optional('account') !== account) return 'account'
+  if (asked.offered && !asked.organization) return 'gone'
   return form.optional('shown') === shown ? undefined : 'changed'
 }
 
-/** What the user allowed before, and whether only the organization is left to ask for. */
+/** What the user allowed before, and whether the organization is all that is left to ask for. */
 export const allowedBefore = (
   server: AuthorizationServer,
-  { pending: { client, request }, offered = [] }: ConsentRequest,
-  consents: readonly KeptConsent[],
+  { pending: { client, request }, organization, consents }: ConsentRequest,
 ): { consent: Consent | undefined; onlyOrganization: boolean } => {
-  const consentIn = (organization?: Organization): Consent | undefined =>
-    consentFor(server, { client, request }, consents, organization?.id).consent
-  const [first, another] = offered
-  const asksMore = offered.some((one) => needsConsent({ request, client, consent: consentIn(one) }))
+  const { consent } = consentFor(server, { client, request }, consents, organization?.id)
   return {
-    // With several organizations it is not known yet which consent applies.
-    consent: another ? undefined : consentIn(first),
-    onlyOrganization: first !== undefined && !asksMore,
+    consent,
+    onlyOrganization: organization !== undefined && !needsConsent({ request, client, consent }),
   }
 }
-
-/** The organization that the user chose when this request asked before. */
-export const chosenBefore = ({
-  pending: { decision },
-  login,
-}: Pick<ConsentRequest, 'pending' | 'login'>): string | undefined =>
-  decision?.sid === login.sid ? decision.organization : undefined
 
 /** The user's claims that the request would reveal. */
 export const sharedClaims = async (
   server: AuthorizationServer,
   asked: ConsentRequest,
 ): Promise<Record<string, unknown>> => {
-  const { user, pending, offered = [] } = asked
+  const { user, pending, organization } = asked
   const { request, client } = pending
-  // With several organizations it is not known yet which one the claims are for.
-  const organization = offered.length === 1 ? offered[0]?.id : chosenBefore(asked)
-  const holder = { client, scopes: request.scopes, organization }
+  const holder = { client, scopes: request.scopes, organization: organization?.id }
   return userClaims(server, user, holder, 'userinfo', request.claims?.beyondScopes)
 }
 
@@ -138,8 +150,8 @@ export const receiptOf = async (
   server: AuthorizationServer,
   asked: ConsentRequest,
   granted: readonly string[],
-  organization: Organization | undefined,
 ): Promise<ConsentReceipt> => {
+  const { organization } = asked
   const lines = asked.shown.scopes.map((scope) => ({ ...scope, allowed: granted.includes(scope.name) }))
   const claims = Object.keys(await sharedClaims(server, asked))
   return { ...asked.shown, scopes: lines, claims, ...(organization && { organization }) }

@@ -201,6 +201,9 @@ export const signInAgain = (context: PageContext, { id, secret, request }: Pendi
   redirectToPage(context, loginLocation(context.server, secret, request))
 }
 
+/** The page where the user chooses an organization. */
+export const organizationPath = '/organization'
+
 /** The page that says why the user cannot go on with a request. */
 export const deniedPath = '/access-denied'
 
@@ -264,7 +267,7 @@ export const continueRequest = async (
   const kind = kindNamed(server, name)
   const authorization = await authorizationContext(context, asked, changes)
   const next = nextStep(authorization)
-  if (showLogin?.(['confirm', 'consent', 'issue'].includes(next.step))) return
+  if (showLogin?.(['confirm', 'organization', 'consent', 'issue'].includes(next.step))) return
   const { login } = authorization
   const step = returned && next.step === 'login' ? unanswered(server, asked.request, login) : next
   const asking = askedBefore(context, kind, asked, authorization, step)
@@ -294,6 +297,7 @@ export const continueRequest = async (
   const named = { [requestParameter]: secret }
   if (step.step === 'no-organization') return redirectToPage(context, ownPath(server, deniedPath, named))
   if (step.step === 'consent') return redirectToPage(context, ownPath(server, '/consent', named))
+  if (step.step === 'organization') return redirectToPage(context, ownPath(server, organizationPath, named))
   if (step.step === 'confirm') return redirectToPage(context, ownPath(server, kind.path, named))
   // Also with a login page of the host: it would send a user who is signed in straight back, or away.
   if (step.step === 'select-account')

@@ -4,7 +4,8 @@ import { accountEndpoint } from './account/account.ts'
 import { devicesEndpoint } from './account/devices.ts'
 import { assetsEndpoint } from './assets.ts'
 import { authorizeEndpoint } from './authorize.ts'
-import { consentEndpoint } from './consent.ts'
+import { consentEndpoint } from './consent/consent.ts'
+import { organizationEndpoint } from './consent/organization.ts'
 import { createDiscoveryEndpoints } from './discovery.ts'
 import { introspectEndpoint } from './introspect.ts'
 import { createJwksEndpoint } from './jwks.ts'
@@ -56,6 +57,7 @@ export const createEndpoints = (added: readonly Added[]): Endpoints => ({
     loginEndpoint,
     selectAccountEndpoint,
     accessDeniedEndpoint,
+    organizationEndpoint,
     consentEndpoint,
     accountEndpoint,
     devicesEndpoint,

@@ -15,7 +15,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import { hostLink } from '../protocol/links.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import { activeLogin } from '../sessions/login.ts'
-import { switchUser } from './consent.ts'
+import { switchUser } from './consent/consent.ts'
 import { pendingForm, pendingPage } from './pending-page.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */

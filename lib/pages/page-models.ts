@@ -66,17 +66,19 @@ export interface ConsentDetail {
   partial?: string
 }
 
-/** The organizations that a consent may be for. A single one is shown; of several the user chooses one. */
-export interface ConsentOrganizations {
-  /** Not empty. The id posts as `organization`. */
-  choices: readonly Organization[]
-  /** The id of the one that is preselected. */
-  chosen?: string
-  /** Consent exists, so only the organization is asked for: the form posts the decision `choose`. */
+/** The organization that a consent is for. It is among the hidden fields. */
+export interface ConsentOrganization extends Organization {
+  /** The user has others: the decision `organization` leads to the page where they choose. */
+  hasOthers: boolean
+  /** Consent exists, so the user only continues: the form posts the decision `choose`. */
   only?: boolean
-  /** The user chose none, or one that they have left. */
-  error?: 'missing' | 'gone'
 }
+
+/**
+ * Why the user is asked once more: another user has signed in, the page says something else now, or the user has left the
+ * organization.
+ */
+export type ConsentNotice = 'account' | 'changed' | 'gone'
 
 /** A client in the list of connected apps. */
 export interface ConnectedClientCard {
@@ -170,13 +172,13 @@ export interface PageModels extends DevicePageModels {
     /** A device asks, to which no link leads. */
     device?: boolean
   }
-  /** Its form is also that of "Not you?". */
+  /** Its form is also that of "Not you?" and of the choice of another organization. */
   consent: PageForm & {
     client: ClientCard
     /** The user who is signed in. */
     username: string
     /** Absent without the option `organizations`. */
-    organizations?: ConsentOrganizations
+    organization?: ConsentOrganization
     /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
     /** Absent if there are none. */
@@ -187,9 +189,22 @@ export interface PageModels extends DevicePageModels {
     device?: boolean
     /** The page where the user can remove the client later. */
     accountUrl?: string
-    /** Why the user is asked once more: another user has signed in, or the page says something else now. */
-    notice?: 'account' | 'changed'
+    notice?: ConsentNotice
   }
+  /** Lets the user choose an organization. One press chooses and goes on; it also has "Not you?" and Cancel. */
+  organization: PageForm &
+    PageLinks & {
+      client: ClientCard
+      /** The user who is signed in. */
+      username: string
+      /** Those of this page, the last used ones first. The id posts as `organization`. */
+      organizations: readonly Organization[]
+      /** What was searched for; absent if there are few. It is asked for by GET, as `q` beside `authorization_request`. */
+      query?: string
+      /** How many there are in all, and which of them are on this page. */
+      range: { readonly first: number; readonly last: number; readonly total: number }
+      notice?: ConsentNotice
+    }
   /** The user's connected apps. */
   account: AccountPageModel &
     PageLinks & {

@@ -14,11 +14,20 @@ const consent: PageModels['consent'] = {
   redirectTo: 'desk.example.com',
   accountUrl: '/account',
 }
+const initech = { id: 'ws-1', name: 'Initech', detail: '12 members · initech.example' }
 const workspaces = [
-  { id: 'ws-1', name: 'Initech' },
-  { id: 'ws-2', name: 'Globex' },
-  { id: 'ws-3', name: 'Globex' },
+  initech,
+  { id: 'ws-2', name: 'Globex', detail: 'ws-2' },
+  { id: 'ws-3', name: 'Globex', detail: 'ws-3' },
 ]
+const choose: PageModels['organization'] = {
+  action: '/organization',
+  hidden,
+  client,
+  username: 'alice@example.com',
+  organizations: workspaces,
+  range: { first: 1, last: 3, total: 3 },
+}
 const select: PageModels['select-account'] = {
   action: '/select-account',
   hidden,
@@ -123,20 +132,42 @@ export const consentSamples: readonly Sample[] = [
     },
     'consent-account': { ...consent, notice: 'account' },
     'consent-changed': { ...consent, notice: 'changed' },
-    'consent-organization': { ...consent, organizations: { choices: workspaces.slice(0, 1) } },
-    'consent-organizations': { ...consent, organizations: { choices: workspaces, chosen: 'ws-2' } },
-    'consent-organizations-gone': { ...consent, organizations: { choices: workspaces, error: 'gone' } },
+    'consent-organization': { ...consent, organization: { ...initech, hasOthers: false } },
+    'consent-organization-gone': {
+      ...consent,
+      organization: { ...initech, hasOthers: false },
+      notice: 'gone',
+    },
+    'consent-organizations': { ...consent, organization: { ...initech, hasOthers: true } },
     'consent-organizations-long': {
       ...consent,
       client: { ...client, name: long },
-      organizations: { choices: ['a', 'b'].map((id) => ({ id: long + id, name: long })), error: 'missing' },
+      organization: { id: long, name: long, detail: long, hasOthers: true },
     },
     'consent-organizations-only': {
       ...consent,
       scopes: [],
-      organizations: { choices: workspaces, only: true },
+      organization: { ...initech, hasOthers: true, only: true },
     },
     'consent-device': { ...consent, redirectTo: undefined, device: true },
+  }),
+  ...statesOf('organization', {
+    organization: choose,
+    'organization-gone': { ...choose, client: unverified, notice: 'gone' },
+    'organization-search': {
+      ...choose,
+      organizations: [...workspaces, { id: 'ws-4', name: long, detail: long }],
+      query: 'e',
+      range: { first: 51, last: 54, total: 1203 },
+      previousUrl: '/organization?page=1',
+      nextUrl: '/organization?page=3',
+    },
+    'organization-none': {
+      ...choose,
+      organizations: [],
+      query: long,
+      range: { first: 1, last: 0, total: 0 },
+    },
   }),
   ...statesOf('access-denied', {
     'access-denied': { ...select, action: '/access-denied' },

@@ -132,6 +132,8 @@ const silent: readonly string[] = [
   'GET /login',
   'GET /select-account',
   'POST /select-account',
+  'GET /organization',
+  'POST /organization',
   'GET /access-denied',
   'POST /access-denied',
   'GET /consent',

@@ -62,10 +62,12 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
       await page.reload()
       await page.getByLabel('Code').fill(codeNow())
       await press(page, 'Continue')
+      await waitForHeading(page, 'Choose an organization')
+      await press(page, 'Acme')
       await waitForHeading(page, 'Allow Web client?')
-      await press(page, 'Allow')
-      await page.getByRole('alert').getByText('Choose an organization').waitFor()
-      await page.getByRole('radio', { name: 'Globex' }).check()
+      await press(page, 'Change')
+      await press(page, 'Globex')
+      await page.getByText('For Globex').waitFor()
       const url = await app.toClient(page, () => press(page, 'Allow'))
       expect(url.searchParams.get('code')).toMatch(/^lk_ac_/)
       expect(await app.host.table('consents').pluck('organization')).toEqual(['globex'])
@@ -75,10 +77,11 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
     app.visit(async (page) => {
       await page.goto(app.url())
       await signIn(page)
-      await waitForHeading(page, 'Allow Web client?')
+      await waitForHeading(page, 'Choose an organization')
       await press(page, 'Not you?')
       await waitForHeading(page, 'Sign in')
       await page.getByRole('link', { name: /^Stay signed in as/ }).click()
+      await press(page, 'Acme')
       await waitForHeading(page, 'Allow Web client?')
       const url = await app.toClient(page, () => press(page, 'Deny'))
       expect(url.searchParams.get('error')).toBe('access_denied')
@@ -98,7 +101,7 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
       await waitForHeading(page, 'Is this your device?')
       await page.getByText(codes.user_code).waitFor()
       await press(page, 'Yes')
-      await page.getByRole('radio', { name: 'Acme' }).check()
+      await press(page, 'Acme')
       await press(page, 'Allow')
       await waitForHeading(page, 'Your device is connected')
       await answerOf(poll(app.host, codes))
@@ -108,7 +111,7 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
     app.visit(async (page) => {
       await page.goto(app.url({ response_mode: 'form_post' }))
       await signIn(page)
-      await page.getByRole('radio', { name: 'Acme' }).check()
+      await press(page, 'Acme')
       const [sent] = await Promise.all([
         page.waitForRequest(
           (each) => each.method() === 'POST' && each.url().startsWith('https://client.example.com/'),

@@ -3,98 +3,118 @@ import type { Organization } from '../../lib/index.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
-import { tabTo } from './barriers.ts'
+import { barriersOf, tabTo } from './barriers.ts'
 
 const ada = people[0]!
 const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 
-const several: Organization[] = [
+const few: Organization[] = [
   { id: 'acme', name: 'Acme' },
-  { id: 'globex', name: 'Globex Corporation' },
+  { id: 'globex', name: 'Globex Corporation', detail: '12 members' },
   { id: 'twin-1', name: long },
   { id: 'twin-2', name: long },
 ]
+const many = Array.from({ length: 400 }, (_, number) => ({ id: `org-${number}`, name: `Fjord ${number}` }))
 
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'the choice of a workspace in Chromium', () => {
+  let offered: Organization[]
   const app = useBrowserApp({
-    options: { organizations: () => several },
+    options: { organizations: () => offered },
   })
   const consents = () => app.host.table('consents')
   beforeEach(async () => {
+    offered = few
     await consents().delete()
     await app.host.table('authorizations').delete()
   })
 
-  const url = (): string => app.url({ scope: 'openid email notes:write' })
+  const url = (): string => app.url({ scope: 'openid email notes:read notes:write' })
   const signIn = async (page: Page): Promise<void> => {
+    await page.goto(url())
     await page.fill('#username', ada.email)
     await page.fill('#password', ada.password)
     await page.click('#submit')
-    await page.waitForSelector('[value=allow], [value=choose]')
+    await page.waitForSelector('body:not([data-page=login])')
   }
-  const focusOn = (page: Page, id: string): Promise<void> => page.locator(`#${id}:focus`).waitFor()
   const allowedFor = async (): Promise<string[]> =>
     (await consents()).map(({ organization }) => String(organization))
 
-  test('without JavaScript a choice is required, works and is remembered', () =>
+  test('no permission stands below Allow, however many workspaces there are', () =>
+    app.visit(async (page) => {
+      await signIn(page)
+      for (const count of [1, 6, 400]) {
+        offered = many.slice(0, count)
+        for (const viewport of [
+          { width: 375, height: 667 },
+          { width: 1280, height: 800 },
+        ]) {
+          await page.setViewportSize(viewport)
+          await page.goto(url())
+          const choice = page.locator('button[name=organization]').first()
+          if ((await choice.count()) > 0) await choice.click()
+          await page.waitForSelector('[value=allow]')
+          const places = await page.evaluate(
+            `['.scope:last-of-type', '[value=allow]'].map((each) => document.querySelector(each).getBoundingClientRect().bottom)`,
+          )
+          const [permission, allow] = places as [number, number]
+          expect({ count, viewport, isBelow: allow > permission }).toEqual({ count, viewport, isBelow: true })
+          expect(allow).toBeLessThan(viewport.height)
+        }
+      }
+    }))
+
+  test('without JavaScript it is found by search, works, and the next time needs one press', () =>
     app.visit(
       async (page) => {
-        await page.goto(url())
+        offered = [...many, ...few]
         await signIn(page)
-        expect(await page.getByRole('radio', { checked: true }).count()).toBe(0)
-        await page.click('[value=allow]')
-        await page.getByRole('alert').waitFor()
-        expect(await page.title()).toMatch(/^Error: /)
-        await focusOn(page, 'organization-0')
-        await page.getByRole('radio', { name: 'Globex Corporation', exact: true }).check()
+        expect(await page.getByRole('list').getByRole('button').count()).toBe(50)
+        await page.getByLabel('Find a workspace').fill('corporation')
+        await page.click('[form=find][type=submit]')
+        await page.getByRole('button', { name: 'Globex Corporation 12 members' }).click()
         const back = await app.toClient(page, () => page.click('[value=allow]'))
         expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
         expect(await allowedFor()).toEqual(['globex'])
         await page.goto(url())
-        await page.waitForSelector('[value=allow]')
-        expect(await page.getByRole('radio', { checked: true }).getAttribute('value')).toBe('globex')
+        expect(await page.locator('#organization').textContent()).toBe('Globex Corporation')
+        await app.toClient(page, () => page.getByRole('button', { name: 'Continue' }).click())
       },
       { javaScriptEnabled: false },
     ))
 
-  test('the group is named by its legend, required, and described by its error', () =>
+  test('by keyboard alone: Enter searches, chooses and changes, and Allow sends the choice', () =>
     app.visit(async (page) => {
-      await page.goto(url())
+      offered = [...many, ...few]
       await signIn(page)
-      const group = page.getByRole('radiogroup', { name: 'Choose a workspace', exact: true })
-      expect(await group.getByRole('radio').count()).toBe(4)
-      // Two of one name are distinguishable.
-      for (const id of ['twin-1', 'twin-2'])
-        await page.getByRole('radio', { name: `${several[2]?.name} ${id}`, exact: true }).waitFor()
-      await page.click('[value=allow]')
-      await page.getByRole('alert').waitFor()
-      const [, about = ''] = (await group.getAttribute('aria-describedby'))?.split(' ') ?? []
-      expect(await page.locator(`#${about}`).textContent()).toContain('Choose a workspace to continue')
-      expect(await group.getAttribute('aria-invalid')).toBe('true')
-      await page.getByRole('alert').getByRole('link').click()
-      await focusOn(page, 'organization-0')
-    }))
-
-  test('by keyboard alone: arrows choose, Enter decides nothing, Allow sends the choice', () =>
-    app.visit(async (page) => {
-      await page.goto(url())
-      await signIn(page)
-      await tabTo(page, '#organization-0')
-      await page.keyboard.press('ArrowDown')
-      await page.locator('#organization-1:focus:checked').waitFor()
-      await page.keyboard.press('ArrowUp')
-      await page.locator('#organization-0:focus:checked').waitFor()
-      await page.keyboard.press('ArrowDown')
-      const posts: string[] = []
-      page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
+      await tabTo(page, '#q')
+      await page.keyboard.type('globex')
       await page.keyboard.press('Enter')
-      expect(new URL(page.url()).pathname).toBe('/oauth/consent')
+      await page.waitForURL(/[?&]q=globex/)
+      expect(await page.getByRole('list').getByRole('button').count()).toBe(1)
+      await tabTo(page, 'button[value=globex]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('[value=allow]')
+      await tabTo(page, '[value=organization]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('[value=org-1]')
+      await tabTo(page, '[value=org-1]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('[value=allow]')
       await tabTo(page, '[value=allow]')
-      expect(posts).toEqual([])
       const back = await app.toClient(page, () => page.keyboard.press('Enter'))
       expect(back.searchParams.get('code')).toMatch(/^lk_ac_/)
-      expect(await allowedFor()).toEqual(['globex'])
+      expect(await allowedFor()).toEqual(['org-1'])
+    }))
+
+  test('two of one name are told apart, and the row says what Change is about', () =>
+    app.visit(async (page) => {
+      await signIn(page)
+      expect(await barriersOf(page)).toEqual([])
+      await page.getByRole('button', { name: `${long} twin-2`, exact: true }).click()
+      const change = page.getByRole('button', { name: 'Change', exact: true })
+      expect(await change.getAttribute('aria-describedby')).toBe('organization')
+      expect(await page.locator('dl.single').innerText()).toContain('twin-2')
     }))
 })

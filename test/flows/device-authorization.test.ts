@@ -274,8 +274,9 @@ describe('a device may ask for what an authorization request may ask for', () =>
   test('a resource, and an organization that the user chooses', async () => {
     const codes = await codesFor(other, { resource: api })
     const agent = new RawBrowser(other.app)
-    const consent = await agent.decide(await openCode(agent, codes.user_code), 'allow')
-    expect(headingOf(await agent.decide(consent, 'allow', { organization: 'globex' }))).toBe(connected)
+    const list = await agent.decide(await openCode(agent, codes.user_code), 'allow')
+    const consent = await agent.submit(list, 'name="organization"', { organization: 'globex' })
+    expect(headingOf(await agent.decide(consent, 'allow'))).toBe(connected)
     const { access_token, id_token } = await answerOf(poll(other, codes))
     const claims = { aud: api, client_id: 'tv', scope: 'openid notes:read', org_id: 'globex' }
     expect(decodeJwt(access_token)).toMatchObject(claims)

@@ -93,6 +93,11 @@ class FrontEnd {
   signIn(login: Shown): Promise<Shown> {
     return this.submit(login, { username: ada.email, password: ada.password })
   }
+
+  /** Signs in, chooses an organization, and stays on the consent page. */
+  async consent(): Promise<Shown> {
+    return this.submit(await this.signIn(await this.start()), { organization: 'acme' })
+  }
 }
 
 const toClient = ({ redirectTo = '' }: Shown): URLSearchParams => {
@@ -106,14 +111,15 @@ test('a wrong password, the right one, an organization and consent lead to the c
   expect(login).toMatchObject({ page: 'login', status: 200, model: { client: { name: 'Web client' } } })
   const wrong = await front.submit(login, { username: ada.email, password: 'wrong' })
   expect(wrong).toMatchObject({ page: 'login', status: 400, model: { error: 'credentials' } })
-  const consent = await front.signIn(wrong)
-  expect(consent).toMatchObject({
-    page: 'consent',
-    model: { username: ada.email, organizations: { choices: [acme, globex] } },
+  const list = await front.signIn(wrong)
+  expect(list).toMatchObject({
+    page: 'organization',
+    model: { username: ada.email, organizations: [acme, globex], range: { total: 2 } },
   })
-  const unchosen = await front.submit(consent, { decision: 'allow' })
-  expect(unchosen).toMatchObject({ status: 400, model: { organizations: { error: 'missing' } } })
-  const end = await front.submit(unchosen, { decision: 'allow', organization: globex.id })
+  expect(await front.submit(list, { organization: 'initech' })).toMatchObject({ model: { notice: 'gone' } })
+  const consent = await front.submit(list, { organization: globex.id })
+  expect(consent).toMatchObject({ page: 'consent', model: { organization: { ...globex, hasOthers: true } } })
+  const end = await front.submit(consent, { decision: 'allow' })
   expect([...toClient(end).keys()]).toEqual(['code', 'state', 'iss'])
 })
 
@@ -135,9 +141,9 @@ test('the answers are JSON of this origin only, which nothing stores', async () 
 
 test('a decision without its token, with another, from another site or as JSON is refused', async () => {
   const front = new FrontEnd()
-  const consent = await front.signIn(await front.start())
+  const consent = await front.consent()
   const { csrf_token: token = '', ...rest } = consent.model?.hidden ?? {}
-  const fields = { ...rest, decision: 'allow', organization: 'acme' }
+  const fields = { ...rest, decision: 'allow' }
   const elsewhere = await new FrontEnd().start()
   const answers = [
     await front.ask(fields),
@@ -151,20 +157,20 @@ test('a decision without its token, with another, from another site or as JSON i
   expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 415])
   for (const answer of answers)
     expect(jsonOf(answer)).toMatchObject({ page: 'error', model: { code: 'invalid_request' } })
-  toClient(await front.submit(consent, { decision: 'allow', organization: 'acme' }))
+  toClient(await front.submit(consent, { decision: 'allow' }))
 })
 
 test('the token of one step is worthless at another', async () => {
   const front = new FrontEnd()
   const login = await front.start()
   await front.signIn(login)
-  const forged = await front.ask({ ...login.model?.hidden, decision: 'allow', organization: 'acme' })
+  const forged = await front.ask({ ...login.model?.hidden, decision: 'allow' })
   expect(forged.status).toBe(403)
 })
 
 test('another browser learns nothing of a request, and an ended request is named as ended', async () => {
   const front = new FrontEnd()
-  const consent = await front.signIn(await front.start())
+  const consent = await front.consent()
   const thief = new FrontEnd()
   await thief.start()
   thief.search = front.search
@@ -189,11 +195,11 @@ test('an unknown step, no step and another method are errors as JSON', async () 
 
 test('a choice of accounts, a form_post response and a refusal arrive as values', async () => {
   const front = new FrontEnd()
-  await front.submit(await front.signIn(await front.start()), { decision: 'allow', organization: 'acme' })
+  await front.submit(await front.consent(), { decision: 'allow' })
   const choice = await front.start({ prompt: 'select_account', response_mode: 'form_post' })
   expect(choice).toMatchObject({ page: 'select-account', model: { username: ada.email } })
   const chosen = await front.submit(choice, { decision: 'continue' })
-  const end = await front.submit(chosen, { decision: 'choose', organization: 'acme' })
+  const end = await front.submit(chosen, { decision: 'choose' })
   expect(end).toMatchObject({ page: 'form-post', model: { action: callback, fields: { state: 's' } } })
   const consent = await front.start({ prompt: 'consent' })
   expect(toClient(await front.submit(consent, { decision: 'deny' })).get('error')).toBe('access_denied')
@@ -219,13 +225,16 @@ describe('a host that renders on its server', () => {
     expect(login.page).toBe('login')
     // A form of plain HTML posts to the router, which sends the browser back to the page of the host.
     const next = await post(login.model?.action ?? '', login, { username: ada.email, password: ada.password })
-    expect([next.pathname, next.searchParams.get('step')]).toEqual([url, 'consent'])
-    const consent = await open(next.href)
-    const decision = { decision: 'allow', organization: 'acme' }
+    expect([next.pathname, next.searchParams.get('step')]).toEqual([url, 'organization'])
+    const list = await open(next.href)
+    const chosen = await post(`${url}${next.search}`, list, { organization: 'acme' })
+    expect(chosen.searchParams.get('step')).toBe('consent')
+    const consent = await open(chosen.href)
+    const decision = { decision: 'allow' }
     const { csrf_token: _, ...untrusted } = consent.model?.hidden ?? {}
-    const forged = await browser.post(`${url}${next.search}`, { ...untrusted, ...decision })
+    const forged = await browser.post(`${url}${chosen.search}`, { ...untrusted, ...decision })
     expect(forged.status).toBe(403)
-    const end = await post(`${url}${next.search}`, consent, decision)
+    const end = await post(`${url}${chosen.search}`, consent, decision)
     expect(end.searchParams.get('code')).toMatch(/^lk_ac_/)
   })
 

@@ -9,7 +9,9 @@ import {
   aliveIn,
   asked,
   browser,
+  change,
   choicesOf,
+  choose,
   events,
   globex,
   guarded,
@@ -19,6 +21,7 @@ import {
   pick,
   request,
   scope,
+  shownIn,
   tokensFor,
   told,
   visit,
@@ -32,16 +35,21 @@ const organizationOf = async (answer: Answer, client_id = 'web'): Promise<unknow
   const { id_token } = await answerOf(redeem(host, codeOf(answer), { client_id }))
   return claimsOf(id_token).org_id
 }
-const ticked = (page: Answer): boolean[] => choicesOf(page).map(({ checked }) => checked)
+const names = ({ name }: Organization): string => name.replaceAll('&', '&amp;')
+const listed = (...organizations: Organization[]) => organizations.map(names)
+/** So many workspaces that the list has a search and several pages. */
+const many = (count: number): Organization[] =>
+  Array.from({ length: count }, (_, number) => ({
+    id: `org-${number}`,
+    name: `Fjörd ${number}`,
+    detail: `${number}.example.no`,
+  }))
 
 describe('the choice', () => {
   test('is in the ID token, UserInfo, introspection, req.auth and the events', async () => {
     const { agent, page } = await asked()
-    expect(choicesOf(page)).toEqual([
-      { id: 'acme', name: 'Acme &amp; Sons', checked: false },
-      { id: '7f0c-globex', name: 'Globex', checked: false },
-    ])
-    expect(page.html).toMatch(/<fieldset id="organizations"[^>]*>\s*<legend>Choose a workspace</)
+    expect(choicesOf(page)).toEqual(listed(acme, globex))
+    expect(textOf(page)).toMatch(/Choose a workspace to continue to Web client \(client\.example/)
     const tokens = await answerOf(redeem(host, codeOf(await pick(agent, page, globex))))
     expect(claimsOf(tokens.id_token)).toMatchObject({ sub: '1', org_id: globex.id })
     expect((await userinfo(host, tokens.access_token)).body).toMatchObject({ sub: '1', org_id: globex.id })
@@ -56,42 +64,107 @@ describe('the choice', () => {
     expect((await guarded(next)).body).toEqual({ organization: globex.id })
   })
 
-  test('is required: the page comes back with an error and keeps what was ticked', async () => {
-    const { agent, page } = await asked({ ...request, scope: 'openid notes:write' })
-    const { 'scope:notes:write': _, ...fields } = fieldsOf(page, 'value="allow"')
-    const again = await agent.post('/oauth/consent', { ...fields, decision: 'allow' })
-    expect(again.status).toBe(400)
-    expect(again.html).toMatch(/<title>Error: /)
-    expect(again.html).toMatch(/role="alert" id="error">[\s\S]*<a href="#organization-0">/)
-    expect(again.html).toMatch(/<fieldset [^>]*organizations-text error"[^>]*aria-invalid="true"/)
-    expect(fieldsOf(again, 'value="allow"')).not.toHaveProperty('scope:notes:write')
-    expect(await host.table('consents')).toEqual([])
-    expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
-    const done = await answerOf(redeem(host, codeOf(await pick(agent, again, acme))))
-    expect([done.scope, claimsOf(done.id_token).org_id]).toEqual(['openid', 'acme'])
+  test('comes before what the client asks for, which one short page says for the chosen one', async () => {
+    const pageFor = async (count: number) => {
+      members.set('1', many(count))
+      const { agent, page } = await asked(request, ada, browser())
+      return count === 1 ? page : choose(agent, page, { id: 'org-0', name: '' })
+    }
+    const one = await pageFor(1)
+    const short = await pageFor(2000)
+    expect(short.html.length).toBeLessThan(one.html.length + 300)
+    expect(textOf(short)).toMatch(/Workspace Fjörd 0 0\.example\.no Change .* will be able to .* Allow/)
+    expect(shownIn(short)).toBe('Fjörd 0')
+  })
+
+  test('of many is by search and by page, with the last used ones first', async () => {
+    members.set('1', many(120))
+    const { agent, page } = await asked()
+    expect([choicesOf(page).length, textOf(page)]).toEqual([50, expect.stringContaining('1–50 of 120')])
+    expect(page.html.length).toBeLessThan(14_000)
+    const find = async (q: string, number = '1') => {
+      const query = new URLSearchParams({ ...Object.fromEntries(page.url.searchParams), q, page: number })
+      return choicesOf(await agent.open(`/oauth/organization?${query}`))
+    }
+    expect(await find('FJORD 119')).toEqual(['Fjörd 119'])
+    expect((await find(' no 17.example ')).slice(0, 2)).toEqual(['Fjörd 17', 'Fjörd 117'])
+    expect(await find('')).toEqual(choicesOf(page))
+    expect(await find('fjord', '3')).toHaveLength(20)
+    expect(await find('fjord', '999')).toHaveLength(20)
+    expect(await find('<script>')).toEqual([])
+    const next = /<a href="([^"]*)">Next page/.exec(page.html)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    expect(choicesOf(await agent.open(next))[0]).toBe('Fjörd 50')
+    codeOf(await pick(agent, page, { id: 'org-77', name: '' }))
+    const again = await change(agent, (await asked(request, ada, agent)).page)
+    expect(choicesOf(again).slice(0, 3)).toEqual(['Fjörd 77', 'Fjörd 0', 'Fjörd 1'])
+  })
+
+  test('can be changed on the consent page, where what was unticked stays unticked', async () => {
+    const wider = { ...request, scope: 'openid notes:read notes:write' }
+    const { agent, page } = await asked(wider)
+    const first = await choose(agent, page, acme)
+    const { 'scope:notes:write': tick, ...fields } = fieldsOf(first, 'value="allow"')
+    expect(tick).toBe('on')
+    const list = await agent.follow(
+      await agent.post('/oauth/consent', { ...fields, decision: 'organization' }),
+    )
+    const second = await choose(agent, list, globex)
+    expect(shownIn(second)).toBe('Globex')
+    expect(fieldsOf(second, 'value="allow"')).not.toHaveProperty('scope:notes:write')
+    const done = await answerOf(redeem(host, codeOf(await agent.decide(second, 'allow'))))
+    expect([done.scope, claimsOf(done.id_token).org_id]).toEqual(['openid notes:read', globex.id])
   })
 
   test('must be one of the user, by its id', async () => {
     const { agent, page } = await asked()
-    const fields = Object.entries({ ...fieldsOf(page, 'value="allow"'), decision: 'allow' })
-    const post = (...ids: string[]) =>
-      agent.post('/oauth/consent', [...fields, ...ids.map((id): [string, string] => ['organization', id])])
+    const fields = Object.entries(fieldsOf(page, 'name="organization"'))
+    const post = async (...ids: string[]) =>
+      agent.follow(
+        await agent.post('/oauth/organization', [
+          ...fields,
+          ...ids.map((id): [string, string] => ['organization', id]),
+        ]),
+      )
     // MariaDB does not see the space at the end.
     for (const id of [initech.id, 'acme ', 'Globex']) {
       const again = await post(id)
-      expect([again.status, again.headers.location]).toEqual([400, undefined])
       expect(textOf(again)).toContain('You no longer have access to that workspace')
-      expect(ticked(again)).toEqual([false, false])
+      expect(choicesOf(again)).toEqual(listed(acme, globex))
     }
     expectErrorPage(await post('acme', globex.id), 400)
+    expectErrorPage(await post(), 400)
     expect(await host.table('authorizations')).toEqual([])
   })
 
   test('is not necessary for Cancel and for "Not you?"', async () => {
     const one = await asked()
     expectErrorRedirect(await one.agent.decide(one.page, 'deny'), 'access_denied', { state: 's' })
+    expect(events.map(({ type }) => type)).toContain('consent.denied')
     const two = await asked()
     expect((await two.agent.decide(two.page, 'switch')).url.pathname).toBe('/oauth/login')
+  })
+
+  test('counts only for the page that named it', async () => {
+    const { agent, page } = await asked()
+    const consent = await choose(agent, page, acme)
+    const again = await agent.decide(consent, 'allow', { organization: globex.id })
+    expect(textOf(again)).toContain('This page has changed since you opened it')
+    expect(await host.table('consents')).toEqual([])
+    // Another tab of the same request has gone on to another workspace meanwhile.
+    await choose(agent, again, globex)
+    const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(consent, 'allow'))))
+    expect(claimsOf(id_token).org_id).toBe('acme')
+  })
+
+  test('is the choice of the user whom the page names', async () => {
+    members.set('2', [acme, globex])
+    const { agent: hers, page } = await asked()
+    const agent = hers.clone()
+    const other = await agent.decide(page, 'switch')
+    await agent.signIn(other, bob.email, bob.password)
+    const again = await choose(agent, page, acme)
+    expect(pageOf(again)).toBe('200 /organization')
+    expect(textOf(again)).toContain(`You’re now signed in as ${bob.email}`)
   })
 
   test('is shown as text if there is only one, and is accepted for that one only', async () => {
@@ -99,10 +172,10 @@ describe('the choice', () => {
     expect(choicesOf(page)).toEqual([])
     expect(textOf(page)).toMatch(/Workspace Initech/)
     expect(fieldsOf(page, 'value="allow"').organization).toBe(initech.id)
+    expect(page.html).not.toContain('value="organization"')
     members.set('2', [globex])
     const again = await agent.decide(page, 'allow')
-    expect(again.status).toBe(400)
-    expect(textOf(again)).toMatch(/You no longer have access to that workspace .*Workspace Globex/)
+    expect(textOf(again)).toMatch(/You no longer have access to that workspace\. .*Workspace Globex/)
     expect(await organizationOf(await agent.decide(again, 'allow'))).toBe(globex.id)
     // Nothing is left to ask.
     codeOf(await agent.get(authorizeUrl(request)))
@@ -148,7 +221,11 @@ describe('the choice', () => {
   test('shows hostile names as text, and gives hostile ids back as they were', async () => {
     const hostile: Organization[] = [
       { id: '"><script>alert(1)</script>', name: '</bdi><script>alert("x")</script>' },
-      { id: "' autofocus onfocus='x", name: '\u202eevil\u0000<img src=x onerror=y> {client} <%= 1 %>' },
+      {
+        id: "' autofocus onfocus='x",
+        name: '\u202eevil\u0000<img src=x onerror=y> {client} <%= 1 %>',
+        detail: '</bdi><script>alert("y")</script>',
+      },
       { id: 'twin \u202e1', name: 'Twin' },
       { id: 'twin&amp;2', name: 'Twin' },
     ]
@@ -158,15 +235,19 @@ describe('the choice', () => {
     expect(textOf(page)).toContain('{client} &lt;%= 1 %&gt;')
     // Two of one name are distinguishable.
     expect(textOf(page)).toMatch(/Twin twin 1.*Twin twin&amp;amp;2/)
-    for (const [number, organization] of hostile.entries()) {
-      const { answer } = await visit(request, ada, agent)
-      const values = [...answer.html.matchAll(/<input type="radio"[^>]*value="([^"]*)"/g)]
-      const value = values[number]?.[1]?.replace(/&(?:#(\d+)|(\w+));/g, (_, code, name) =>
-        code
-          ? String.fromCodePoint(Number(code))
-          : ({ amp: '&', lt: '<', gt: '>', quot: '"' }[String(name)] ?? ''),
+    for (const organization of hostile) {
+      const { answer: first } = await visit(request, ada, agent)
+      const answer = pageOf(first) === '200 /consent' ? await change(agent, first) : first
+      expect(aliveIn(answer)).toEqual([])
+      const values = [...answer.html.matchAll(/<button[^>]* name="organization" value="([^"]*)"/g)].map(
+        ([, value = '']) =>
+          value.replace(/&(?:#(\d+)|(\w+));/g, (_, code, name) =>
+            code
+              ? String.fromCodePoint(Number(code))
+              : ({ amp: '&', lt: '<', gt: '>', quot: '"' }[String(name)] ?? ''),
+          ),
       )
-      expect(value).toBe(organization.id)
+      expect(values).toContain(organization.id)
       const { id_token } = await answerOf(redeem(host, codeOf(await pick(agent, answer, organization))))
       expect(claimsOf(id_token).org_id).toBe(organization.id)
     }
@@ -187,19 +268,33 @@ describe('the choice', () => {
     expect(told.map(({ hasRequest }) => hasRequest)).toEqual([false])
   })
 
-  test('is ticked next time, for the same client and user, while the user belongs to it', async () => {
+  test('is suggested next time, for the same client and user, while the user belongs to it', async () => {
     const { agent } = await tokensFor(globex)
     const { page } = await asked(request, ada, agent)
-    expect(ticked(page)).toEqual([false, true])
+    expect(shownIn(page)).toBe('Globex')
     const other = await asked({ client_id: 'ours', scope: 'openid' }, ada, agent)
-    expect(ticked(other.page)).toEqual([false, false])
+    expect(choicesOf(other.page)).toEqual(listed(acme, globex))
     members.set('2', [acme, globex])
-    expect(ticked((await asked(request, bob)).page)).toEqual([false, false])
+    expect(choicesOf((await asked(request, bob)).page)).toEqual(listed(acme, globex))
     members.set('1', [acme, initech])
-    expect(ticked((await asked(request, ada, agent)).page)).toEqual([false, false])
-    members.set('1', [acme, globex])
-    // It is an answer without a further click.
-    codeOf(await agent.decide(page, 'allow'))
+    expect(choicesOf((await asked(request, ada, agent)).page)).toEqual(listed(acme, initech))
+  })
+
+  test('needs one press where the client was allowed before, and the whole page elsewhere', async () => {
+    const { agent } = await tokensFor(globex)
+    const receipts = await host.table('consent_receipts')
+    const { page } = await asked(request, ada, agent)
+    expect(textOf(page)).toMatch(/Continue to Web client .*Workspace Globex Change .*Continue/)
+    expect(textOf(page)).not.toMatch(/Allow|will be able to/)
+    const other = await choose(agent, page, acme)
+    expect(shownIn(other)).toBe('Acme &amp; Sons')
+    expect(textOf(other)).toMatch(/will be able to .* Allow/)
+    codeOf(await agent.submit(page, 'value="choose"', { decision: 'choose' }))
+    expect(await host.table('consent_receipts')).toHaveLength(receipts.length)
+    // What is new is asked for, and marked as new, in the workspace that was used last.
+    const wider = await asked({ ...request, scope: `${scope} notes:write` }, ada, agent)
+    expect(shownIn(wider.page)).toBe('Globex')
+    expect(textOf(wider.page)).toMatch(/Write notes for you New .*can already do/)
   })
 })
 
@@ -231,7 +326,7 @@ describe('a request that names a workspace', () => {
   test('does not accept another one from the form', async () => {
     const { agent, page } = await asked({ ...request, organization: 'acme' })
     const again = await agent.decide(page, 'allow', { organization: globex.id })
-    expect(again.status).toBe(400)
+    expect(textOf(again)).toContain('You no longer have access to that workspace')
     expect(await host.table('authorizations')).toEqual([])
     const { id_token } = await answerOf(redeem(host, codeOf(await agent.decide(again, 'allow'))))
     expect(claimsOf(id_token).org_id).toBe('acme')
@@ -264,7 +359,7 @@ describe('without a page (prompt=none)', () => {
     codeOf(await agent.get(authorizeUrl({ ...request, organization: 'acme' })))
     expect(await silentOrganization(agent)).toBe('acme')
     const { page } = await asked(request, ada, agent)
-    expect(choicesOf(page).map(({ checked }) => checked)).toEqual([true, false])
+    expect(shownIn(page)).toBe('Acme &amp; Sons')
     codeOf(await agent.get(authorizeUrl({ ...request, organization: globex.id })))
     expectErrorRedirect(await agent.get(authorizeUrl(silent)), 'interaction_required', { state: 's' })
   })
@@ -272,24 +367,26 @@ describe('without a page (prompt=none)', () => {
 
 describe('where nothing else is left to ask', () => {
   const ours = { client_id: 'ours', scope: 'openid', state: 's' }
-  const choosePage = async (parameters: Record<string, string>, agent = browser()) => {
-    const { page } = await asked(parameters, ada, agent)
-    expect(textOf(page)).toMatch(/Choose a workspace to continue to (Ours|Web client) \(client\.example/)
+  /** The page where Ours was used before. */
+  const continuePage = async (agent: RawBrowser) => {
+    const { page } = await asked(ours, ada, agent)
+    expect(textOf(page)).toContain('Continue to Ours')
     expect(textOf(page)).not.toMatch(/Allow|Sign you in|will be able to/)
-    return { agent, page }
+    return page
   }
-  const choose = (agent: RawBrowser, page: Answer, { id: organization }: Organization) =>
-    agent.submit(page, 'value="choose"', { decision: 'choose', organization })
+  const proceed = (agent: RawBrowser, page: Answer) =>
+    agent.submit(page, 'value="choose"', { decision: 'choose' })
 
-  test('the page asks only for the organization: a first-party client', async () => {
-    const { agent, page } = await choosePage(ours)
-    expect(choicesOf(page).map(({ checked }) => checked)).toEqual([false, false])
+  test('a first-party client gets its answer with the choice, and the next time with one press', async () => {
+    const { agent, page } = await asked(ours)
+    expect(choicesOf(page)).toEqual(listed(acme, globex))
     expect(await organizationOf(await choose(agent, page, globex), 'ours')).toBe(globex.id)
     expect(events.map(({ type }) => type)).not.toContain('consent.allowed')
     expect(await host.table('consent_receipts')).toEqual([])
     // The choice is remembered, and was not more than a choice.
-    const again = await choosePage(ours, agent)
-    expect(choicesOf(again.page).map(({ checked }) => checked)).toEqual([false, true])
+    const again = await continuePage(agent)
+    expect(shownIn(again)).toBe('Globex')
+    expect(await organizationOf(await proceed(agent, again), 'ours')).toBe(globex.id)
     codeOf(await agent.get(authorizeUrl({ ...ours, prompt: 'none' })))
     codeOf(await agent.get(authorizeUrl({ ...ours, organization: 'acme' })))
     const asking = authorizeUrl({ ...ours, prompt: 'consent', organization: globex.id })
@@ -302,11 +399,14 @@ describe('where nothing else is left to ask', () => {
     expect(await organizationOf(answer, 'ours')).toBe(globex.id)
   })
 
-  test('a client that was allowed in all of them', async () => {
+  test('another workspace where the client was allowed needs only the choice', async () => {
+    const clock = stopClock()
     const { agent } = await tokensFor(acme)
+    clock.travel(1)
     await tokensFor(globex, agent)
     const receipts = await host.table('consent_receipts')
-    const { page } = await choosePage(request, agent)
+    clock.travel(1)
+    const { page } = await asked(request, ada, agent)
     const { id_token, scope: granted } = await answerOf(redeem(host, codeOf(await choose(agent, page, acme))))
     expect([granted, claimsOf(id_token).org_id]).toEqual([scope, 'acme'])
     expect(await host.table('consent_receipts')).toHaveLength(receipts.length)
@@ -314,44 +414,41 @@ describe('where nothing else is left to ask', () => {
       expect((await asked({ ...request, ...more }, ada, agent)).page.html).toContain('value="allow"')
   })
 
-  test('the user must choose one of their own', async () => {
-    const { agent, page } = await choosePage(ours)
-    const fields = { ...fieldsOf(page, 'value="choose"'), decision: 'choose' }
-    for (const organization of ['', 'unknown-organization', initech.id]) {
-      const again = await agent.post('/oauth/consent', { ...fields, organization })
-      expect(again.status).toBe(400)
-      expect(again.html).toMatch(/<title>Error: Choose a workspace/)
-      expect(again.html).toContain('value="choose"')
-    }
-    expect(await host.table('authorizations')).toEqual([])
-    expectErrorRedirect(await agent.decide(page, 'deny'), 'access_denied', { state: 's' })
+  test('who goes to choose another one has chosen nothing until then', async () => {
+    const { agent } = await tokensFor(globex)
+    const { page } = await asked(request, ada, agent)
+    await change(agent, page)
+    const query = new URLSearchParams([...page.url.searchParams].slice(0, 1))
+    expect(pageOf(await agent.open(`/oauth/authorize?${query}`))).toBe('200 /consent')
+    expect(await host.table('authorizations')).toHaveLength(1)
   })
 
-  test('if the chosen one is gone, the only one left is shown and must be accepted', async () => {
-    const { agent, page } = await choosePage(ours)
-    members.set('1', [acme])
-    const again = await choose(agent, page, globex)
-    expect(again.status).toBe(400)
-    expect(textOf(again)).toMatch(/You no longer have access to that workspace .*Workspace Acme/)
-    codeOf(await agent.submit(again, 'value="choose"', { decision: 'choose' }))
+  test('if the last used one is gone, the page says so and the others are there to choose', async () => {
+    const { agent, page } = await asked(ours)
+    await choose(agent, page, globex)
+    const again = await continuePage(agent)
+    members.set('1', [acme, initech])
+    const other = await proceed(agent, again)
+    expect(textOf(other)).toContain('You no longer have access to that workspace')
+    expect(choicesOf(other)).toEqual(listed(acme, initech))
+    codeOf(await choose(agent, other, initech))
   })
 
   test('a choice alone allows nothing: a page that asks for more is shown again', async () => {
     const { agent, page } = await asked()
-    const fields = { ...fieldsOf(page, 'value="allow"'), decision: 'choose', organization: globex.id }
-    const again = await agent.follow(await agent.post('/oauth/consent', fields))
+    const consent = await choose(agent, page, globex)
+    const again = await agent.submit(consent, 'value="allow"', { decision: 'choose' })
     expect(pageOf(again)).toBe('200 /consent')
     expect(again.html).toContain('value="allow"')
-    expect(choicesOf(again).map(({ checked }) => checked)).toEqual([false, true])
+    expect(shownIn(again)).toBe('Globex')
     expect(await host.table('authorizations')).toEqual([])
   })
 
   test('the choice alone gives no code to a client that the user has removed meanwhile', async () => {
-    const { agent } = await tokensFor(acme)
-    await tokensFor(globex, agent)
-    const { page } = await choosePage(request, agent)
-    await host.table('consents').where({ organization: 'acme' }).delete()
-    const again = await choose(agent, page, acme)
+    const { agent } = await tokensFor(globex)
+    const { page } = await asked(request, ada, agent)
+    await host.table('consents').where({ organization: globex.id }).delete()
+    const again = await proceed(agent, page)
     expect(pageOf(again)).toBe('200 /consent')
     expect(again.html).toContain('value="allow"')
   })

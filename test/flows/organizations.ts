@@ -89,24 +89,34 @@ export const visit = async (
   signedIn.set(as.email, agent)
   return { agent, answer }
 }
-/** A browser before the consent page. */
+/** A browser on the consent page, or where a workspace is to be chosen. */
 export const asked = async (
   parameters: Record<string, string> = request,
   as = ada,
   agent = browserOf(as),
 ) => {
   const { answer: page } = await visit(parameters, as, agent)
-  expect(pageOf(page)).toBe('200 /consent')
+  expect(pageOf(page)).toMatch(/^200 \/(consent|organization)$/)
   return { agent, page }
 }
-/** The workspaces of a page, each with whether it is ticked. */
+/** The workspaces from which a page lets the user choose, by name. */
 export const choicesOf = ({ html }: Answer) =>
-  [...html.matchAll(/<input type="radio"[^>]*value="([^"]*)"([^>]*)>\s*<span><bdi>([^<]*)</g)].map(
-    ([, id, rest = '', name]) => ({ id, name, checked: /\bchecked\b/.test(rest) }),
-  )
-/** Allows the client in a workspace. */
-export const pick = (agent: RawBrowser, page: Answer, organization: Organization) =>
-  agent.decide(page, 'allow', { organization: organization.id })
+  [...html.matchAll(/<button name="organization"[^>]*><span><bdi>([^<]*)</g)].map(([, name]) => name)
+/** The workspace that a consent page is for. */
+export const shownIn = ({ html }: Answer) => /id="organization">([^<]*)</.exec(html)?.[1]
+/** Goes from the consent page to the choice of another workspace. */
+export const change = (agent: RawBrowser, page: Answer) =>
+  agent.submit(page, 'value="organization"', { decision: 'organization' })
+/** Chooses a workspace, on the page for it or from the consent page. */
+export const choose = async (agent: RawBrowser, page: Answer, { id }: Organization) => {
+  const list = pageOf(page) === '200 /organization' ? page : await change(agent, page)
+  return agent.submit(list, 'name="organization"', { organization: id })
+}
+/** Allows the client in a workspace, unless it has been allowed there. */
+export const pick = async (agent: RawBrowser, page: Answer, organization: Organization) => {
+  const chosen = await choose(agent, page, organization)
+  return pageOf(chosen) === '200 /consent' ? agent.decide(chosen, 'allow') : chosen
+}
 /** Tokens for a workspace that is chosen on the page. */
 export const tokensFor = async (
   organization: Organization,

@@ -118,7 +118,8 @@ const inspect = (
   const elements = [...inside.querySelectorAll('*')]
   const attributes = elements.flatMap((element) => [...element.attributes])
   // Nobody reads the values of these, and they must stay as they are.
-  const isRead = ({ ownerElement }) => !ownerElement.matches('[type=hidden], [type=radio], option')
+  const isRead = ({ name, ownerElement }) =>
+    !ownerElement.matches('[type=hidden], [type=radio], option' + (name === 'value' ? ', button' : ''))
   const leading = ['href', 'src', 'action', 'formaction']
   return {
     name,

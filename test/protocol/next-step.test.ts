@@ -334,9 +334,10 @@ describe('with organizations', () => {
     step.step === 'issue' ? `issue for ${step.organization}` : summary(step)
 
   test.each<[string, Partial<AuthorizationContext>, string]>([
-    ['open', undecided, 'consent'],
-    ['open, and consented somewhere', { ...undecided, consent }, 'consent'],
-    ['open, a client of the host’s own', { ...undecided, client: firstParty }, 'consent'],
+    ['open', undecided, 'organization'],
+    ['open, and consented somewhere', { ...undecided, consent }, 'organization'],
+    ['open, a client of the host’s own', { ...undecided, client: firstParty }, 'organization'],
+    ['open, used before', { organization: { outcome: 'open', suggested: 'acme' } }, 'consent'],
     ['open, prompt=none', { ...undecided, ...prompting('none') }, 'interaction_required'],
     [
       'open, prompt=none, a client of the host’s own',
@@ -345,7 +346,7 @@ describe('with organizations', () => {
     ],
     ['open, no login', { organization: undefined, login: undefined }, 'login'],
     ['open, prompt=login', { ...undecided, ...prompting('login') }, 'login'],
-    ['open, an answer without an organization', { ...undecided, decision: allowed }, 'consent'],
+    ['open, an answer without an organization', { ...undecided, decision: allowed }, 'organization'],
     ['open, the user denied', { ...undecided, decision: denied }, 'access_denied'],
     ['in none', inNone, 'no-organization'],
     ['in none, a client of the host’s own', { ...inNone, client: firstParty }, 'no-organization'],

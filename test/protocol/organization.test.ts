@@ -23,8 +23,14 @@ describe('what a host answers', () => {
     expect(parseOrganizations(answer)).toEqual(answer)
   })
 
-  test('is reduced to id and name', () => {
-    expect(parseOrganizations([{ ...acme, plan: 'gold', owner: { password: 'x' } }])).toEqual([acme])
+  test('is reduced to id, name and detail', () => {
+    const described = { ...acme, detail: '12 members' }
+    expect(parseOrganizations([{ ...described, plan: 'gold', owner: { password: 'x' } }])).toEqual([
+      described,
+    ])
+    // A column may be empty.
+    for (const detail of [null, undefined, ' '])
+      expect(parseOrganizations([{ ...acme, detail }])).toEqual([acme])
   })
 
   test.each<[string, unknown]>([
@@ -44,6 +50,7 @@ describe('what a host answers', () => {
     ['an id that ends with a space, which MariaDB does not see', [{ id: 'acme ', name: 'Acme' }]],
     ['an empty name', [{ id: 'acme', name: '' }]],
     ['a blank name', [{ id: 'acme', name: ' \t' }]],
+    ['a number for a detail', [{ ...acme, detail: 12 }]],
     ['one id twice', [acme, { id: 'acme', name: 'Another' }]],
   ])('is refused: %s', (_, answer) => {
     expect(() => parseOrganizations(answer)).toThrow(TypeError)
@@ -79,7 +86,12 @@ describe('the organization of a request', () => {
     ['several', { ...asking(), organizations: both }, open],
     ['several, one was chosen', { ...asking(), organizations: both, chosen: 'globex' }, settled('globex')],
     ['several, a stranger’s was chosen', { ...asking(), organizations: both, chosen: 'initech' }, open],
-    ['several, an earlier one', { ...asking(), organizations: both, remembered: 'acme' }, open],
+    [
+      'several, an earlier one',
+      { ...asking(), organizations: both, remembered: 'acme' },
+      { outcome: 'open', suggested: 'acme' },
+    ],
+    ['several, an earlier one was left', { ...asking(), organizations: both, remembered: 'initech' }, open],
     [
       'several, one before, silent',
       { ...silently, organizations: both, remembered: 'acme' },

@@ -23,8 +23,10 @@ export interface Decision {
   readonly scopes: readonly string[]
   /** The organization it was made for. */
   readonly organization?: string
-  /** The page asked only for the organization, so the decision allows nothing new. */
+  /** Only the organization was chosen or confirmed, so the decision allows nothing new. */
   readonly organizationOnly?: boolean
+  /** With `organizationOnly`: the lines that were ticked when the user went to choose another organization. */
+  readonly ticked?: readonly string[]
   /** What the page showed; present if the user allowed it. */
   readonly receipt?: ConsentReceipt
 }
@@ -60,6 +62,8 @@ export type NextStep<UserLogin extends Login = Login> =
   | { readonly step: 'select-account' }
   /** The user must confirm the request, on the page of its kind. */
   | { readonly step: 'confirm' }
+  /** The user must choose an organization. */
+  | { readonly step: 'organization' }
   | { readonly step: 'consent'; readonly login: UserLogin }
   /** The user learns that there is no organization for the request. Who gives up gets the error. */
   | {
@@ -110,9 +114,8 @@ export const nextStep = <UserLogin extends Login>(
       : { step: 'no-organization', login, lack, description }
   }
   if (choice.outcome === 'open') {
-    return silent
-      ? failure('interaction_required', 'the user must choose an organization')
-      : { step: 'consent', login }
+    if (silent) return failure('interaction_required', 'the user must choose an organization')
+    return choice.suggested === undefined ? { step: 'organization' } : { step: 'consent', login }
   }
   const { organization } = choice
   // A decision for one organization does not count for another, even if the user has left the first meanwhile.

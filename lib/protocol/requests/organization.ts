@@ -7,6 +7,8 @@ export interface Organization {
   readonly id: string
   /** Its name on the pages. */
   readonly name: string
+  /** One short line that tells it from others, such as “12 members · acme.example”. */
+  readonly detail?: string
 }
 
 const maxIdLength = 255
@@ -20,7 +22,7 @@ const isId = (id: unknown): id is string =>
   id === id.trim()
 
 /**
- * Checks what the option `organizations` returned, and reduces each organization to its id and name.
+ * Checks what the option `organizations` returned, and reduces each organization to its id, name and detail.
  *
  * @throws TypeError that names the problem, for the host's log, without any id or name
  */
@@ -39,7 +41,9 @@ export const parseOrganizations = (returned: unknown): Organization[] => {
     if (typeof name !== 'string' || name.trim() === '') {
       throw new TypeError('organizations must return names that are non-empty strings')
     }
-    return { id, name }
+    const detail = 'detail' in organization ? (organization.detail ?? '') : ''
+    if (typeof detail !== 'string') throw new TypeError('organizations must return details that are strings')
+    return { id, name, ...(detail.trim() !== '' && { detail }) }
   })
   if (new Set(organizations.map(({ id }) => id)).size < organizations.length) {
     throw new TypeError('organizations must return each id once')
@@ -79,8 +83,8 @@ export interface OrganizationContext {
 export type OrganizationChoice =
   /** Undefined if the host has no organizations. */
   | { readonly outcome: 'settled'; readonly organization: string | undefined }
-  /** The user must choose. */
-  | { readonly outcome: 'open' }
+  /** The user must choose, or confirm the suggested one: where they last used this client. */
+  | { readonly outcome: 'open'; readonly suggested?: string }
   /** `none`: the user belongs to none. `other`: not to the one that the client asks for. */
   | { readonly outcome: 'denied'; readonly lack: OrganizationLack; readonly description: string }
 
@@ -98,7 +102,7 @@ const lacking = (lack: OrganizationLack): OrganizationChoice => ({
 
 /**
  * Decides which organization a request is for: the requested one, or else the chosen one, or else the only one.
- * A remembered one is used only with `prompt=none`; otherwise the user chooses again.
+ * A remembered one is used with `prompt=none`; otherwise it is suggested, and the user may choose another.
  *
  * @example chooseOrganization({ request, organizations: [{ id: 'acme', name: 'Acme' }] }) // { outcome: 'settled', organization: 'acme' }
  */
@@ -117,7 +121,8 @@ export const chooseOrganization = ({
   }
   if (isAmong(organizations, chosen)) return { outcome: 'settled', organization: chosen }
   if (another === undefined) return { outcome: 'settled', organization: only.id }
-  const isSilent = request.prompt.includes('none')
-  if (isSilent && isAmong(organizations, remembered)) return { outcome: 'settled', organization: remembered }
-  return { outcome: 'open' }
+  if (!isAmong(organizations, remembered)) return { outcome: 'open' }
+  return request.prompt.includes('none')
+    ? { outcome: 'settled', organization: remembered }
+    : { outcome: 'open', suggested: remembered }
 }

@@ -73,6 +73,7 @@ export const es: Translation = {
 
     'consent.title': '{client} solicita acceso',
     'consent.heading': '{client} quiere acceder a su cuenta de {product}',
+    'consent.continue': 'Continuar a {client}',
     'consent.switch': '¿No es usted?',
     'consent.can': '{client} podrá:',
     'consent.can.count': '{client} podrá ({count}):',
@@ -80,6 +81,7 @@ export const es: Translation = {
     'consent.datum': '{claim}: {value}',
     'consent.known': 'Lo que {client} ya puede hacer ({count})',
     'consent.again': 'Vuelva a pulsar el botón.',
+    'consent.notice.gone': 'Ya no tiene acceso a ese espacio de trabajo.',
     'consent.notice.account':
       'Ahora ha iniciado sesión como {username}. Compruébelo y vuelva a permitir el acceso.',
     'consent.notice.changed':
@@ -87,10 +89,11 @@ export const es: Translation = {
     'consent.organization': 'Espacio de trabajo',
     'consent.organization.choose': 'Elija un espacio de trabajo',
     'consent.organization.text': '{client} solo tendrá acceso al espacio que elija.',
-    'consent.organization.missing.title': 'No ha elegido ningún espacio de trabajo',
-    'consent.organization.missing.link': 'Elija un espacio de trabajo',
-    'consent.organization.gone.title': 'Ya no tiene acceso a ese espacio de trabajo',
-    'consent.organization.gone.link': 'Elija otro espacio de trabajo',
+    'consent.organization.change': 'Cambiar',
+    'organization.search': 'Buscar un espacio de trabajo',
+    'organization.search.submit': 'Buscar',
+    'organization.none': 'Ningún espacio de trabajo coincide con «{query}».',
+    'organization.range': '{first}–{last} de {total}',
     'consent.preview.more': '… y {count} más',
     'consent.new': 'Nuevo',
     'consent.optional': 'Opcional',

@@ -72,6 +72,7 @@ export const ja: Translation = {
 
     'consent.title': '{client} がアクセスを求めています',
     'consent.heading': '{client} が {product} アカウントへのアクセスを求めています',
+    'consent.continue': '{client} に進む',
     'consent.switch': '別のアカウントを使用',
     'consent.can': '{client} に許可される操作：',
     'consent.can.count': '{client} に許可される操作（{count}）：',
@@ -79,6 +80,7 @@ export const ja: Translation = {
     'consent.datum': '{claim}：{value}',
     'consent.known': '{client} にすでに許可されている操作（{count}）',
     'consent.again': 'もう一度ボタンを押してください。',
+    'consent.notice.gone': 'そのワークスペースにはアクセスできなくなりました。',
     'consent.notice.account':
       '現在 {username} としてログインしています。内容を確認して、もう一度許可してください。',
     'consent.notice.changed':
@@ -86,10 +88,11 @@ export const ja: Translation = {
     'consent.organization': 'ワークスペース',
     'consent.organization.choose': 'ワークスペースの選択',
     'consent.organization.text': '{client} が利用できるのは、選択したワークスペースだけです。',
-    'consent.organization.missing.title': 'ワークスペースが選択されていません',
-    'consent.organization.missing.link': 'ワークスペースを選択してください',
-    'consent.organization.gone.title': 'そのワークスペースにはアクセスできなくなりました',
-    'consent.organization.gone.link': '別のワークスペースを選択してください',
+    'consent.organization.change': '変更',
+    'organization.search': 'ワークスペースを検索',
+    'organization.search.submit': '検索',
+    'organization.none': '「{query}」に一致するワークスペースはありません。',
+    'organization.range': '{total} 件中 {first}～{last} 件',
     'consent.preview.more': '… ほか{count}件',
     'consent.new': '追加',
     'consent.optional': '任意',
