@@ -45,6 +45,13 @@ export const sendPage = <Name extends PageName>(
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }
 
+const loopbackSources = (hostname: string): readonly string[] => {
+  // CSP has no source for [::1].
+  if (hostname === '[::1]') return ['https:', 'http:']
+  const below = hostname.endsWith('.localhost') ? ['http://*.localhost:*'] : []
+  return ['https:', 'http://127.0.0.1:*', 'http://localhost:*', ...below]
+}
+
 /**
  * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
  * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
@@ -55,9 +62,7 @@ const formActionFor = (redirectUri: string | undefined): string[] => {
   const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
     https: ['https:'],
     http: ['https:', 'http:'],
-    // CSP has no source for [::1].
-    loopback:
-      url.hostname === '[::1]' ? ['https:', 'http:'] : ['https:', 'http://127.0.0.1:*', 'http://localhost:*'],
+    loopback: loopbackSources(url.hostname),
     'private-use': ['https:', url.protocol],
   }
   return ["'self'", ...sources[redirectUriKind(redirectUri)]]

@@ -73,7 +73,7 @@ const identifierOf = (url: string, issuer: string): string => {
   }
   const { protocol, hostname } = new URL(identifier)
   if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
-    refuse(`resources['${url}'] must use https, except on localhost, 127.0.0.1 and [::1]`)
+    refuse(`resources['${url}'] must use https, except on localhost, *.localhost, 127.0.0.1 and [::1]`)
   }
   if (isSameResource(identifier, issuer)) {
     refuse(`resources['${url}'] must not be the issuer: tokens without a resource are for UserInfo`)

@@ -19,7 +19,7 @@ const checkedIssuer = (issuer: unknown, path: string): string | undefined => {
   if (typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined
   const url = new URL(issuer)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
-    refuse(`${path} must use https, except on localhost, 127.0.0.1 and [::1]`)
+    refuse(`${path} must use https, except on localhost, *.localhost, 127.0.0.1 and [::1]`)
   }
   if (url.search !== '' || url.hash !== '' || issuer.includes('?') || issuer.includes('#')) {
     refuse(`${path} must have neither query nor fragment`)

@@ -59,6 +59,11 @@ const places: readonly Place[] = [
     tooNarrow: ourselves,
   },
   {
+    is: 'http://app.localhost',
+    redirectUri: (web) => `${web.loopback('app.localhost')}/callback`,
+    tooNarrow: () => "'self' https: http://127.0.0.1:* http://localhost:*",
+  },
+  {
     is: 'a private-use scheme',
     redirectUri: () => 'com.example.app:/callback',
     tooNarrow: ourselves,
@@ -241,7 +246,7 @@ describeWith('chromium', 'the way back to the client, in an app with helmet()', 
     beforeAll(async () => void (await startIssuer(at, side)))
 
     // Each rule for form-action: a place that redirects on is at a place like the others, too.
-    test.each(sample(onward, loopback, 'http://localhost', scheme))(
+    test.each(sample(onward, loopback, 'http://app.localhost', scheme))(
       'Allow reaches %s; when that is remembered, so does the login form itself',
       (_, place) =>
         inBrowser(async (page) => {

@@ -30,7 +30,7 @@ export interface Web {
   /** `https://name:port` */
   origin(name: string): string
   /** `http://host:port` of a loopback host, `[::1]` among them where the machine has it. */
-  loopback(host: 'localhost' | '127.0.0.1' | '[::1]'): string
+  loopback(host: 'localhost' | 'app.localhost' | '127.0.0.1' | '[::1]'): string
   /** An app in charge of a whole https site; its requests are not recorded. */
   serve(name: string, listener: RequestListener): void
   /** What an address (origin and path) answers from now on. */

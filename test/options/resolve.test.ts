@@ -96,6 +96,7 @@ test.each([
   ['https', 'https://app.example.com/oauth'],
   ['https without a path', 'https://app.example.com'],
   ['http on localhost', 'http://localhost:3000/oauth'],
+  ['http on a name below localhost', 'http://app.localhost:3000/oauth'],
   ['http on 127.0.0.1', 'http://127.0.0.1:3000/oauth'],
   ['http on [::1]', 'http://[::1]:3000/oauth'],
 ])('an issuer may be %s', (_case, issuer) => {

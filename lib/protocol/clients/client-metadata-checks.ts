@@ -65,7 +65,7 @@ export const httpsUri: Check = (name, value) => {
   const { protocol, hostname, username, password } = new URL(value)
   // The pages show this link, and a user would read the part before the @ as the host.
   if (username !== '' || password !== '') refuse(`${name} must not contain user information`)
-  if (protocol === 'https:' || (protocol === 'http:' && hostname === 'localhost')) return value
+  if (protocol === 'https:' || (protocol === 'http:' && /(?:^|\.)localhost$/.test(hostname))) return value
   return refuse(`${name} must be an https URL`)
 }
 

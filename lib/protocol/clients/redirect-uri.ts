@@ -55,9 +55,12 @@ export const redirectUriKind = (uri: string): RedirectUriKind => {
   return isLoopbackHost(hostname) ? 'loopback' : 'http'
 }
 
-/** Whether a host name, as WHATWG URL returns it, is this machine. */
+/** Whether a host name, as WHATWG URL returns it, is this machine, as every name below `localhost` is (RFC 6761 §6.3). */
 export const isLoopbackHost = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
+  hostname === 'localhost' ||
+  hostname.endsWith('.localhost') ||
+  hostname === '127.0.0.1' ||
+  hostname === '[::1]'
 
 /** What a page shows of a redirect URI: host and port; empty for an app on the user's device. */
 export const webHost = (uri: string): string =>
