@@ -26,6 +26,7 @@ module.exports = {
   resolver: '<rootDir>/test/environment/resolver.cjs',
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
+    '^latchkey/guard$': '<rootDir>/lib/guards/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],

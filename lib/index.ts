@@ -30,11 +30,6 @@ export type { EventListeners, Listen } from './events/events.ts'
 export type * from './features/index.ts'
 export type { IntrospectionOptions } from './guards/introspection.ts'
 export type { TokenVerifierMaker } from './guards/require-token.ts'
-export {
-  type ResourceServer,
-  type ResourceServerOptions,
-  resourceServer,
-} from './guards/resource-server.ts'
 export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifier.ts'
 export type {
   Actor,

@@ -35,7 +35,8 @@ writeFileSync(index, additions.join('') + readFileSync(index, 'utf8'))
 const migrations = readdirSync(join(dist, 'migrations'))
   .filter((file) => file.endsWith('.d.ts'))
   .map((file) => join(dist, 'migrations', file))
-const entries = [index, join(dist, 'lib/testing/index.d.ts'), ...migrations]
+const others = ['guards', 'testing'].map((folder) => join(dist, 'lib', folder, 'index.d.ts'))
+const entries = [index, ...others, ...migrations]
 const reachable = reachableFrom(entries)
 
 for (const file of declarationsUnder(dist)) {

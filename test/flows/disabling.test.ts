@@ -3,15 +3,8 @@ import { once } from 'node:events'
 import express, { type Express } from 'express'
 import { decodeProtectedHeader } from 'jose'
 import supertest from 'supertest'
-import {
-  type AuthRouter,
-  authRouter,
-  type ClientSeed,
-  migrate,
-  type ResourceServerOptions,
-  resourceServer,
-  seedClients,
-} from '../../lib/index.ts'
+import { type ResourceServerOptions, resourceServer } from '../../lib/guards/index.ts'
+import { type AuthRouter, authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
 import type { GrantType } from '../../lib/protocol/clients/client-metadata.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
 import { compiledProgram } from '../support/compiled.ts'

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
+import { resourceServer } from '../../lib/guards/index.ts'
 import type { AuthRouterOptions, RequireTokenOptions, VerifyRequest } from '../../lib/index.ts'
-import { resourceServer } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
 import { clients, type Host, startHost } from '../support/host.ts'

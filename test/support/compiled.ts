@@ -22,6 +22,7 @@ const prefix = 'latchkey-compiled-'
 /** What processes of the tests run, with everything that it imports. */
 const programs = [
   'lib/index.ts',
+  'lib/guards/index.ts',
   'lib/testing/index.ts',
   'lib/cli/index.ts',
   'test/support/api-process.ts',
@@ -67,6 +68,7 @@ const compileTo = (folder: string): void => {
   const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const exports = {
     '.': './lib/index.js',
+    './guard': './lib/guards/index.js',
     './testing': './lib/testing/index.js',
     './package.json': './package.json',
   }

@@ -7,9 +7,9 @@ import {
   type ClientSeed,
   migrate,
   OAuthError,
-  resourceServer,
   seedClients,
 } from 'latchkey'
+import { resourceServer } from 'latchkey/guard'
 import { migrations } from 'latchkey/migrations/index'
 import { type AttackReport, actingAs, attack } from 'latchkey/testing'
 
