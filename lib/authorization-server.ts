@@ -49,6 +49,8 @@ export interface EndpointDescription {
   readonly limit?: keyof FailureSchemas
   /** Whether a front end of the host may render its pages (`pages.url`). */
   readonly isInteraction?: boolean
+  /** Of a page with a sign-in form of its own: the parameters of its URL that the form keeps. */
+  readonly signInParameters?: readonly string[]
 }
 
 /** The server before its schema and keys are loaded: enough to route requests and to render errors. */

@@ -58,10 +58,10 @@ export interface AccountPage {
   readonly path: string
   /** Whether the pages of the account link to it. @default true */
   readonly isLinked?: boolean
+  /** The parameters without which its URL shows nothing. @default none */
+  readonly parameters?: readonly string[]
   /** Whether the pages of the account link to it for this user. If it throws, they do not. @default true */
   isOffered?(context: PageContext, user: User): Promise<boolean>
-  /** The parameters of its URL that the sign-in form keeps. @default none */
-  readonly parameters?: readonly string[]
   /** Whether a sign-in there must have the highest level, because what the user adds signs in at every level. */
   readonly needsEveryLevel?: boolean
 }

@@ -137,7 +137,12 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     redirectToPage(context, ownPath(server, next, query))
   }
 
-  return { path, maxForm, methods: { GET: get, ...((page.acts || signIn) && { POST: post }) } }
+  return {
+    path,
+    maxForm,
+    ...(signIn && { signInParameters: names }),
+    methods: { GET: get, ...((page.acts || signIn) && { POST: post }) },
+  }
 }
 
 /** A user who is signed in. */

@@ -158,12 +158,12 @@ const clientOf = (
 /**
  * An error page. Outside production it also shows what was expected and received.
  *
- * @param ways where links lead: to a client, to the sign-in of another user, or to where this user looks after the client
+ * @param ways where links lead: to a client, to a sign-in, or to where this user looks after the client
  */
 export const sendErrorPage = (
   incoming: Incoming,
   error: OAuthError,
-  ways: Pick<ErrorModel, 'client' | 'account' | 'manageUrl'> = {},
+  ways: Pick<ErrorModel, 'client' | 'account' | 'signInUrl' | 'manageUrl'> = {},
 ): void => {
   const { server, req, info, language = languageOf(server, req) } = incoming
   const hasEnded = error instanceof EndedRequestError

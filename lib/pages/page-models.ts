@@ -278,6 +278,8 @@ export interface PageModels extends DevicePageModels {
     manageUrl?: string
     /** With `forbidden`: who is signed in, and where another user can sign in instead. */
     account?: { username: string; switchUrl: string }
+    /** With `forbidden`, if nobody is signed in: where the user can sign in, and come back. */
+    signInUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */
   'sign-out': PageForm & {

@@ -53,6 +53,13 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     mayRetry: true,
   },
   'error-forbidden': { ...error, kind: 'forbidden', code: 'access_denied', homeUrl: '/' },
+  'error-forbidden-signed-out': {
+    ...error,
+    kind: 'forbidden',
+    code: 'access_denied',
+    homeUrl: '/',
+    signInUrl: '/admin?sign_in=1',
+  },
   'error-forbidden-account': {
     ...error,
     kind: 'forbidden',

@@ -3,10 +3,11 @@ import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, people, startHost } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
-import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { type Answer, fieldsOf, formOf, locationOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { ada, guarded, post, userinfo, web } from '../support/tokens.ts'
 import {
   acts,
+  allow,
   as,
   events,
   host,
@@ -56,10 +57,9 @@ describe('refusals', () => {
   test.each(pages)('a browser without an administrator is refused at %s, by GET and POST', async (page) => {
     const stranger = new RawBrowser(host.app)
     const answers = [await stranger.get(page), await stranger.post(page, { decision: 'save' })]
-    const onlyShows = /admin(\/clients|\/keys|\/events|\/report)?$/.test(page)
-    for (const [index, answer] of answers.entries()) {
-      expectErrorPage(answer, index === 1 && onlyShows ? 405 : 403)
-      expect(answer.html.includes('You can’t open this page')).toBe(answer.status === 403)
+    for (const answer of answers) {
+      expectErrorPage(answer, 403)
+      expect(answer.html).toContain('You can’t open this page')
       expect(answer.setCookies).toEqual([])
     }
     const [refusal] = events.filter(({ type }) => type === 'request.refused')
@@ -84,6 +84,30 @@ describe('refusals', () => {
     expect(textOf(again)).not.toContain(ada.email)
     expect((await new RawBrowser(host.app).get('/oauth/admin')).html).not.toContain('id="another"')
   })
+
+  test.each(['/oauth/admin', '/oauth/admin/users?q=ada&page=2', pathTo('web')])(
+    'who is signed out signs in and comes back to %s, with our form or on the page of the host',
+    async (page) => {
+      const agent = new RawBrowser(host.app)
+      const form = await agent.open(linkOf(await agent.get(page), 'sign-in'))
+      expect(form.html).toContain('<h1>Sign in to')
+      const back = await agent.signIn(form)
+      expect(back.url.pathname + back.url.search).toBe(page)
+      expect(textOf(back)).toContain(ada.email)
+      // The form is for those who are signed out.
+      expect((await agent.get(page.includes('?') ? `${page}&sign_in=1` : `${page}?sign_in=1`)).status).toBe(
+        403,
+      )
+
+      const options = { login: { url: '/sign-in', current: () => undefined }, features: { admin: { allow } } }
+      const other = await startHost({ options, database: host.database })
+      const visitor = new RawBrowser(other.app)
+      const sent = await visitor.get(linkOf(await visitor.get(page), 'sign-in'))
+      const target = new URL(locationOf(sent).searchParams.get('return_to') ?? '', 'http://localhost')
+      target.searchParams.delete('returned')
+      expect(target.pathname + target.search).toBe(page)
+    },
+  )
 
   test('an administrator who has a login here can end it from every page, any other cannot', async () => {
     const { agent } = await signedIn()

@@ -55,7 +55,7 @@ const tried: Readonly<Record<string, string>> = testsAll
 
 /** What only the server says: a closed list, or an address of its own. */
 const ownFields =
-  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl manageUrl step problem filter'
+  'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl manageUrl signInUrl step problem filter'
     .split(' ')
     .concat('tone lack locksUrl tokensUrl field hour waits needed refused texts'.split(' '))
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']

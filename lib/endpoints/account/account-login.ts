@@ -20,25 +20,22 @@ import { type Fields, fieldsIn } from '../page-values.ts'
 // the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
 // gives the session a new id, so a session that was planted before is worth nothing.
 
-/** The pages of the user's own account, below the mount, which sign the user in themselves. */
-const accountPaths = ['/account', '/account/devices']
-
 /** A page of the account, as a feature describes it. */
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
   features.flatMap(({ accountPages = [] }) => accountPages).find((page) => page.path === path)
 
-/** Names the page of the account that a user signs in to, on other pages than that one. */
+/** Names the page that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'
 
-/** The page of the account that a URL or form names. */
+/** The page with a sign-in form that a URL or form names; by default the list of connected apps. */
 export const namedAccountPage = (
   server: AuthorizationServer,
   parameters: Parameters,
 ): { path: string; query: Fields } => {
   const named = parameters.optional(pageParameter)
-  const added = accountPageAt(server, named)
-  if (added) return { path: added.path, query: fieldsIn(parameters, added.parameters ?? []) }
-  return { path: accountPaths.find((each) => each === named) ?? '/account', query: {} }
+  const page = server.endpoints.find(({ path, signInParameters }) => signInParameters && path === named)
+  if (page === undefined) return { path: '/account', query: {} }
+  return { path: page.path, query: fieldsIn(parameters, page.signInParameters ?? []) }
 }
 
 /** A sign-in to a page of the account, in URLs and forms, and with the levels that it should have. */

@@ -5,17 +5,19 @@ import {
   type RegisteredClient,
 } from '../../clients/administration.ts'
 import { maxClientForm } from '../../clients/client-form.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
 import type { Operator, OperatorContext, OperatorLink, OperatorPage } from '../../endpoints/operator-page.ts'
-import { aboutClient } from '../../endpoints/page-values.ts'
+import { aboutClient, type Fields } from '../../endpoints/page-values.ts'
 import { signedPage } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import { sendErrorPage } from '../../http/errors.ts'
+import { queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
-import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
+import { activeLogin } from '../../sessions/login.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { AdminOption } from './option.ts'
 
@@ -43,18 +45,35 @@ const linksAbout = (
   })
 }
 
-/** Answers a request that the host does not allow. Another account of the same person may be allowed. */
-const refuse = (context: PageContext, active: ActiveLogin | undefined): void => {
+/** In the URL of a page: who is not signed in wants the form. */
+const signInParameter = 'sign_in'
+
+/** What the URL of a page names, without the wish for the form. */
+const queryOf = ({ req }: PageContext): Fields => {
+  const { [signInParameter]: _, ...query } = Object.fromEntries(queryParameters(req).pairs())
+  return query
+}
+
+/** Answers a request that the host does not allow: who is signed in may have another account that is allowed. */
+const refuse = async (context: PageContext): Promise<void> => {
+  const { server, req, endpoint } = context
+  const active = await activeLogin(context)
+  if (active === undefined && queryParameters(req).has(signInParameter))
+    return showAccountLogin(context, endpoint.path, undefined, queryOf(context))
   const explanation = { expected: 'true, or the id of an administrator', received: 'false' }
   const error = new OAuthError('access_denied', 'the option features.admin refused this request', {
     status: 403,
     explanation,
   })
-  const account = active && {
-    username: active.user.username,
-    switchUrl: anotherAccountLocation(context.server, active.login.sid),
-  }
-  sendErrorPage(context, error, { account })
+  const ways = active
+    ? {
+        account: {
+          username: active.user.username,
+          switchUrl: anotherAccountLocation(server, active.login.sid),
+        },
+      }
+    : { signInUrl: ownPath(server, endpoint.path, { ...queryOf(context), [signInParameter]: '1' }) }
+  sendErrorPage(context, error, ways)
 }
 
 /**
@@ -91,7 +110,7 @@ const admitted = async (
   const { server } = context
   const answer = await permission(context, option)
   if (answer === undefined) {
-    refuse(context, await activeLogin(context))
+    await refuse(context)
     return undefined
   }
   const actor = answer === true ? undefined : answer.slice(0, maxActor)
@@ -133,6 +152,7 @@ export const adminArea = (
       maxForm: maxClientForm,
       language: 'en',
       admit: (context) => admitted(context, option, { pages, sections, section }),
+      signIn: (context) => submitAccountLogin(context, page.path, queryOf(context)),
     }),
   )
 }
