@@ -350,6 +350,24 @@ test('what waits is removed with its user, and when its event expires', async ()
   expect(await rows()).toEqual([])
 })
 
+test('once a user is erased, no further event about them is sent, whatever was read before', async () => {
+  await start()
+  let release = (): unknown => undefined
+  receiver.answer((res, { body }) => {
+    if (body.data.subject !== '1') return res.writeHead(204).end()
+    release = () => res.writeHead(204).end()
+    return undefined
+  })
+  for (const reason of ['a', 'b', 'c']) happens('1', reason)
+  await receiver.requests.until(1)
+  await host.oauth.users.erase(1)
+  release()
+  happens('2')
+  await until(async () => receiver.requests.items.some(({ body }) => body.data.subject === '2'))
+  await waitingFor(0)
+  expect(receiver.requests.items.filter(({ body }) => body.data.subject === '1')).toHaveLength(1)
+})
+
 test('user.erased is sent without the id of the user', async () => {
   await start()
   await host.oauth.users.erase(1)

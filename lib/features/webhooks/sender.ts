@@ -3,7 +3,7 @@ import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'
 import { post, type Receiver, receiverOf, settle } from './receiver.ts'
 import { restAfter } from './rules.ts'
-import { createEndpoint, holdEndpoint, restEndpoint, storeSuccess } from './table.ts'
+import { createEndpoint, holdEndpoint, isWaiting, restEndpoint, storeSuccess } from './table.ts'
 import { nextLanes, turnOf } from './turns.ts'
 
 /** How many lanes are sent to a receiver at one time. */
@@ -30,8 +30,10 @@ const mayGoOn = (receiver: Receiver): boolean => {
 
 /** Sends what it is the turn of a lane to send, until one event fails. */
 const sendLane = async (receiver: Receiver, lane: string): Promise<void> => {
-  for (const delivery of await turnOf(receiver, lane)) {
+  for (const [place, delivery] of (await turnOf(receiver, lane)).entries()) {
     if (!mayGoOn(receiver)) return
+    // While the one before was sent, its user may have been erased.
+    if (place > 0 && !(await isWaiting(receiver.database, delivery))) continue
     if (!(await settle(receiver, delivery, await post(receiver, delivery)))) return
   }
 }

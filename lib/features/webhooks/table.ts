@@ -114,6 +114,14 @@ export const createDelivery = insertInto('webhook_deliveries', [
   'expires_at',
 ])
 
+const stored = query<{ seq: number }>((table, v) =>
+  table('webhook_deliveries').select('seq').where({ seq: v.seq }),
+)
+
+/** Whether an event is still to be sent. */
+export const isWaiting = async (db: Database, { seq }: { readonly seq: number }): Promise<boolean> =>
+  (await stored(db, { seq })).length > 0
+
 /** Removes an event that has arrived. */
 export const removeDelivery = command<{ seq: number }>((table, v) =>
   table('webhook_deliveries').where({ seq: v.seq }).delete(),
