@@ -491,6 +491,7 @@ export const dutch: Readonly<Record<string, string>> = {
 
   'scope.openid': 'Je aanmelden met je account bij {product}',
   'scope.profile': 'Je naam en profiel zien',
+  'scope.profile.username': 'Je gebruikersnaam zien',
   'scope.email': 'Je e-mailadres zien',
   'scope.address': 'Je postadres zien',
   'scope.phone': 'Je telefoonnummer zien',

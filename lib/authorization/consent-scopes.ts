@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
+import { claimNames } from '../protocol/claims.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
@@ -26,12 +27,24 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
 
 /** What the texts of scopes depend on. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
+  /** Absent in samples. */
+  readonly users?: Pick<AuthorizationServer['users'], 'claimNames'>
   readonly options: Pick<AuthorizationServer['options'], 'pages' | 'scopes' | 'resources'> &
     DetailTexts['options']
 }
 
 /** The words of the pages for an entry of a consent. */
 type Words = Pick<ConsentScope, 'description' | 'details' | 'riskReason' | 'language' | 'group' | 'resources'>
+
+const ofUsername: readonly string[] = ['preferred_username', 'updated_at']
+
+/** The text of a standard scope. The scope `profile` reveals no name where users have only a username. */
+const standardText = ({ scopeClaims, users }: ScopeTexts, name = ''): string => {
+  const revealed = claimNames([name], scopeClaims).filter((claim) => users?.claimNames?.includes(claim))
+  const isUsername =
+    name === 'profile' && revealed.length > 0 && revealed.every((claim) => ofUsername.includes(claim))
+  return `scope.${name}${isUsername ? '.username' : ''}`
+}
 
 /** A scope, resource or single claim in the words of the pages. */
 export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
@@ -53,7 +66,7 @@ export const scopeWords = (server: ScopeTexts, entry: string, language: string):
   const product = productName(server)
   return group === undefined
     ? { description: entry, group: groupOf() }
-    : { description: text.plain(`scope.${name}`, { product }), group }
+    : { description: text.plain(standardText(server, name), { product }), group }
 }
 
 /** The name of a resource; its identifier if the host no longer has it. */

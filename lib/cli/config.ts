@@ -42,9 +42,27 @@ const reasonOf = (error: unknown, file: string): string => {
   return line === undefined ? error.message : `${error.message} (line ${line})`
 }
 
+const advice = 'MODULE_TYPELESS_PACKAGE_JSON'
+
+/** Node advises to set the type of the package, which would break an app whose other files are CommonJS. */
+const withoutAdvice = async <T>(work: () => Promise<T>): Promise<T> => {
+  const { emitWarning } = process
+  const filtered = (...words: unknown[]): void => {
+    const isAdvice = words.some((word) => word === advice || Object(word).code === advice)
+    if (!isAdvice) Reflect.apply(emitWarning, process, words)
+  }
+  process.emitWarning = filtered
+  try {
+    return await work()
+  } finally {
+    process.emitWarning = emitWarning
+  }
+}
+
 const load = async (file: string): Promise<unknown> => {
   try {
-    const module: { default?: unknown } = await import(pathToFileURL(resolve(file)).href)
+    const { href } = pathToFileURL(resolve(file))
+    const module: { default?: unknown } = await withoutAdvice(() => import(href))
     return module.default
   } catch (error) {
     if (needsLoader.has(codeOf(error))) {

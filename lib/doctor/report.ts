@@ -60,6 +60,12 @@ const sessionFindings = ({ ignoresSession }: SelfReport): Found =>
     "set session: 'host' to use the app's, or session: 'own' to keep them apart",
   )
 
+const passportFindings = ({ passportProblem }: SelfReport, { options: { login } }: MountedSubject): Found => {
+  const [message = '', fix = ''] = passportProblem?.split('; ') ?? []
+  const isUsed = login.current !== undefined || login.remember !== undefined
+  return passportProblem !== undefined && isUsed && warning(message, fix)
+}
+
 const missingSessionFindings = ({ sessionProblem }: SelfReport): Found => {
   const [message = '', fix = ''] = sessionProblem?.split('; ') ?? []
   return sessionProblem !== undefined && error(message, fix)
@@ -152,6 +158,7 @@ export const reportChecks: readonly Check<MountedSubject>[] = [
     run: ofReport(sessionFindings),
   },
   { id: 'session-missing', title: "the app's session can be used", run: ofReport(missingSessionFindings) },
+  { id: 'passport', title: 'Passport comes before the router', run: ofReport(passportFindings) },
   { id: 'session-store', title: 'sessions survive a restart', run: ofReport(storeFindings) },
   { id: 'session-cookie', title: 'the session cookie is protected', run: ofReport(cookieFindings) },
   { id: 'cookies', title: 'cookies of Latchkey arrive as they are sent', run: ofReport(ownCookieFindings) },

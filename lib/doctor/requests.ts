@@ -44,6 +44,7 @@ const strangerFinding = (subject: MountedSubject): Found => {
   const { status, headers } = discovery
   const path = pathOf(subject)
   const mountLine = `mount it at the path of the issuer: app.use('${path}', oauth)`
+  const elsewhere = `; or, if it is mounted elsewhere, set issuer to the URL where browsers find it, such as '${new URL(subject.options.issuer).origin}/v1/oauth'`
   const answers = `${url} is not the mount of a Latchkey server: its discovery document answers`
   if (status === 200) {
     const isHtml = headers.get('content-type')?.includes('html')
@@ -52,9 +53,16 @@ const strangerFinding = (subject: MountedSubject): Found => {
       `${mountLine}, above routes that match every path, such as app.get('*')`,
     )
   }
+  const location = headers.get('location') ?? ''
+  if (status >= 300 && status < 400 && url.startsWith('http:') && location.startsWith('https:')) {
+    return error(
+      `${answers} with a redirect to ${location}: the app or its proxy sends http to https`,
+      "give doctor the https URL, or let the app trust its proxy: app.set('trust proxy', 1)",
+    )
+  }
   if (status >= 300 && status < 400) {
     return error(
-      `${answers} with a redirect to ${headers.get('location')}: middleware before it, or a proxy, sends everyone away`,
+      `${answers} with a redirect to ${location}: middleware before it, or a proxy, sends everyone away`,
       `${mountLine}, above middleware that asks for a login`,
     )
   }
@@ -70,7 +78,7 @@ const strangerFinding = (subject: MountedSubject): Found => {
       'see the log of the app and of the proxy',
     )
   }
-  return error(`${answers} ${status}`, mountLine)
+  return error(`${answers} ${status}`, `${mountLine}${elsewhere}`)
 }
 
 const issuerFindings = (subject: MountedSubject): Found => {
@@ -87,7 +95,10 @@ const issuerFindings = (subject: MountedSubject): Found => {
   }
   return (
     new URL(url).pathname.replace(/\/$/, '') !== basePath &&
-    error(`${url} has another path than the issuer ${issuer}`, `app.use('${pathOf(subject)}', oauth)`)
+    error(
+      `${url} has another path than the issuer ${issuer}`,
+      `app.use('${pathOf(subject)}', oauth), or set issuer: ${inspect(`${new URL(issuer).origin}${new URL(url).pathname}`)}`,
+    )
   )
 }
 
@@ -117,7 +128,7 @@ const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
   if (first === undefined || answer === undefined) return undefined
   const what = `${missing.join(' and ')} cannot be found at ${origin}`
   if (isSameProgram(answer, await mount.get(`${origin}${unusedPathLike(first)}`)))
-    return error(what, "app.use(oauth.wellKnown), above routes such as app.get('*')")
+    return error(what, "app.use(oauth.wellKnown) on the outermost app, above routes such as app.get('*')")
   return error(
     `${what}: the proxy answers ${answer.status} itself, or another route for /.well-known`,
     'let the proxy forward /.well-known/ to the app, with app.use(oauth.wellKnown) above other routes for it',

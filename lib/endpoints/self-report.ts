@@ -10,6 +10,7 @@ import {
   type HostSession,
   hasHostSession,
   hostSessionProblem,
+  passportProblem,
 } from '../sessions/host-session.ts'
 import { isOwnSession } from '../sessions/session.ts'
 
@@ -26,6 +27,8 @@ export interface SelfReport {
   readonly sessionProblem?: string
   /** Whether the app has a session that the pages do not use, without an option that tells them not to. */
   readonly ignoresSession: boolean
+  /** Why requests have no login of Passport here, although the app uses it. */
+  readonly passportProblem?: string
   /** The scopes that guards in this process require. */
   readonly guardedScopes: readonly string[]
   /** The line `Set-Cookie` of this answer, as it leaves Latchkey. */
@@ -40,11 +43,13 @@ const report = async (context: Context): Promise<SelfReport> => {
   const { options, guardedScopes } = server
   const session = isOwnSession(server) ? undefined : await describeHostSession(context)
   const sessionProblem = isOwnSession(server) ? undefined : hostSessionProblem(req)
+  const passport = passportProblem(req)
   setCookie(server, res, { purpose: 'doctor', value: '1' })
   return {
     production: options.production,
     node: process.versions.node,
     trustProxy: simple(req.app.get('trust proxy')),
+    ...(passport !== undefined && { passportProblem: passport }),
     guardedScopes: [...guardedScopes].sort(),
     ...(session && { session }),
     ...(sessionProblem !== undefined && { sessionProblem }),

@@ -214,6 +214,6 @@ export const coreEvents: EventDescriptions<CoreType> = {
     group: 'refused',
     tone: 'bad',
     title: 'The server failed',
-    sentence: 'A request failed: {code}',
+    sentence: 'A request failed: {code}[, {reason}]',
   },
 }

@@ -140,7 +140,8 @@ export interface EventDetails {
   } & Partial<Explanation>
   /** An API endpoint refused a request of a client, such as for a code that has expired. */
   'api.refused': EventDetails['request.refused']
-  'request.failed': { readonly code: string; readonly status: number }
+  /** The answer was 500 or 503. The reason names the option or the kind of error; the log has the error itself. */
+  'request.failed': { readonly code: string; readonly status: number; readonly reason: string }
 }
 
 /** The name of an event. */

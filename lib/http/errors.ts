@@ -20,6 +20,20 @@ import { sendJsonAnswer } from './send.ts'
 import { sendPage } from './send-page.ts'
 import { homeUrl } from './urls.ts'
 
+/**
+ * Why a request failed, without words of the host or of a driver, which may be a statement with its values.
+ *
+ * @example reasonOf(error) // 'login.remember failed: TypeError'
+ */
+const reasonOf = ({ message, cause }: OAuthError): string => {
+  if (cause === undefined) return message
+  const { message: words = '', cause: inner, code, name = typeof cause } = Object(cause)
+  if (!String(words).startsWith('latchkey: ')) return String(code ?? name)
+  const own = String(words).slice('latchkey: '.length)
+  const { code: innerCode, name: innerName = typeof inner } = Object(inner)
+  return inner === undefined ? own : `${own}: ${innerCode ?? innerName}`
+}
+
 /** Logs and announces a server error under the id of the request. */
 export const reportServerError = (
   { server, info }: Pick<Incoming, 'server' | 'info'>,
@@ -29,7 +43,8 @@ export const reportServerError = (
   // A request that is turned away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
   server.options.logger.error(failureLine(error.code, info.requestId), reason)
-  server.events.announce('request.failed', info, { code: error.code, status: error.status })
+  const failure = { code: error.code, status: error.status, reason: reasonOf(error).slice(0, 200) }
+  server.events.announce('request.failed', info, failure)
 }
 
 /** What an event says about a refusal. */

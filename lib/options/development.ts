@@ -109,13 +109,18 @@ const isIgnored = (file: string): boolean => {
  * Reads the development secret, or writes it once, readable by the file's owner only, and logs where. `link` creates the complete file
  * in one step and fails if it exists, so that two processes that start together use the same secret.
  *
- * @throws OptionsError if other users of the machine may read the file
+ * @throws OptionsError if other users of the machine may read the file, or it cannot be written
  */
 export const developmentSecret: SecretOf = (database, logger) => {
   const file = secretFile(database)
   if (existsSync(file)) return readSecret(file)
   const draft = `${file}.${process.pid}-${randomBytes(4).toString('hex')}`
-  writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+  try {
+    writeFileSync(draft, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    refuse(`${file} cannot be written (${code}); set the option secrets`)
+  }
   try {
     linkSync(draft, file)
     logger.info(

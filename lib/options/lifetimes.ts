@@ -23,7 +23,9 @@ const members = {
    * the user out.
    */
   refreshGracePeriod: seconds(10, { min: 0 }),
-  /** A login in Latchkey's own session without activity: 30 minutes. */
+  /**
+   * A login in Latchkey's own session without activity: 30 minutes. Then the user signs in again; tokens stay valid.
+   */
   sessionIdle: seconds(1800),
   /** Any login, regardless of activity: 12 hours. */
   sessionAbsolute: seconds(12 * 3600),

@@ -150,7 +150,10 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
       what: "a list with 'S256', 'plain' or both",
       min: 1,
     }),
-    /** Lifetimes in seconds. Without the scope `offline_access`, all tokens end with the login. */
+    /**
+     * Lifetimes in seconds. Without the scope `offline_access`, all tokens end when the user signs out, or `sessionAbsolute` after the
+     * login.
+     */
     lifetimes,
     /** Limits on guesses of passwords and secrets, and on what costs the server something: docs/options.md#how-limits-count. */
     limits: limitsOf(merged<FailureSchemas>(failures, 'failures'), merged<QuotaSchemas>(quotas, 'quotas')),

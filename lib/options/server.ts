@@ -123,9 +123,27 @@ export interface OutboundSchemas extends OutboundSchemasMembers {}
 
 export const outbound: ObjectSchema<OutboundSchemas> = object(outboundMembers)
 
-const knex = custom<Knex | Knex.Config>('a Knex instance or configuration', (value) =>
-  typeof value === 'function' || isRecord(value) ? (value as Knex | Knex.Config) : undefined,
-)
+/** The name of what is not set in a connection, as when a variable of the environment is missing. The driver would try its defaults. */
+const missingIn = (connection: unknown): string | undefined => {
+  if (!connection) return ''
+  if (!isRecord(connection)) return undefined
+  const isEmpty = (name: string): boolean => name in connection && !connection[name]
+  if (isEmpty('connectionString') && !connection.host) return '.connectionString'
+  const names = Object.keys(connection)
+  return names.length > 0 && names.every(isEmpty) ? '' : undefined
+}
+
+const knex = custom<Knex | Knex.Config>('a Knex instance or configuration', (value) => {
+  const config: unknown = typeof value === 'function' ? Object(Reflect.get(value, 'client')).config : value
+  const missing = isRecord(config) && 'connection' in config ? missingIn(config.connection) : undefined
+  if (missing !== undefined) {
+    refuse(
+      `the option database has no connection${missing}: is a variable such as DATABASE_URL missing? If it is in a file .env, ` +
+        "read that in the file with your options: import 'dotenv/config', or process.loadEnvFile()",
+    )
+  }
+  return typeof value === 'function' || isRecord(value) ? (value as Knex | Knex.Config) : undefined
+})
 
 /** The prefix of table names. */
 export const tablePrefix = withDefault(

@@ -40,6 +40,22 @@ export const hostSessionProblem = (req: Request): string | undefined => {
     : "session: 'host', but the request has no req.session; mount express-session above the router, with a cookie for path '/' and a store that is connected"
 }
 
+/** The middleware of the app, as Express 5 and Express 4 name it, which throws at the other name. */
+const layersOf = ({ app }: Request): readonly unknown[] =>
+  Object(Reflect.get(app, '_router') ?? app.router).stack ?? []
+
+/** `passport.session()` is a function of this name, mounted for every path. */
+const isPassport = (layer: unknown): boolean => {
+  const { name, slash, regexp } = Object(layer)
+  return name === 'authenticate' && (slash === true || Object(regexp).fast_slash === true)
+}
+
+/** Why a request has no login of Passport, although the app uses it: the fix comes last. */
+export const passportProblem = (req: Request): string | undefined =>
+  'logIn' in req || !layersOf(req).some(isPassport)
+    ? undefined
+    : 'passport.session() comes after the router, so req.user and req.logIn are not set in the functions of login; move app.use(passport.session()) above the router'
+
 /** Milliseconds that a session store may take; as many as the database. */
 const timeoutMs = 5000
 

@@ -14,6 +14,32 @@ afterAll(() => cli.close())
 
 const callback = 'https://shop.example.com/callback'
 
+test.each([
+  ['connection: process.env.NOT_SET', 'connection'],
+  ['connection: { connectionString: process.env.NOT_SET, ssl: false }', 'connection.connectionString'],
+  ['connection: { host: process.env.NOT_SET, user: process.env.NOT_SET }', 'connection'],
+])('a database with %s is refused before anything is written', async (connection, option) => {
+  const folder = cli.folder({
+    'latchkey.config.mjs': `export default { database: { client: 'pg', ${connection} } }`,
+  })
+  const { code, stderr } = await cli.run(folder, ['migrate'])
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: expect.stringContaining(`the option database has no ${option}: is a variable`),
+  })
+  expect(stderr).toContain('.env')
+  expect(readdirSync(folder)).toEqual(['latchkey.config.mjs'])
+})
+
+test('a configuration in a CommonJS package brings no advice of Node to change the package', async () => {
+  const folder = cli.folder({
+    'latchkey.config.js': 'export default {}',
+    'package.json': '{ "name": "shop" }',
+  })
+  const { stderr } = await cli.succeed(folder, ['migrate'], { program: [program()] })
+  expect(stderr).not.toMatch(/module/i)
+})
+
 describe('with a configuration', () => {
   const url = process.env.DATABASE_URL
   const prefix = `t${randomBytes(4).toString('hex')}_`

@@ -175,7 +175,10 @@ test('a second run with another redirect URI fails and says what differs (F16)',
 test('an app without a table of users gets functions to write, which the options accept (F16)', async () => {
   const folder = await folderWith('objects', ['key'])
   const { code, stdout } = await init(folder, '--functions')
-  expect({ code, where: stdout.includes('// below cookies and sessions') }).toEqual({ code: 0, where: true })
+  expect({ code, where: stdout.includes('// below cookies, sessions and Passport') }).toEqual({
+    code: 0,
+    where: true,
+  })
   await cli.succeed(folder, ['migrate'])
 })
 

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
 import knex from 'knex'
+import { Passport } from 'passport'
 import type { StoredSubject } from '../../lib/check.ts'
 import { loadTools } from '../../lib/cli/tools.ts'
 import { databaseChecks } from '../../lib/doctor/database.ts'
@@ -51,6 +52,7 @@ interface Plan {
   /** What the command reads instead of an option of the server. */
   readonly command?: (options: Options) => Partial<Options>
   readonly after?: RequestHandler
+  readonly login?: AuthRouterOptions['login']
   readonly issuer?: string
   readonly breakDatabase?: (host: Host) => Promise<unknown>
   /** Of the environment in which the command runs. */
@@ -112,6 +114,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
       pages: plan.pages ?? { name: 'Acme' },
       session: plan.ignoresSession ? undefined : 'host',
       features: { admin: plan.admin ?? false },
+      ...(plan.login && { login: plan.login }),
     },
     clients: plan.clients ?? [...clients],
     ...(opened && { database: opened }),
@@ -154,6 +157,9 @@ const proxySends =
 
 const catchAll: RequestHandler = (req, res, next) =>
   req.method === 'GET' ? void res.send('<!doctype html><title>Shop</title>') : next()
+
+const httpsFirst: RequestHandler = (req, res) =>
+  void res.redirect(301, `https://${req.headers.host}${req.url}`)
 
 const loginFirst: RequestHandler = (_req, res) => void res.redirect('/login')
 
@@ -304,6 +310,8 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['mount', 'error', /above routes that match every path/, { before: catchAll }],
   ['mount', 'error', /above routes that match every path/, { mount: '/auth', after: catchAll }],
   ['mount', 'error', /above middleware that asks for a login/, { before: loginFirst }],
+  ['mount', 'error', /the https URL, or .*'trust proxy', 1/, { before: httpsFirst }],
+  ['mount', 'error', /mounted elsewhere, set issuer/, { mount: '/v1/oauth' }],
   ['https', 'error', /app.set\('trust proxy', 1\)/, { trustProxy: false }],
   [
     'https',
@@ -329,7 +337,7 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
     /oauth\) before it/,
     { before: namesLimit('RateLimit-Policy', '"10-in-1min"; q=10; w=60') },
   ],
-  ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false }],
+  ['well-known', 'error', /app.use\(oauth.wellKnown\) on the outermost app/, { wellKnown: false }],
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: catchAll }],
   // One page for one segment and another for more, each with a nonce.
   ['well-known', 'error', /app.use\(oauth.wellKnown\)/, { wellKnown: false, after: pagesOfTheApp }],
@@ -383,6 +391,12 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   // F3 of adoption: express-session gives no session to a path outside that of its cookie.
   ['session-missing', 'error', /above the router, with a cookie for path '\/'/, { cookie: { path: '/app' } }],
   ['session-missing', 'error', /session: 'own'/, { before: cookieSession }],
+  [
+    'passport',
+    'warning',
+    /passport.session\(\)\) above the router/,
+    { after: new Passport().session(), login: { remember: () => {} } },
+  ],
   ['session-store', 'error', /store/, { store: new MemoryStore() }],
   ['session-cookie', 'error', /httpOnly: true/, { cookie: { httpOnly: false } }],
   ['session-cookie', 'error', /secure: true/, { cookie: { secure: false } }],

@@ -1,6 +1,7 @@
 import session from 'express-session'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { openTestDatabase } from '../support/database.ts'
+import { authorizeUrl, callback, createUsers, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import {
@@ -178,6 +179,21 @@ describe('the links between the pages of an account', () => {
 })
 
 describe('the list', () => {
+  test('says “username” where the app maps no name, also on the consent page', async () => {
+    const database = openTestDatabase()
+    const table = `${database.tablePrefix}people`
+    await createUsers(database, table)
+    const users = { table, columns: { id: 'id', username: 'full_name', password: 'password_hash' } }
+    const named = await startHost({ database, options: { users } })
+    const agent = new RawBrowser(named.app)
+    const request = authorizeUrl({ client_id: 'web', scope: 'openid profile' })
+    const consent = await agent.signIn(await agent.open(request), 'Ada Lovelace', ada.password)
+    expect(textOf(consent)).not.toContain('your name')
+    await agent.decide(consent, 'allow')
+    expect(clientsOf(await agent.open(account))[0]?.scopes).toContain('See your username')
+    await named.close()
+  })
+
   test('names each client, its host, scopes, first and last use, and number of sessions', async () => {
     const clock = stopClock()
     const start = clock.now()

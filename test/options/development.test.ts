@@ -50,6 +50,13 @@ describe('the secret of a development machine', () => {
     expect(said).toEqual([`latchkey: wrote a secret for development to ${file}; add this file to .gitignore`])
   })
 
+  test('is asked for where the folder cannot be written to, as in a read-only container', () => {
+    const missing = join(temporaryFolder(), 'missing')
+    expect(() => start(missing)).toThrow(
+      `latchkey: ${join(missing, '.latchkey-secret')} cannot be written (ENOENT); set the option secrets`,
+    )
+  })
+
   test('is refused when the file was cut short', () => {
     const folder = temporaryFolder()
     writeFileSync(join(folder, '.latchkey-secret'), 'short\n')

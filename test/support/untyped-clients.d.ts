@@ -5,6 +5,7 @@ declare module 'passport' {
   export class Passport {
     use(name: string, strategy: object): this
     authenticate(name: string, options?: { session?: boolean; prompt?: string }): RequestHandler
+    session(): RequestHandler
   }
 }
 

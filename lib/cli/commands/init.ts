@@ -231,7 +231,7 @@ export const initCommand: Command = {
     print(heading('Add to your app:'))
     for (const line of importLines(configFile)) print(line)
     print(
-      '// below cookies and sessions, above CSRF protection, rate limiters and routes such as app.get("*")',
+      '// below cookies, sessions and Passport, above CSRF protection, rate limiters and routes such as app.get("*")',
       'const oauth = authRouter(config)',
       "app.use('/oauth', oauth)",
       'app.use(oauth.wellKnown)',

@@ -294,6 +294,7 @@ export const ar: Translation = {
 
     'scope.openid': 'تسجيل دخولك بحسابك في {product}',
     'scope.profile': 'الاطلاع على اسمك وملفك الشخصي',
+    'scope.profile.username': 'الاطلاع على اسم المستخدم',
     'scope.email': 'الاطلاع على بريدك الإلكتروني',
     'scope.address': 'الاطلاع على عنوانك البريدي',
     'scope.phone': 'الاطلاع على رقم هاتفك',

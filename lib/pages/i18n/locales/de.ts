@@ -315,6 +315,7 @@ export const de: Translation = {
 
     'scope.openid': 'Sie mit Ihrem Konto bei {product} anmelden',
     'scope.profile': 'Ihren Namen und Ihr Profil sehen',
+    'scope.profile.username': 'Ihren Benutzernamen sehen',
     'scope.email': 'Ihre E-Mail-Adresse sehen',
     'scope.address': 'Ihre Postanschrift sehen',
     'scope.phone': 'Ihre Telefonnummer sehen',

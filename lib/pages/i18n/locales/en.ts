@@ -297,6 +297,7 @@ export const en = {
     // The standard scopes (OpenID Connect Core 1.0 §5.4, §11).
     'scope.openid': 'Sign you in with your {product} account',
     'scope.profile': 'See your name and profile',
+    'scope.profile.username': 'See your username',
     'scope.email': 'See your email address',
     'scope.address': 'See your postal address',
     'scope.phone': 'See your phone number',

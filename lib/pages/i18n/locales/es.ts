@@ -310,6 +310,7 @@ export const es: Translation = {
 
     'scope.openid': 'Iniciar su sesión con su cuenta de {product}',
     'scope.profile': 'Ver su nombre y su perfil',
+    'scope.profile.username': 'Ver su nombre de usuario',
     'scope.email': 'Ver su dirección de correo electrónico',
     'scope.address': 'Ver su dirección postal',
     'scope.phone': 'Ver su número de teléfono',

@@ -312,6 +312,7 @@ export const fr: Translation = {
 
     'scope.openid': 'Vous connecter avec votre compte {product}',
     'scope.profile': 'Consulter votre nom et votre profil',
+    'scope.profile.username': 'Consulter votre nom d’utilisateur',
     'scope.email': 'Consulter votre adresse e-mail',
     'scope.address': 'Consulter votre adresse postale',
     'scope.phone': 'Consulter votre numéro de téléphone',

@@ -306,6 +306,7 @@ export const ja: Translation = {
 
     'scope.openid': '{product} アカウントでのログイン',
     'scope.profile': '名前とプロフィールの閲覧',
+    'scope.profile.username': 'ユーザー名の閲覧',
     'scope.email': 'メールアドレスの閲覧',
     'scope.address': '住所の閲覧',
     'scope.phone': '電話番号の閲覧',
