@@ -1,13 +1,13 @@
 import type { Context, SpanKind, Tracer } from '@opentelemetry/api'
 
-/** What we use of a span. Hosts without `@opentelemetry/api` compile our declarations too, so they do not import it. */
+/** The methods of a span that we use. Hosts without `@opentelemetry/api` compile our declarations too, so they do not import it. */
 export interface Span {
   setAttribute(name: string, value: string | number): unknown
 }
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 
-/** What a span is about: names and attributes of the semantic conventions. It never holds a parameter, a query or a secret. */
+/** The name and attributes of a span, by the semantic conventions. It never holds a parameter, a query or a secret. */
 export interface SpanDescription {
   readonly name: string
   /** @default 'internal' */
@@ -19,7 +19,7 @@ export interface SpanDescription {
 export interface Tracing {
   /** Loads `@opentelemetry/api`, an optional peer dependency. Without it nothing is traced. */
   load(): Promise<void>
-  /** What makes spans; undefined if the host has no tracer, so that the caller makes nothing. */
+  /** Makes spans; undefined if the host has no tracer, so that the caller makes nothing. */
   active(): ActiveTracing | undefined
 }
 
@@ -33,7 +33,7 @@ export interface ActiveTracing {
    * @param work gets the span, for attributes that are known later
    */
   inSpan<T>(description: SpanDescription, work: (span: Span) => Promise<T>): Promise<T>
-  /** The same function, which runs in the span that is open now. */
+  /** Wraps a function so that it runs in the span that is open now. */
   inContext<Given extends unknown[], T>(work: (...given: Given) => T): (...given: Given) => T
 }
 

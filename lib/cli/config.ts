@@ -20,7 +20,7 @@ const codeOf = (error: unknown): string =>
 const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 
-/** The same command with a TypeScript loader. */
+/** The command that runs now, with a TypeScript loader. */
 const commandWithLoader = (): string => {
   const [, program = '', ...args] = process.argv
   const words = [relative(process.cwd(), realpathSync(program)), ...args]

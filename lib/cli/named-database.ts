@@ -4,7 +4,7 @@ import { UsageError } from '../command.ts'
 /** A database as the configuration names it. A URL may contain a password, so the file only names its variable. */
 export interface NamedDatabase {
   readonly settings: Knex.Config
-  /** The same as source code. */
+  /** The setting as source code. */
   readonly source: string
 }
 

@@ -18,7 +18,7 @@ export const styled = (style: Style, words: string, rest = ''): Line => ({ style
 /** A heading for {@link print}, and what follows in its line. */
 export const heading = (words: string, rest?: string): Line => styled('bold', words, rest)
 
-/** What the stream gets of a line. It has colours if it is a terminal with colours; `NO_COLOR` turns them off. */
+/** A line as the stream gets it: with colours on a terminal that has them, unless `NO_COLOR` turns them off. */
 const shown = (stream: NodeJS.WriteStream, line: string | Line): string => {
   if (typeof line === 'string') return visible(line)
   const words = visible(line.words)

@@ -14,7 +14,7 @@ import { askHost } from '../users/host-function.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
 import { existingUser, type Grant, requestedResources } from './grant.ts'
 
-/** What only concerns Latchkey, or what the request has as lists. */
+/** Parameters that only concern Latchkey, or that the request has as lists. */
 const withheld = [
   'client_secret',
   'client_assertion',
@@ -44,7 +44,7 @@ const grantRequest = (
 const isListOfStrings = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
 
-/** What the host returned; its mistakes are not the client's. */
+/** The decision that the host returned. Its mistakes are not the client's. */
 const checkedDecision = (name: string, decision: unknown, now: number): GrantDecision | undefined => {
   if (decision === undefined || decision === null || decision === false) return undefined
   const isValid =

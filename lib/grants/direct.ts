@@ -18,7 +18,7 @@ import { endSurplus } from '../tokens/surplus.ts'
 import type { User } from '../users/users.ts'
 import { consumeProof, removedClient, settledOrganization, storeOwnToken, type TokenTarget } from './grant.ts'
 
-/** What a grant decided that needs no code and no page. */
+/** The decision of a grant that needs no code and no page. */
 interface DirectGrant extends TokenTarget {
   readonly grantType: GrantType
 }
@@ -49,13 +49,13 @@ interface DirectGrantForUser extends DirectGrant {
   readonly step: AccessStep
   readonly user: User
   readonly login: Pick<AuthorizationDetails, 'authTime' | 'amr' | 'acr'>
-  /** What the grant says of the organization; without it the user's only one. */
+  /** The organization, from the grant; by default the user's only one. */
   readonly organization?: string | undefined
-  /** What the tokens allow in detail (RFC 9396); empty by default. */
+  /** Authorization details of the tokens (RFC 9396); empty by default. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Whether the client gets a refresh token, if it may refresh. */
   readonly refreshes?: boolean
-  /** How many revocations there were when the request arrived. */
+  /** The number of revocations when the request arrived. */
   readonly since: number
 }
 

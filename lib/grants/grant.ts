@@ -26,7 +26,7 @@ import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token
 import { type AllowedUser, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
 
-/** What a token request presents, as it is stored; undefined for a value that is not known. */
+/** The stored rows of what a token request presents; undefined for an unknown value. */
 export interface Presented {
   readonly authorization?: Authorization | undefined
   readonly refreshToken?: RefreshToken | undefined
@@ -59,12 +59,12 @@ export interface Grant {
   ): Promise<TokenResponse>
 }
 
-/** What an access token is for. */
+/** The scopes and resources of an access token. */
 export interface TokenTarget {
   readonly scopes: readonly string[]
   /** Identifiers; empty for no resource. */
   readonly resources: readonly string[]
-  /** What the token says beyond its authorization, if the request names a part of the details. */
+  /** Contents of the token beyond its authorization, if the request names a part of the details. */
   readonly context?: TokenContext
 }
 

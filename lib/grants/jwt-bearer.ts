@@ -39,7 +39,7 @@ const isWorkloadType = (typ: unknown): boolean => typ === undefined || isOfType(
 interface Assertion {
   readonly issuer: TrustedIssuer
   readonly claims: AssertionClaims
-  /** What makes it usable once; undefined without a `jti`. */
+  /** Makes the assertion usable once; undefined without a `jti`. */
   readonly use: { readonly hash: string; readonly expiresAt: number } | undefined
 }
 
@@ -69,7 +69,7 @@ const verifiedAssertion = async (
   return { issuer, claims, use: id === undefined ? undefined : { hash, expiresAt } }
 }
 
-/** What the token is for: within the assertion, the request and what the client may have. */
+/** The scopes and resources of the token: those of the request, within the assertion and the registration of the client. */
 const targetFor = (
   server: AuthorizationServer,
   client: Client,
@@ -104,7 +104,7 @@ const forWorkload = async (
   return tokensForClient(server, client, request, { grantType: jwtBearerGrantType, ...target })
 }
 
-/** What the host says of the user's organization; a mistake is not the client's. */
+/** The user's organization, which the host reads from the assertion. A mistake of the host is not the client's. */
 const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | undefined> => {
   const named = await callHost('features.trustedIssuers.organization', () => issuer.organization?.(claims))
   if (named === undefined || typeof named === 'string') return named

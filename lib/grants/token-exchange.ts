@@ -92,7 +92,7 @@ const targetResources = (
   return named.length > 0 ? named : visible.resources
 }
 
-/** What the host allows; its mistakes are not the client's. */
+/** The decision of the host. Its mistakes are not the client's. */
 const allowedBy = async (
   server: AuthorizationServer,
   asked: TokenExchangeRequest,

@@ -7,7 +7,7 @@ import { type Checked, callback, explicit, feature } from '../options/schema.ts'
 import { secrets } from '../options/server.ts'
 import { callHost } from '../users/host-function.ts'
 
-/** How an API in another process than its authorization server checks DPoP proofs (RFC 9449 §7). */
+/** The option `dpop` of an API in another process than its authorization server (RFC 9449 §7). */
 export const remoteDpop = feature({
   /**
    * Where clients call this API, if that is not the origin of `audience`, or if a proxy removes a part of the path:

@@ -14,7 +14,7 @@ import type { CountCall } from '../throttle/call-limit.ts'
 import { assertSufficient, countedCall, type Requirement, type Surroundings } from './requirement.ts'
 import type { AuthInfo, MaybeAuthorized, TokenGuard } from './types.ts'
 
-/** What a guard decided about a call. */
+/** The decision of a guard about a call. */
 export interface GuardedCall {
   /** Undefined behind the guard of the MCP SDK, which shows the token alone. */
   readonly req: ApiRequest | undefined
@@ -60,8 +60,8 @@ export interface TokenSource extends Surroundings {
 }
 
 /**
- * What a client needs to get a token that is enough: every scope of the operation, the document about the resource
- * (RFC 9728 §5.1), and after a login that is not enough the one that would be (RFC 9470 §3).
+ * Tells a client how to get a token that is enough: every scope of the operation, the document about the resource
+ * (RFC 9728 §5.1), and the login that is needed if this one is not enough (RFC 9470 §3).
  */
 const challengeFields = (
   { scopes, ask, acrValues, maxAge, resource }: Requirement,
@@ -82,7 +82,7 @@ const challengeFields = (
 type Headers = Readonly<Record<string, string>>
 const noHeaders: Headers = {}
 
-/** What a guard decided about a request: the token, with headers for the answer, or the error to send. */
+/** The decision of a guard about a request: the token, with headers for the answer, or the error to send. */
 export type Judgement =
   | { readonly auth: AuthInfo; readonly headers: Headers }
   | { readonly auth?: undefined; readonly error: unknown; readonly answer: JsonAnswer }

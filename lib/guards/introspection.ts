@@ -14,13 +14,13 @@ export const introspection = object({
   /** Its secret, sent by HTTP Basic. */
   clientSecret: required(text('the secret of the client; is the environment variable set?')),
   /**
-   * How long an answer about a valid token is used again, in seconds; at most 60. A token that was revoked is accepted for
+   * Seconds for which an answer about a valid token is used again; at most 60. A token that was revoked is accepted for
    * that long.
    */
   cacheSeconds: seconds(0, { min: 0, max: 60 }),
 })
 
-/** How a resource server asks the issuer about tokens (RFC 7662). */
+/** The option `introspection` of a resource server (RFC 7662). */
 export interface IntrospectionOptions extends CheckedMembers<(typeof introspection)['members']> {}
 
 // A limit, so that many tokens cannot fill the memory.

@@ -8,7 +8,7 @@ import { temporarilyUnavailable } from '../protocol/errors.ts'
 import { parseJsonObject } from '../protocol/json.ts'
 import type { TokenClaims } from './auth-info.ts'
 
-/** What a resource server reads in the metadata of an issuer (RFC 8414 §2). */
+/** The members of an issuer's metadata that a resource server reads (RFC 8414 §2). */
 export interface IssuerMetadata {
   readonly jwksUri: string
   readonly introspectionEndpoint: string | undefined

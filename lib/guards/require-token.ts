@@ -120,7 +120,7 @@ const assertPossible = (
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
 }
 
-/** What a guard of this server requires, checked against the options. */
+/** The requirement of a guard of this server, checked against the options. */
 const ownRequirement = (
   setup: ServerSetup,
   scope: string | undefined,

@@ -7,7 +7,7 @@ import type { CallLimit } from '../throttle/call-limit.ts'
 import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
 import type { AuthInfo, CallLimitOptions, RequireTokenOptions } from './types.ts'
 
-/** What a guard requires of an access token. */
+/** The requirement of a guard for access tokens. */
 export interface Requirement {
   readonly scopes: readonly string[]
   /** Scopes that the challenge of a request without a valid token names as well. */
@@ -24,7 +24,7 @@ export interface Requirement {
   readonly limit?: GuardLimit
 }
 
-/** How many calls one client or user may make. */
+/** A limit on the calls of one client or user. */
 export type GuardLimit = Readonly<Required<Omit<CallLimitOptions, 'name'>>> & Pick<CallLimitOptions, 'name'>
 
 /** Where a guard is made, for the errors of its options. */
@@ -67,7 +67,7 @@ export const parseRequirement = (
   return { scopes: parseScope(scope), ask: parseScope(ask), acrValues, ...others }
 }
 
-/** What a guard knows beside the token. */
+/** The surroundings of a guard. */
 export interface Surroundings {
   /** Scopes that include others. */
   readonly implied: ImpliedScopes

@@ -15,7 +15,7 @@ export interface TokenVerifier {
   verifyAccessToken(token: string): Promise<AuthInfo>
 }
 
-/** What a verifier for the MCP SDK requires of a token. */
+/** The requirement of a verifier for the MCP SDK. */
 export interface TokenVerifierOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
@@ -25,7 +25,7 @@ export interface TokenVerifierOptions {
   ) => Error
 }
 
-// How `@modelcontextprotocol/server` 2 recognises its errors, also those of another copy of the package.
+// `@modelcontextprotocol/server` 2 recognises its errors by this symbol, also those of another copy of the package.
 const brands = Symbol.for('mcp.sdk.errorBrands')
 
 /** An error that the SDK takes for its own: otherwise it answers 500 to everything that a verifier throws. */

@@ -24,9 +24,9 @@ export interface AuthInfo {
   organization?: string
   /** The key or certificate that the token is bound to, which the request has proved to have; absent for a bearer token. */
   binding?: KeyBinding
-  /** What the token allows in detail (RFC 9396). */
+  /** Authorization details of the token (RFC 9396). */
   authorizationDetails?: AuthorizationDetail[]
-  /** Who acts for the user, if the token comes from a token exchange (RFC 8693 §4.1). */
+  /** The actor, if the token comes from a token exchange (RFC 8693 §4.1). */
   actor?: Actor
   /** Set if the user made the token themselves: its id and the name that they gave it. */
   personalToken?: { id: string; name: string }
@@ -34,13 +34,13 @@ export interface AuthInfo {
   claims: Record<string, unknown>
 }
 
-/** Who acts for the user of a token: a client, or another user. */
+/** A client or another user who acts for the user of a token. */
 export interface Actor {
   /** Set if a client acts. */
   clientId?: string
   /** Set if another user acts: their id. */
   subject?: string
-  /** Who acted before. */
+  /** The actor before this one. */
   actor?: Actor
 }
 
@@ -50,7 +50,7 @@ export interface UserAuthInfo extends AuthInfo {
   subject: string
 }
 
-/** What a guard requires beside scopes. */
+/** Requirements of a guard beside scopes. */
 export interface RequireTokenOptions {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
@@ -69,7 +69,7 @@ export interface RequireTokenOptions {
   authorizationDetails?: string
   /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
   resource?: string
-  /** How many calls one client or user may make; more are answered with 429. @default no limit */
+  /** A limit on the calls of one client or user; more are answered with 429. @default no limit */
   limit?: CallLimitOptions
 }
 

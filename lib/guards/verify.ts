@@ -8,7 +8,7 @@ import type { AuthInfo, RequireTokenOptions, UserAuthInfo } from './types.ts'
 export interface VerifiedCall<Auth extends AuthInfo = AuthInfo> {
   /** The verified token, as `req.auth` behind a guard. */
   readonly auth: Auth
-  /** What the answer must carry as well, such as a nonce for the next DPoP proof. */
+  /** Headers that the answer must have, such as a nonce for the next DPoP proof. */
   readonly headers: Readonly<Record<string, string>>
   readonly status?: undefined
   readonly body?: undefined

@@ -12,7 +12,7 @@ import { assertRedirectUriOf, assertRegistrableRedirectUri } from '../protocol/c
 import { OAuthError } from '../protocol/errors.ts'
 import type { HexMeaning, ImportedClient } from './imported.ts'
 
-/** What the operator says about all clients. */
+/** Rules of the operator for all clients. */
 export interface ClientRules {
   readonly registrable: Registrable
   /** Scopes of clients that have no list of their own. */
@@ -21,7 +21,7 @@ export interface ClientRules {
   readonly hex?: HexMeaning | undefined
 }
 
-/** What becomes of a client. */
+/** A client as it will be registered, or the reason why it cannot be. */
 export type CheckedImport =
   | { readonly registration: CheckedRegistration; readonly notes: readonly string[] }
   | { readonly refusal: string }

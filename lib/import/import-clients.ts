@@ -9,7 +9,7 @@ export interface Remark {
   readonly remark: string
 }
 
-/** What an import of clients does, or would do. It contains no secret. */
+/** The result of importing clients, or of a dry run. It contains no secret. */
 export interface ClientImport {
   readonly differences: readonly ClientDifference[]
   /** The metadata of the imported clients, by their ids. */
@@ -18,7 +18,7 @@ export interface ClientImport {
   readonly refused: readonly Remark[]
   /** Clients that are not worth importing, such as revoked ones. */
   readonly ignored: readonly Remark[]
-  /** What imported clients could do there and cannot do here. */
+  /** Abilities that imported clients had there and do not have here. */
   readonly notes: readonly Remark[]
 }
 

@@ -27,7 +27,7 @@ export interface TokenImportOptions {
   readonly progress?: (done: number) => void
 }
 
-/** What an import of refresh tokens did, or would do. */
+/** The result of importing refresh tokens, or of a dry run. */
 export interface TokenImport {
   readonly imported: number
   /** Tokens that are here already, used or not. */

@@ -6,12 +6,12 @@ import { importRefreshTokens, type TokenImport } from './import-refresh-tokens.t
 import type { HexMeaning, Peer } from './imported.ts'
 import type { Source } from './source.ts'
 
-/** What an import did, or would do. */
+/** The result of an import, or of a dry run. */
 export interface ServerImport extends ClientImport {
   readonly refreshTokens?: TokenImport
 }
 
-/** What the operator wants imported, and how. */
+/** The choices of the operator. */
 export interface ImportSettings {
   /** The table of models, if it has an unusual name. */
   readonly table?: string | undefined

@@ -1,6 +1,6 @@
 import type { Source, SourceRow } from './source.ts'
 
-/** What 64 hexadecimal digits in a column are: a secret or token itself, or its SHA-256. */
+/** The meaning of 64 hexadecimal digits in a column: a secret or token itself, or its SHA-256. */
 export type HexMeaning = 'plain' | 'sha256'
 
 /** A client of another server, as that server describes it. */
@@ -12,7 +12,7 @@ export interface ImportedClient {
   readonly secret: string
   /** Whether the column always has the secret itself, whatever it looks like. */
   readonly isPlain?: boolean
-  /** What the client can do there and not here, without being refused. */
+  /** Abilities that the client loses without being refused. */
   readonly notes?: readonly string[]
   /** Why it cannot be imported. */
   readonly refusal?: string
@@ -29,7 +29,7 @@ export interface ImportedToken {
   readonly stored: string
   /** Whether the column has a hash; absent: what {@link HexMeaning} says. */
   readonly isHash?: boolean
-  /** What the server itself stores, unless the operator says otherwise. */
+  /** The form in which that server stores them, unless the operator says otherwise. */
   readonly hex?: HexMeaning
   /** Epoch seconds; absent if the other server does not keep it. */
   readonly createdAt?: number | undefined
@@ -41,7 +41,7 @@ export interface ImportedToken {
   readonly refusal?: string
 }
 
-/** What the operator says about the other server. */
+/** Facts about the other server, from the operator. */
 export interface PeerSettings {
   /** The table of models, if it has an unusual name. */
   readonly table?: string | undefined

@@ -1,7 +1,7 @@
 /** A row of a table of another server. */
 export type SourceRow = Readonly<Record<string, unknown>>
 
-/** Which rows are wanted. */
+/** A selection of rows. */
 export interface Rows {
   readonly table: string
   /** A column whose values differ: rows come in its order. */

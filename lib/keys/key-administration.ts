@@ -64,7 +64,7 @@ export interface KeyAdministrationContext {
 
 type PublishedKey = Parameters<NonNullable<KeyOptions['keyPublished']>>[0]
 
-/** What {@link withdrawKey} needs. */
+/** The surroundings of {@link withdrawKey}. */
 interface WithdrawalContext {
   readonly database: Database
   readonly options: KeyOptions

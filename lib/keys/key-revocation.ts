@@ -5,7 +5,7 @@ import { listSigningKeys, removeKeyFor, type SigningKeyRecord } from '../reposit
 import { signingAt } from './key-schedule.ts'
 import { type KeyOptions, newKey } from './signing-key.ts'
 
-/** What signs after a key is removed. */
+/** The keys that sign after a key is removed. */
 interface Replacement {
   /** The next key, which is already published and signs at once. */
   readonly activate?: string

@@ -40,7 +40,7 @@ export const openJwk = (
 /** None of the secrets decrypts something that is stored. */
 export class SealedError extends Error {
   override readonly name = 'SealedError'
-  /** What could not be decrypted. */
+  /** The ciphertext that could not be decrypted. */
   readonly sealed: string
 
   constructor(message: string, sealed: string) {

@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth'
 
 /** Seconds. */
 const period = 30
-/** How many digits a code has. */
+/** The number of digits of a code. */
 export const totpDigits = 6
 
 /** A new TOTP secret of 160 bits, in base32. */
@@ -48,7 +48,7 @@ export const verifyTotp = (secret: string, code: string, options: TotpOptions = 
 }
 
 /**
- * What the QR code of an authenticator app says.
+ * The contents of the QR code for an authenticator app.
  *
  * @param issuer the product
  * @param label the user, as the app shows them

@@ -6,7 +6,7 @@ import type { Pages } from '../options/pages.ts'
 /** The module that the studio writes, beside the configuration of the host. */
 export const brandingFile = 'latchkey.branding.mjs'
 
-/** What the module exports: the part of the option `pages` that is the look. */
+/** The exports of the module: the part of the option `pages` that is the look. */
 export type Branding = Pick<Pages, 'logo' | 'font' | 'accent' | 'radius' | 'scheme'>
 
 /** A file that was chosen in the studio, and where it will be. */
@@ -15,7 +15,7 @@ interface NewFile {
   readonly to: string
 }
 
-/** What writing a look would do. */
+/** A change of the file with the look. */
 export interface Plan {
   readonly before: string
   readonly after: string

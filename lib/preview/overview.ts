@@ -13,7 +13,7 @@ export interface ShownState {
   readonly isForOperators: boolean
 }
 
-/** What the overview shows beside the states. */
+/** The data of the overview, beside the states of its pages. */
 export interface Overview {
   readonly pages: Pages
   readonly states: readonly ShownState[]
@@ -21,7 +21,7 @@ export interface Overview {
   /** Templates of the host that are copies from another version. */
   readonly copies: readonly TemplateCopy[]
   readonly version: string
-  /** What the script of the page sends with each change. */
+  /** A secret that the script of the page sends with each change. */
   readonly token: string
 }
 

@@ -14,7 +14,7 @@ export interface StudioAnswer {
 
 /** Keeps a look while it is tried, and writes it. */
 export interface Studio {
-  /** What the page sends with everything that it changes. */
+  /** A secret that the page sends with each change. */
   readonly token: string
   /** The option `pages` with the look that is being tried. */
   pages(): Pages
@@ -110,7 +110,7 @@ export const createStudio = (configured: Pages, configuration: string): Studio =
     if (req.method !== 'POST' || action !== 'write') return said(404, 'there is no such action')
     const shown = JSON.parse(String(await bodyOf(req))).after
     const planned = plan()
-    // What is written is what was shown.
+    // Only the difference that was shown is written.
     if (shown !== planned.after) return said(409, 'the look has changed: look at the difference again')
     return {
       status: 200,

@@ -9,7 +9,7 @@ export const statesOf = <Page extends keyof PageModels>(
   models: Readonly<Record<string, PageModels[Page]>>,
 ): Sample[] => Object.entries(models).map(([name, model]) => ({ name, page, model }) as Sample)
 
-// What samples of several pages show.
+// Data that samples of several pages show.
 
 /** A client of the host. */
 export const client: ClientCard = { name: 'Order Desk', host: 'desk.example.com', unverified: false }

@@ -98,7 +98,7 @@ const authorizationOf = (
   }
 }
 
-/** What the user's token is about; everything is optional. */
+/** The contents of the user's token; everything is optional. */
 export interface ActingAsOptions {
   /** The registered client of the token. @default a client for tests that can do nothing else */
   readonly client?: string
@@ -108,7 +108,7 @@ export interface ActingAsOptions {
   readonly resource?: string
   /** The authentication level of the login, one of the option `acrValues`. @default none */
   readonly acr?: string
-  /** What the token allows in detail (RFC 9396). @default nothing */
+  /** Authorization details of the token (RFC 9396). @default nothing */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 

@@ -5,12 +5,12 @@ export type Outcome = readonly string[] | { readonly skipped: string }
 
 /** One attack, and the response that it must get. */
 export interface Attack {
-  /** What it tries. */
+  /** The attempt, in a few words. */
   readonly name: string
   /** The sections that require the defence. */
   readonly source: string
   readonly expected: string
-  /** What the host can do; Latchkey alone withstands the attack. */
+  /** The remedy in the host; Latchkey alone withstands the attack. */
   readonly remedy: string
   run(target: VisitedTarget): Promise<Outcome>
 }

@@ -3,7 +3,7 @@ import { type FrontEnd, standingFor } from './front-end.ts'
 import { formWith, refreshOf } from './html.ts'
 import { type Answer, exchange, withoutUndefined } from './wire.ts'
 
-/** What a request contains, apart from its address. */
+/** A request without its address. */
 export interface Sent {
   readonly body?: string
   /** By lower-case name; `undefined` takes one away that would have been sent. */
@@ -143,7 +143,7 @@ export class Browser {
     return this.#jar.names()
   }
 
-  /** How each cookie was last set in this browser. */
+  /** Each cookie as it was last set in this browser. */
   receivedCookies(): SetCookie[] {
     return this.#jar.received()
   }

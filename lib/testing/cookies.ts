@@ -73,7 +73,7 @@ export class CookieJar {
     for (const [key, { cookie }] of this.#kept) if (cookie.name === name) this.#kept.delete(key)
   }
 
-  /** How each name was last set, without cookies that have expired. */
+  /** Each cookie as it was last set, without those that have expired. */
   received(): SetCookie[] {
     const live = this.#received.filter((cookie) => !isOver(cookie))
     return [...new Map(live.map((cookie) => [cookie.name, cookie])).values()]

@@ -13,7 +13,7 @@ const escaped = (text: unknown): string =>
 const hidden = ([name, value]: [string, unknown]): string =>
   `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`
 
-/** What a person fills in or presses on a page, which no model says. */
+/** The fields and buttons of each page, which no model contains. */
 const controls: Readonly<Record<string, string>> = {
   login: '<input name="username"><input type="password" name="password">',
   consent: '<button name="decision" value="allow"></button><button name="decision" value="deny"></button>',

@@ -31,7 +31,7 @@ export const wrongAnswers = (
     isRight(answer) ? [] : [`${what}: ${described(answer)}`],
   )
 
-/** The same for requests that are sent one after another. */
+/** Like {@link wrongAnswers}, for requests that are sent one after another. */
 export const wrongWhenSent = async <Sent>(
   requests: Readonly<Record<string, Sent>>,
   send: (request: Sent) => Promise<Answer>,

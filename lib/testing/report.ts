@@ -2,13 +2,13 @@
 export interface Finding {
   /** The attack's name. */
   readonly attack: string
-  /** What the app should have answered. */
+  /** The right answer. */
   readonly expected: string
   /** One line for each wrong response, without tokens and codes. */
   readonly actual: string
   /** The section of the standard that requires it. */
   readonly source: string
-  /** How to fix it. */
+  /** The remedy. */
   readonly remedy: string
 }
 

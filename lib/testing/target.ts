@@ -3,7 +3,7 @@ import type { AttackOptions } from './options.ts'
 import { described, textField } from './outcome.ts'
 import type { Answer } from './wire.ts'
 
-/** How a client authenticates, if it does. */
+/** The credentials of a client; a public client has no secret. */
 export interface Credentials {
   readonly client_id: string
   readonly client_secret?: string

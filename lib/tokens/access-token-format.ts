@@ -13,9 +13,9 @@ interface TokenContent {
   readonly scopes: readonly string[]
   /** Its audience (RFC 8707): identifiers of resources, or none. */
   readonly resources: readonly string[]
-  /** What the client must prove to use it. */
+  /** The key or certificate that the client must prove to have. */
   readonly binding: TokenBinding
-  /** What the token says beyond its authorization. */
+  /** Contents of the token beyond its authorization. */
   readonly context?: TokenContext
   /** The client of the authorization, if it is another one after a token exchange. */
   readonly ownerId?: string
@@ -44,12 +44,12 @@ export interface IssuedAccessToken {
   readonly binding: TokenBinding
   /** Lifetime in seconds. */
   readonly expiresIn: number
-  /** What it allows in detail (RFC 9396 §7); empty if it allows nothing. */
+  /** Authorization details of the token (RFC 9396 §7); empty if it has none. */
   readonly authorizationDetails: readonly AuthorizationDetail[]
   readonly row?: NewAccessToken
 }
 
-/** What is settled about an access token before its format issues it. */
+/** The contents of an access token, settled before its format issues it. */
 export interface AccessTokenContent extends Pick<IssuedAccessToken, 'authorizationDetails'> {
   /** When it is issued, in epoch seconds. */
   readonly now: number

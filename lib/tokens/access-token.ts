@@ -23,7 +23,7 @@ const formats = { opaque: opaqueAccessToken, jwt: jwtAccessToken } satisfies Rea
   Record<string, AccessTokenFormat>
 >
 
-/** How long an access token of this format is valid, in seconds. */
+/** The lifetime of an access token of this format, in seconds. */
 const lifetimeOf = (
   { options: { lifetimes } }: AuthorizationServer,
   { metadata: { access_token_lifetime: own } }: Client,
@@ -58,7 +58,7 @@ export const issueAccessToken = (
   return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
 }
 
-/** What stores an access token: nothing if its format is not stored. */
+/** The writes that store an access token: none for a format that is not stored. */
 export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
 
 /** The content of a valid access token. */
@@ -66,11 +66,11 @@ export interface VerifiedToken
   extends Pick<AccessToken, 'clientId' | 'subject' | 'scopes' | 'resources' | 'issuedAt' | 'expiresAt'> {
   /** The organization it is for, if the option `organizations` returned any for the user. */
   readonly organization?: string
-  /** Who acts for the user, after a token exchange (RFC 8693 §4.1). */
+  /** The actor, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
   /** Further claims of a kind of its own. */
   readonly claims?: Readonly<Record<string, unknown>>
-  /** What it allows in detail (RFC 9396); absent if it allows nothing. */
+  /** Authorization details (RFC 9396); absent if there are none. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 
@@ -84,7 +84,7 @@ export interface TokenWithUser {
   readonly details: AuthorizationDetails | undefined
 }
 
-/** The same answer for every reason. @param about the reason, for events only */
+/** One answer for every reason. @param about the reason, for events only */
 const invalidToken = (about: OAuthErrorOptions = { fault: 'unknown' }): OAuthError =>
   new OAuthError('invalid_token', 'the access token is unknown, expired or revoked', about)
 
@@ -179,7 +179,7 @@ export const verifyAccessToken = async (
   }
 }
 
-/** What decides which objects of `authorization_details` a token has. */
+/** The facts that decide which objects of `authorization_details` a token has. */
 export interface DetailedToken {
   readonly client: Pick<ClientMetadata, 'authorization_details_types'>
   readonly resources: readonly string[]

@@ -16,7 +16,7 @@ declare const allowed: unique symbol
  */
 export type AllowedUser = User & { readonly [allowed]: true }
 
-/** What is about to be issued, and to whom. */
+/** The user and the client of what is about to be issued. */
 export interface AskedAccess {
   readonly user: User
   readonly client: { readonly clientId: string; readonly metadata: ClientMetadata }
@@ -28,7 +28,7 @@ export interface AskedAccess {
   readonly req?: Request
 }
 
-/** What the host decided. */
+/** The decision of the host. */
 export type AccessDecision =
   | { readonly outcome: 'allowed'; readonly user: AllowedUser }
   | { readonly outcome: 'denied'; readonly reason: string | undefined }
@@ -43,7 +43,7 @@ const allowing = (user: User): AccessDecision => ({ outcome: 'allowed', user: us
 const isListOfLevels = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every((level) => typeof level === 'string')
 
-/** What an answer means for this login; undefined if it is none that the option allows. */
+/** The meaning of an answer for this login; undefined if the option does not allow this answer. */
 const decisionOf = (answer: unknown, { user, acr }: AskedAccess): AccessDecision | undefined => {
   if (answer === true) return allowing(user)
   if (answer === false) return { outcome: 'denied', reason: undefined }
@@ -120,7 +120,7 @@ export const announceDenied = (
 }
 
 /**
- * The same where no page can ask the user for anything. What the user has stays as it is: the client may try again later.
+ * Like {@link decideAccess}, where no page can ask the user for anything. The user keeps everything: the client may try again later.
  *
  * @throws OAuthError `access_denied` if the user may not use the client · `interaction_required` if the user must sign in at
  *   a higher level first · as {@link decideAccess}

@@ -54,7 +54,7 @@ export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant
 const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenGrant): boolean =>
   refreshes && refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
 
-/** What stores the tokens, together with what redeems the grant. */
+/** The writes that store the tokens and redeem the grant. */
 export const storeTokens = ({
   accessToken,
   refreshToken,

@@ -29,7 +29,7 @@ export const sidFor = (
   sid: string,
 ): string => pairwiseSid(server.pairwiseSalt, clientId, sid)
 
-/** Whose claims a client gets, and by which scopes. */
+/** A user, and the client and scopes by which claims of the user are released. */
 export interface ClaimsHolder {
   readonly client: Pick<Client, 'clientId' | 'metadata'>
   readonly scopes: readonly string[]
@@ -99,7 +99,7 @@ export const tokenClaims = async (
 /** Whether a resource may not add a claim of this name: introspection has a `username` of its own (RFC 7662 §2.2). */
 const isOwnClaim = (name: string): boolean => protocolClaims.has(name) || name === 'username'
 
-/** Which claims of a user a client gets. */
+/** The claims of a user that a client gets. */
 export interface ClaimsGrant extends ClaimsHolder {
   /** The claims that were requested individually, and allowed. */
   readonly claims: ClaimsRequest | undefined

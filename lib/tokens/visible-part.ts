@@ -4,7 +4,7 @@ import { scopesWithin } from '../protocol/requests/resource.ts'
 import type { VerifiedToken } from './access-token.ts'
 
 /**
- * What a client may know of a token: everything if it is its own. An API learns only what concerns its own resources
+ * The part of a token that a client may see: all of its own tokens. An API sees only what concerns its own resources
  * (RFC 7662 §4).
  *
  * @returns undefined if the token is neither the client's own nor for its API

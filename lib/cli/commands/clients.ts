@@ -51,7 +51,7 @@ const signs = { create: '+ create', update: '~ update', remove: '- remove', keep
 
 const shown = (value: unknown): string => (value === undefined ? 'none' : JSON.stringify(value))
 
-/** What ends with a client that is removed. */
+/** The losses of a client that is removed. */
 interface Losses {
   readonly users: number
   readonly authorizations: number
@@ -135,7 +135,7 @@ export const planClientsCommand: Command = {
 }
 
 /**
- * What would be removed, counted before it is gone.
+ * Counts what would be removed, before it is gone.
  *
  * @throws UsageError unless the invocation confirms it, and Error for an empty list: a broken file would remove everything
  */
@@ -176,7 +176,7 @@ export const applyClientsCommand: Command = {
     const asked = await read(context, invocation)
     const { registrations } = asked
     const losses = await confirmedLosses(context, asked, invocation)
-    // What was created meanwhile was not confirmed.
+    // Clients that were created meanwhile were not confirmed.
     const unlisted = losses.size > 0 ? 'remove' : 'keep'
     const keepPreviousFor = secondsOf(invocation, 'keep')
     const { differences, credentials } = await withProgress((say) =>

@@ -11,7 +11,7 @@ import { configFile, loadHostOptions } from '../config.ts'
 import { note, print } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
-/** What production requires, and development would write to a file. */
+/** Options that production requires, and that development would write to a file. */
 const unused: AuthRouterOptions = {
   issuer: 'http://localhost',
   database: { client: 'better-sqlite3', connection: ':memory:' },

@@ -15,14 +15,14 @@ import { timeOf } from '../../protocol/explanation.ts'
 import { type Say, withProgress } from '../progress.ts'
 import { note, print, printJson, titledTable } from '../terminal.ts'
 
-/** What is listed and ended: `oauth.sessions` or `oauth.grants`. */
+/** The kind of thing that the command lists and ends: `oauth.sessions` or `oauth.grants`. */
 interface Kind<Item extends { readonly id: string }> {
   readonly one: 'session' | 'grant'
   /** The word of the commands. */
   readonly many: 'sessions' | 'grants'
   readonly headings: readonly string[]
   row(item: Item): readonly string[]
-  /** What ends with one of them. */
+  /** The consequence of ending one of them. */
   readonly consequence: string
   list(context: CommandContext, options: ListOptions): Promise<ListPage<Item>>
   end(server: ServerSetup): (id: string) => Promise<boolean>
@@ -86,7 +86,7 @@ const limitOf = (invocation: Invocation): Pick<ListOptions, 'limit'> => {
   return { limit: Number(limit) }
 }
 
-/** What a command is beside its name and summary. */
+/** A command without its name and summary. */
 type Body = Omit<Command, 'name' | 'summary'> & { run: Extract<Command, { run: unknown }>['run'] }
 
 const listing = <Item extends { readonly id: string }>(kind: Kind<Item>): Body => {
@@ -127,7 +127,7 @@ const allIds = async <Item extends { readonly id: string }>(
   return ids
 }
 
-/** How many end before the command waits for the answers of clients. */
+/** The number that end before the command waits for the answers of clients. */
 const together = 100
 
 /** Waits until clients have got their logout tokens, and shows that it waits. */

@@ -18,9 +18,9 @@ export interface UserTable {
   readonly hasOtherHashes: boolean
   /** Columns that a second factor may use. */
   readonly secondFactors: readonly string[]
-  /** What `isActive` returns for a row, as source; undefined if every user may sign in. */
+  /** The result of `isActive` for a row, as source; undefined if every user may sign in. */
   readonly isActive?: string
-  /** What the claim `email_verified` is for a row, as source. */
+  /** The claim `email_verified` of a row, as source. */
   readonly emailVerified?: string
 }
 
@@ -73,7 +73,7 @@ const sources: Readonly<Record<Exclude<ActivityRule, 'value'>, (value: string) =
 
 const cellOf = (column: string): string => `row[${JSON.stringify(column)}]`
 
-/** What must hold for a user to be active. */
+/** The condition under which a user is active. */
 const activitySource = (
   table: string,
   columns: readonly ActivityColumn[],

@@ -4,7 +4,7 @@ import { newRequest } from '../flow.ts'
 import type { Target } from '../target.ts'
 import type { Answer } from '../wire.ts'
 
-/** What no response may contain: stack frames, file names, SQL. */
+/** Stack frames, file names and SQL, which no response may contain. */
 const leaks = [
   /\bat (?:async )?[\w.<>$ [\]]+ \((?:file:|node:|\/|[A-Z]:\\)/,
   /\bnode_modules\b/,

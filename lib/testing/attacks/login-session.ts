@@ -10,7 +10,7 @@ const remedy =
 /** For a cookie that contains the login itself, which no later sign-in changes. */
 const remedyOfCookies = `${remedy} If your login is a signed cookie without a session on the server, a copy of it stays valid until it expires: keep that time short, compare it with a version that you store with the user, or accept it and set statelessLogin: true.`
 
-/** What an attacker who knows the earlier cookies can do. */
+/** Whether an attacker who knows the earlier cookies is signed in. */
 const stolen = async (target: Target, thief: Browser, when: string): Promise<string[]> =>
   (await isSignedIn(target, thief))
     ? [`the cookies of ${when} (${thief.cookieNames().join(', ')}) are those of a signed-in user`]
