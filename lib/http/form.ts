@@ -8,12 +8,18 @@ import type { Context } from './context.ts'
 
 const formType = 'application/x-www-form-urlencoded'
 
-/** RFC 6749 Appendix B. A filter in front of us could not read a form in another charset. */
-export const isUtf8 = (type = formType): boolean =>
+const hasCharset = (type: string | undefined, known: RegExp): boolean =>
+  type === undefined ||
   type === formType ||
-  [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) =>
-    /^utf-?8$/i.test(charset),
-  )
+  [...type.matchAll(/;\s*charset\s*=\s*"?([^";\s]*)/gi)].every(([, charset = '']) => known.test(charset))
+
+/** RFC 6749 Appendix B. A filter in front of us could not read a form in another charset. */
+export const isUtf8 = (type?: string): boolean => hasCharset(type, /^utf-?8$/i)
+
+/** Charsets in which ASCII is the same. Some clients name theirs beside a form that has nothing else. */
+const asciiAndMore = /^(?:utf-?8|us-ascii|iso-8859-[0-9]{1,2}|windows-125[0-9])$/i
+
+const notUtf8 = (): OAuthError => unsupported('the request body must be UTF-8')
 
 export const unsupported = (description: string): OAuthError =>
   new OAuthError('invalid_request', description, { status: 415 })
@@ -53,14 +59,14 @@ export const readBody = (req: Request, limit: number): Promise<Buffer> =>
   })
 
 /**
- * Reads a UTF-8 form into `req.body`, unless the host has parsed it before. Compressed bodies are not inflated.
+ * Reads a form into `req.body`, unless the host has parsed it before. Compressed bodies are not inflated.
  *
  * @param limit bytes
  * @throws OAuthError `invalid_request`: 413 beyond the limit, 415 for another charset or a content coding
  */
 export const readForm = async (req: Request, limit: number): Promise<void> => {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = req.headers
-  if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
+  if (!hasCharset(type, asciiAndMore)) throw notUtf8()
   if (!isForm(type) || !req.readable) return
   if (coding.toLowerCase() !== 'identity') throw unsupported('the request body must not be compressed')
   req.body = await readBody(req, limit)
@@ -78,22 +84,30 @@ const pairsOf = (body: object): [string, string][] =>
     }),
   )
 
+/** A form of a program may end with a line break, as a file does. */
+const textPairs = (text: string): [string, string][] => [...new URLSearchParams(text.replace(/\r?\n$/, ''))]
+
+const readPairs = (body: unknown): [string, string][] => {
+  if (typeof body === 'string') return textPairs(body)
+  if (Buffer.isBuffer(body)) return textPairs(body.toString('utf8'))
+  if (body === undefined || body === null) return []
+  if (typeof body !== 'object' || Array.isArray(body)) throw malformed()
+  return pairsOf(body)
+}
+
 /**
  * The parameters of a form, parsed by the host or by {@link readForm}.
  *
- * @throws OAuthError `invalid_request`, with status 415 for anything but a form
+ * @throws OAuthError `invalid_request`, with status 415 for anything but a form in UTF-8
  */
 export const formParameters = (req: Request): Parameters => {
-  const body: unknown = req.body
-  const hasType = req.headers['content-type'] !== undefined
-  if (hasType && !req.is(formType)) {
+  const type = req.headers['content-type']
+  if (type !== undefined && !req.is(formType)) {
     throw unsupported(`the request body must be ${formType}`)
   }
-  if (typeof body === 'string') return Parameters.from(new URLSearchParams(body))
-  if (Buffer.isBuffer(body)) return Parameters.from(new URLSearchParams(body.toString('utf8')))
-  if (body === undefined || body === null) return Parameters.from([])
-  if (typeof body !== 'object' || Array.isArray(body)) throw malformed()
-  return Parameters.from(pairsOf(body))
+  const pairs = readPairs(req.body)
+  if (!isUtf8(type) && !pairs.flat().every((text) => /^[\0-\x7f]*$/.test(text))) throw notUtf8()
+  return Parameters.from(pairs)
 }
 
 /** The query as it was sent; `req.query` depends on a setting of the host. */

@@ -155,6 +155,23 @@ describe('the request', () => {
     expectError(await supertest(host.app).post('/oauth/token'), 400, 'invalid_request')
   })
 
+  test.each(['ISO-8859-1', 'us-ascii', 'windows-1252'])(
+    'may name the charset %s if it has only ASCII, and a line break may follow it',
+    async (charset) => {
+      const send = (to: Pick<Host, 'app'>, body: string) =>
+        supertest(to.app)
+          .post('/oauth/token')
+          .set('Content-Type', `application/x-www-form-urlencoded; charset=${charset}`)
+          .send(body)
+      for (const end of ['', '\n', '\r\n']) expect((await send(host, `${own}&${web}${end}`)).status).toBe(200)
+      const parsed = behind(express.text({ type: () => true }))
+      expect((await send(parsed, `${own}&${web}\n`)).status).toBe(200)
+      for (const more of ['&x=%E9', '&x=%C3%A9', '&%E9=x', '&x=é'])
+        expectError(await send(host, `${own}&${web}${more}`), 415, 'invalid_request')
+      expectError(await send(host, `${own}&${web}&scope=notes:read\n\n`), 400, 'invalid_request')
+    },
+  )
+
   test.each<[string, RequestHandler]>([
     ['urlencoded, extended', express.urlencoded({ extended: true })],
     ['urlencoded, simple', express.urlencoded({ extended: false })],
