@@ -1,10 +1,10 @@
 import type { AuthEvent } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
-import { callback, people, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, people, startHost } from '../support/host.ts'
 import { expectErrorPage, withoutOwnScript } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, formOf, locationOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { ada, guarded, post, userinfo, web } from '../support/tokens.ts'
+import { ada, bob, guarded, post, userinfo, web } from '../support/tokens.ts'
 import {
   acts,
   allow,
@@ -391,10 +391,22 @@ describe('users', () => {
     const gone = await carol.get('/oauth/admin/users?q=1')
     expect(textOf(gone)).toMatch(/No enabled user has this ID or login name.*Web client/)
     await host.database.knex(host.usersTable).where({ id: 2 }).update({ email: '1' })
-    // The link after an act names the id, which is not looked up as a login name.
+    // Links name the id, which is not looked up as a login name.
     const done = await carol.submit(await carol.get(linkOf(gone, 'end-all')), 'value="end"')
     expect(textOf(done)).toContain('No enabled user has this ID')
     expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(/1 2 Events of this user/)
+    await new RawBrowser(host.app).grant(
+      authorizeUrl({ client_id: 'web', scope: 'openid' }),
+      '1',
+      bob.password,
+    )
+    await serverBehind(host.oauth)!.eventLog!.settled()
+    const [, eventsUrl = ''] = / href="([^"]*)">Events of this user</.exec(done.html) ?? []
+    const ofGone = await carol.get(eventsUrl.replaceAll('&amp;', '&'))
+    const subjects = [...ofGone.html.matchAll(/<a href="([^"]*admin\/users[^"]*=)(\w+)"><bdi>/g)]
+    expect(new Set(subjects.map(([, page, id]) => `${page}${id}`))).toEqual(
+      new Set(['/oauth/admin/users?subject=1']),
+    )
     await post(host, { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, ...web }).expect(400)
   })
 })

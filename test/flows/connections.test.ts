@@ -661,10 +661,12 @@ test('the pages of a client and of a user lead to its connections', async () => 
   const ofClient = await admin.get(`/oauth/admin/client?client_id=${client.id}`)
   expect(ofClient.html).toContain(`href="/oauth/admin/connections?client=${client.id}"`)
   expect((await admin.get('/oauth/admin/users?q=ada%40example.com')).html).toContain(
-    'href="/oauth/admin/connections?user=1"',
+    'href="/oauth/admin/connections?subject=1"',
   )
   expect(await page(app, { user: 'ada@example.com' })).toContain('Helper')
+  expect(await page(app, { subject: '1' })).toContain('Helper')
   expect(await page(app, { user: 'bob@example.com' })).toContain('No connection was seen')
+  expect(await page(app, { subject: 'ada@example.com' })).toContain('No connection was seen')
   expect(await page(app, { stopped: 'on' })).toContain('No connection was seen')
 })
 

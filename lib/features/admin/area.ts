@@ -135,7 +135,7 @@ const admitted = async (
       },
     },
     clientUrl: (clientId) => clientUrl(server, clientId),
-    userUrl: (subject) => ownPath(server, '/admin/users', { q: subject }),
+    userUrl: (subject) => ownPath(server, '/admin/users', { subject }),
     linksAbout: (about) => linksAbout(server, pages, about),
   }
 }

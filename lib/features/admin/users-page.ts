@@ -103,7 +103,7 @@ const overview = async (
     })),
     more: await userSections(server, subject),
     deleteUrl: ownPath(server, userActPath, { subject }),
-    eventsUrl: server.eventLog && ownPath(server, '/admin/events', { user: subject }),
+    eventsUrl: server.eventLog && ownPath(server, '/admin/events', { subject }),
     links: context.person.linksAbout({ user: subject }),
   }
 }

@@ -94,17 +94,19 @@ const shown = async (
 export const connectionsPage: OperatorPage = {
   path,
   section: 'connections',
-  about: { client: 'client', user: 'user' },
+  about: { client: 'client', user: 'subject' },
   async show(context, query) {
     const { server, person } = context
     const client = query.optional('client', 255)?.trim() ?? ''
-    const user = query.optional('user', 255)?.trim() ?? ''
+    // A link names the id, a search an id or a login name.
+    const linked = query.optional('subject', 255) ?? ''
+    const user = linked || (query.optional('user', 255)?.trim() ?? '')
     const isStopped = query.has('stopped')
     const found = await readConnections(
       server,
       {
         ...(client !== '' && { clientId: client }),
-        ...(user !== '' && { subject: await subjectOf(context, user) }),
+        ...(user !== '' && { subject: linked || (await subjectOf(context, user)) }),
       },
       Object.keys(server.options.resources),
     )

@@ -42,7 +42,7 @@ const stopped = (step: StepName, cause: Cause, isEnd = false): NonNullable<Shown
 const connections: readonly ShownConnection[] = [
   {
     client: { name: 'Cursor', id: '6b1f0c1e', url: '/admin/client?client_id=6b1f0c1e' },
-    user: { name: 'mira@notes.example', url: '/admin/users?q=10032' },
+    user: { name: 'mira@notes.example', url: '/admin/users?subject=10032' },
     address: '203.0.113.7',
     agent: 'cursor/1.7',
     time,
@@ -65,7 +65,7 @@ const connections: readonly ShownConnection[] = [
       id: 'https://claude.ai/oauth/claude-code-client-metadata',
       url: '/admin/client?client_id=claude',
     },
-    user: { name: 'alice@example.com', url: '/admin/users?q=10033' },
+    user: { name: 'alice@example.com', url: '/admin/users?subject=10033' },
     address: '203.0.113.8',
     agent: 'claude-code/2.1',
     time,
@@ -73,7 +73,7 @@ const connections: readonly ShownConnection[] = [
   },
   {
     client: { name: 'Inbox Helper 3000', id: 'inbox' },
-    user: { name: 'alice@example.com', url: '/admin/users?q=10033' },
+    user: { name: 'alice@example.com', url: '/admin/users?subject=10033' },
     time,
     steps: steps('removed', undefined, ['called']),
     stop: stopped('removed', { name: 'removed', values: { time: '2026-11-21T18:04:31Z' } }, true),

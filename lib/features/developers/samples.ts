@@ -141,7 +141,7 @@ const request: PageModels['operator-request'] = {
   id: clientId,
   url: '/admin/client?client_id=desk',
   owner: 'alice@example.com',
-  ownerUrl: '/admin/users?q=10032',
+  ownerUrl: '/admin/users?subject=10032',
   since: '2026-11-21T09:41:00.000Z',
   isChange: false,
   facts: [

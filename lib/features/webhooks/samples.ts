@@ -35,7 +35,7 @@ const deadLetters: readonly ShownDeadLetter[] = [
     id: 1024,
     endpoint: 'billing',
     type: 'login.succeeded',
-    user: { name: '10032', url: '/admin/users?q=10032' },
+    user: { name: '10032', url: '/admin/users?subject=10032' },
     time,
     attempts: 10,
     failure: 'the answer has status 500',

@@ -39,7 +39,7 @@ describe('events', () => {
     expect(textOf(shown)).toMatch(/\d\d:\d\d:\d\d ada@example\.com signed in to \S.* from 127\.0\.0\.1/)
     const links = [...shown.html.matchAll(/<dd><a href="([^"]+)"/g)].map(([, url]) => url)
     expect(links).toEqual([
-      '/oauth/admin/users?q=1',
+      '/oauth/admin/users?subject=1',
       '/oauth/admin/client?client_id=web',
       expect.stringMatching(/^\/oauth\/admin\/events\?error_id=/),
     ])

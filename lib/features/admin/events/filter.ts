@@ -6,6 +6,8 @@ import type { EventPlace, EventRecord } from '../../../repositories/index.ts'
 /** What the page shows; empty strings stand for everything. */
 export interface EventFilter {
   readonly user: string
+  /** The id of a user, as links name it: unlike `user` it is never looked up as a login name. */
+  readonly subject: string
   readonly client: string
   /** A type, the words with which types begin, or a group. */
   readonly type: string
@@ -15,10 +17,10 @@ export interface EventFilter {
   readonly to: string
 }
 
-/** Whom events are about: the id of the user, and the hash of what they type as their login name. */
+/** Whom events are about: the id of the user, and the hash of what they type as their login name, if it is known. */
 export interface EventsOfUser {
   readonly subject: string
-  readonly account: string
+  readonly account: string | undefined
 }
 
 const minute = 60
@@ -40,6 +42,7 @@ export const secondsOf = (name: string, value: string): number | undefined => {
 export const filterOf = (parameters: Parameters): EventFilter => {
   const filter = {
     user: parameters.optional('user', 255)?.trim() ?? '',
+    subject: parameters.optional('subject', 255) ?? '',
     client: parameters.optional('client', 255)?.trim() ?? '',
     type: parameters.optional('type', 64)?.trim() ?? '',
     errorId: parameters.optional('error_id', 32)?.trim().toUpperCase() ?? '',
@@ -70,7 +73,10 @@ export const matches =
   ) =>
   (event: EventRecord): boolean => {
     const { details } = event
-    const isOfUser = user === undefined || event.subject === user.subject || details.account === user.account
+    const isOfUser =
+      user === undefined ||
+      event.subject === user.subject ||
+      (user.account !== undefined && details.account === user.account)
     const isOfType =
       type === '' ||
       event.type === type ||

@@ -44,7 +44,7 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
     ...person.header,
     isOn: server.eventLog !== undefined,
     action: ownPath(server, path),
-    filter,
+    filter: { ...filter, user: filter.user || filter.subject },
     groups: choicesOf(descriptions),
     days: shownDays(context, events, await namesIn(context, events), descriptions),
     searchedTo: next && isCut ? iso(next.time) : undefined,

@@ -25,11 +25,20 @@ export interface FoundEvents {
   readonly isCut?: boolean
 }
 
-/** A user by id or by login name. What no one has still finds the events about it. */
-const userOf = async ({ server }: OperatorContext, asked: string): Promise<EventsOfUser | undefined> => {
+/** A user by id or, if one was typed, by login name. What no one has still finds the events about it. */
+const userOf = async (
+  { server }: OperatorContext,
+  { subject, user: typed }: EventFilter,
+): Promise<EventsOfUser | undefined> => {
+  const asked = subject || typed
   if (!isLookup(asked)) return undefined
-  const user = (await server.users.find(asked)) ?? (await server.users.findByUsername?.(asked))
-  return { subject: user?.subject ?? asked, account: accountOf(server, user?.username ?? asked) }
+  const byId = await server.users.find(asked)
+  const user = byId ?? (subject === '' ? await server.users.findByUsername?.(asked) : undefined)
+  const username = user?.username ?? (subject === '' ? asked : undefined)
+  return {
+    subject: user?.subject ?? asked,
+    account: username === undefined ? undefined : accountOf(server, username),
+  }
 }
 
 /** What is read, each by its index. */
@@ -38,7 +47,10 @@ const readsFor = (
   user: EventsOfUser | undefined,
   isType: boolean,
 ): readonly EventsAbout[] => {
-  if (user !== undefined) return [{ subject: user.subject }, { account: user.account }]
+  if (user !== undefined) {
+    const { subject, account } = user
+    return [{ subject }, ...(account === undefined ? [] : [{ account }])]
+  }
   if (client !== '') return [{ clientId: client }]
   return [isType ? { type } : {}]
 }
@@ -73,7 +85,7 @@ export const searchEvents = async (
   before: EventPlace | undefined,
 ): Promise<FoundEvents> => {
   const { database } = context.server
-  const user = filter.user === '' ? undefined : await userOf(context, filter.user)
+  const user = await userOf(context, filter)
   const isFound = matches(filter, user, describe)
   if (filter.errorId !== '') {
     const events = await listEventsOfRequest(database, { requestId: filter.errorId })

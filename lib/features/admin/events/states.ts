@@ -14,7 +14,7 @@ const request = {
   url: '/admin/events?error_id=7F3C-91A2-B4',
 } as const
 const client = { name: 'clientId', value: 'desk', kind: 'text', url: '/admin/client?client_id=desk' } as const
-const user = { name: 'subject', value: '10032', kind: 'text', url: '/admin/users?q=10032' } as const
+const user = { name: 'subject', value: '10032', kind: 'text', url: '/admin/users?subject=10032' } as const
 
 const refused: ShownEvent = {
   type: 'request.refused',
