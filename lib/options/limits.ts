@@ -39,7 +39,7 @@ const day = 86_400
 export const failures = {
   /** Wrong passwords for one account from one address. Each further lock within a day lasts twice as long, up to an hour. */
   loginAccountAddress: limit(5, quarterHour),
-  /** Wrong passwords from one IPv4 address or one IPv6 /64. */
+  /** Wrong passwords from one IPv4 address or one IPv6 /64: docs/options.md#shared-addresses. */
   loginAddress: limit(20, quarterHour),
   /** Wrong passwords from one IPv6 /48. */
   loginNetwork: limit(200, quarterHour),

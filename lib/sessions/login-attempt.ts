@@ -53,7 +53,8 @@ export const limitedAttempt = async (
   }
   if (result.outcome === 'refused')
     server.events.announce('login.refused', info, { ...details, seconds: result.retryAfter })
-  return result
+  const { retryAfter } = result.outcome === 'failed' ? result : {}
+  return retryAfter === undefined ? result : { outcome: 'refused', retryAfter }
 }
 
 /**

@@ -278,6 +278,7 @@ export const createReserve = (counters: Counters, now: () => number) => {
     const waits = groups.map((group) => waitFor(group, read, 1) || waitFor(group, counts))
     readFirstUntil = Math.max(readFirstUntil, now() + Math.max(...waits))
     const beyond = reserved.filter((counter) => !open.flat().includes(counter))
+    const full = all.filter((counter) => waitFor([counter], read, 1) > 0 || waitFor([counter], counts) > 0)
     return {
       /** The groups that allow the attempt. */
       open,
@@ -286,6 +287,8 @@ export const createReserve = (counters: Counters, now: () => number) => {
       reserved,
       /** Those among them that do not allow the attempt; undo them unless it succeeds. */
       beyond,
+      /** The names of the counters that allow no further failure. */
+      full: full.map(({ name }) => name),
       /** Seconds; 0 if a group is open. */
       retryAfter: Math.min(...waits),
     }

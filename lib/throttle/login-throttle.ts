@@ -1,3 +1,4 @@
+import { hashSecret } from '../keys/secrets.ts'
 import type { Limit } from '../options/limits.ts'
 import {
   type Counter,
@@ -33,6 +34,11 @@ export type LoginOutcome<User> =
       readonly lockedFor: number | undefined
       /** The next failure is the last one that is allowed: of this name, whether it exists or not. */
       readonly isLastTry?: boolean
+      /**
+       * The address is beyond its limit, and only names that have signed in there are checked. Answer as if the attempt was
+       * refused, so that the answer does not show which names these are.
+       */
+      readonly retryAfter?: number
     }
   | { readonly outcome: 'refused'; readonly retryAfter: number }
 
@@ -43,7 +49,9 @@ export interface LoginThrottle {
    * Checks the credentials if the limits allow one more failure. It reserves that failure first, and gives it back if
    * the credentials are right, so that concurrent attempts cannot exceed the limit.
    *
-   * Known devices have their own counter, so attacks from elsewhere cannot lock out the device's user.
+   * Known devices have their own counter, so attacks from elsewhere cannot lock out the device's user. If an address is
+   * beyond its limit, names that have signed in there in the last 30 days are still checked, so one person cannot lock out
+   * all others behind a shared address. What counts by account applies to them as before.
    *
    * @param authenticate checks the credentials; if it throws, the attempt does not count
    */
@@ -87,6 +95,8 @@ const day = 86_400
 const maxLock = 3600
 /** Counters that lock when they reach their limit; the others only fill up. */
 const locking = ['loginAccountAddress', 'loginDevice']
+/** Counters that protect one account. */
+const byAccount = ['loginAccountAddress', 'loginAccount']
 
 const locksName = 'loginLocks'
 
@@ -96,6 +106,11 @@ const locksOf = ({ key }: Counter): Counter => ({
   limit: { max: Number.MAX_SAFE_INTEGER, seconds: day },
   key,
 })
+
+/** Seconds in which a sign-in makes a name known at an address. */
+const returningFor = 30 * day
+/** How many times the limit of an address names that are known there may fail beyond it, all together. */
+const mostReturning = 10
 
 /** How many more failures a group allows. */
 const triesLeft = (group: Group, counts: Counts): number =>
@@ -126,6 +141,47 @@ export const createLoginThrottle = (
     device === undefined
       ? []
       : [{ name: 'loginDevice', limit: limits.loginAccountAddress || defaultDeviceLimit, key: device.id }]
+
+  const isByAddress = Boolean(limits.loginAddress || limits.loginNetwork)
+
+  /** Counts the sign-ins under a name at an address from browsers that were not known; it limits nothing. */
+  const signInsOf = ({ account, address }: LoginAttempt): Counter => ({
+    name: 'loginAt',
+    limit: { max: Number.MAX_SAFE_INTEGER, seconds: returningFor },
+    key: hashSecret(`${account}:${networkOf(address)}`),
+  })
+
+  /** What counts where the address is beyond its limit: the same of the account, and a larger limit of the address. */
+  const forReturning = (attempt: LoginAttempt): Group => {
+    const limit = limits.loginAddress || limits.loginNetwork
+    return [
+      ...forEveryone(attempt).filter(({ name }) => byAccount.includes(name)),
+      ...(limit
+        ? [
+            {
+              name: 'loginReturning',
+              limit: { ...limit, max: limit.max * mostReturning },
+              key: networkOf(attempt.address),
+            },
+          ]
+        : []),
+    ]
+  }
+
+  /**
+   * Reserves a failure for a name that has signed in at this address; undefined if there is none, or too many failed.
+   *
+   * @param full the names of the counters that have refused the attempt
+   */
+  const reserveReturning = async (attempt: LoginAttempt, full: readonly string[]) => {
+    if (!isByAddress || full.some((name) => byAccount.includes(name))) return undefined
+    const [signIns] = await counters.read([signInsOf(attempt)])
+    if (!signIns?.failures) return undefined
+    const reservation = await reserve([forReturning(attempt)])
+    if (reservation.open.length > 0) return reservation
+    await counters.decrement(reservation.beyond)
+    return undefined
+  }
 
   /** Each lock of a day lasts twice as long as the one before. */
   const lock = async (counter: Counter): Promise<number> => {
@@ -171,21 +227,25 @@ export const createLoginThrottle = (
         const user = await authenticate()
         return user ? { outcome: 'succeeded', user } : { outcome: 'failed', lockedFor: undefined }
       }
-      const { open, counts, reserved, beyond, retryAfter } = await reserve(groups)
-      if (open.length === 0) {
-        // Undone, so that a burst does not extend the lock.
-        await counters.decrement(beyond)
-        return { outcome: 'refused', retryAfter }
-      }
+      const first = await reserve(groups)
+      const { retryAfter } = first
+      // Undone, so that a burst does not extend the lock.
+      if (first.open.length === 0) await counters.decrement(first.beyond)
+      const reservation = first.open.length > 0 ? first : await reserveReturning(attempt, first.full)
+      if (reservation === undefined) return { outcome: 'refused', retryAfter }
+      const { open, counts, reserved, beyond } = reservation
+      const isReturning = reservation !== first
       const user = await authenticate().catch(async (error: unknown) => {
         await counters.decrement(reserved)
         throw error
       })
       const isKnown = user !== undefined && attempt.device?.isOf(user.subject) === true
-      if (user === undefined || !(open.includes(everyone) || isKnown)) {
+      const mayPass = isReturning || open.includes(everyone) || isKnown
+      if (user === undefined || !mayPass) {
         await counters.decrement(beyond)
         const isLastTry = Math.max(...open.map((group) => triesLeft(group, counts))) === 1
-        return { outcome: 'failed', lockedFor: await lockFull(open.flat(), counts), isLastTry }
+        const lockedFor = await lockFull(open.flat(), counts)
+        return { outcome: 'failed', lockedFor, isLastTry, ...(isReturning && { retryAfter }) }
       }
       // Only the browser's own count: others may have failed in the rest.
       const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []
@@ -193,6 +253,7 @@ export const createLoginThrottle = (
         reserved.filter((counter) => !reset.includes(counter)),
         reset,
       )
+      if (isByAddress && !isKnown) await counters.increment([signInsOf(attempt)])
       return { outcome: 'succeeded', user }
     },
     locks: async (account) => {

@@ -71,7 +71,7 @@ test('a first visit takes six requests with the one to the client, and few state
       'GET /authorize': 2,
       'GET /login': 1,
       // On PostgreSQL a conditional write is one statement.
-      'POST /login': isPostgres ? 8 : 10,
+      'POST /login': isPostgres ? 9 : 11,
       'GET /consent': 2,
       'POST /consent': isPostgres ? 3 : 6,
     },
@@ -112,7 +112,7 @@ describeWith('postgresql', 'round trips to PostgreSQL', () => {
     expect({ ...trips, 'GET /authorize': Number(trips['GET /authorize']) - 1 }).toEqual({
       'GET /authorize': 2,
       'GET /login': 1,
-      'POST /login': 8,
+      'POST /login': 9,
       'GET /consent': 2,
       'POST /consent': 3,
     })

@@ -99,6 +99,12 @@ const many = async (count: number, work: (index: number) => Promise<Answer>): Pr
   return answers
 }
 
+/** So many wrong passwords from an address that it is beyond its limit, each for another account. */
+const fillIn = async (host: Watched, address: string): Promise<void> => {
+  const names = Array.from({ length: 20 }, (_, index) => `person-${index}@example.com`)
+  for (const name of names) await attempt(from(host, address), 'nothing', name)
+}
+
 /** Sets all counters to this number of failures. */
 const count = (points: number): Promise<unknown> => first.table('throttles').update({ points })
 
@@ -221,20 +227,61 @@ describe('wrong passwords', () => {
     codeOf(await from(host, '198.51.100.2', { 'X-Tenant': 'theirs' }).grant(url, ada.email, theirs))
   })
 
-  test('twenty from one address lock it for all accounts; a success resets no failures of others', async () => {
+  test('twenty from one address lock it for new accounts; a success resets no failures of others', async () => {
     const rows = () => host.table('throttles').select().orderBy('key')
     const address = '198.51.100.9'
     const fail = (name: string) => attempt(from(host, address), 'wrong', `${name}@example.com`)
     expect((await fail('first')).status).toBe(400)
     await count(19)
-    codeOf(await from(host, address).grant(url))
+    codeOf(await from(host, address).grant(url, bob.email, twin))
     expect((await fail('twentieth')).status).toBe(400)
-    const before = await rows()
     expectThrottled(await attempt(from(host, address), ada.password), 900)
+    const before = await rows()
     for (const name of ['first', 'other']) expectThrottled(await fail(name), 900)
     // What is refused writes nothing.
     expect(await rows()).toEqual(before)
-    codeOf(await from(host, '198.51.100.10').grant(url))
+  })
+
+  test('at an address beyond its limit, a name that has signed in there signs in from any browser', async () => {
+    const address = '198.51.100.9'
+    codeOf(await from(host, address).grant(url))
+    await fillIn(host, address)
+    const shared = from(host, address)
+    expectThrottled(await again(shared, 'wrong'), 900)
+    codeOf(await again(shared))
+    // Not another account, and not from an address that has seen no sign-in of this one.
+    expectThrottled(await again(from(host, address), twin, bob.email), 900)
+    await fillIn(host, '198.51.100.10')
+    expectThrottled(await again(from(host, '198.51.100.10')), 900)
+  })
+
+  test('beyond the limit of an address, an account has no more guesses than below it', async () => {
+    const clock = stopClock()
+    const address = '198.51.100.9'
+    codeOf(await from(host, address).grant(url))
+    await fillIn(host, address)
+    for (let guess = 1; guess <= 6; guess += 1)
+      expectThrottled(await again(from(host, address), 'wrong'), 900)
+    expect(host.evaluated.filter((password) => password === 'wrong')).toHaveLength(5)
+    expectThrottled(await again(from(host, address)), 900)
+    // These failures are announced, and lock the account.
+    const types = host.events.map(({ type }) => type)
+    expect(types.filter((type) => type === 'login.failed')).toHaveLength(25)
+    expect(types.filter((type) => type === 'login.locked')).toHaveLength(1)
+    // What makes the name known there is over after a month.
+    clock.travel(31 * 86_400)
+    await fillIn(host, address)
+    expectThrottled(await again(from(host, address)), 900)
+  })
+
+  test('all names that are known at an address fail ten times as often as it allows to others, no more', async () => {
+    const address = '198.51.100.9'
+    codeOf(await from(host, address).grant(url))
+    await fillIn(host, address)
+    expectThrottled(await again(from(host, address), 'wrong'), 900)
+    const key = 'loginReturning:198.51.100.9'
+    expect(await host.table('throttles').where({ key }).update({ points: 200 })).toBe(1)
+    expectThrottled(await again(from(host, address)), 900)
   })
 
   test('fifty in a day against one account, each from another address, lock no known browser out', async () => {
