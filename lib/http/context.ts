@@ -46,8 +46,10 @@ export interface BrowserSession {
   /**
    * Empties a session of the host and gives it a new id, before the host writes to it: an id known before the login is
    * worthless after it. Our own session has nothing to empty.
+   *
+   * @returns what the host had in it
    */
-  renew(): Promise<void>
+  renew(): Promise<Readonly<Record<string, unknown>>>
   /** Replaces the secret of an earlier login with that of a new one. */
   begin(secret: string): Promise<void>
   /** Forgets the secret. A session of the host is emptied, and gets a new id. */

@@ -84,6 +84,11 @@ export interface NewLogin extends WithResponse {
   readonly amr: readonly string[]
   /** Authentication level; undefined if it has none. */
   readonly acr?: string | undefined
+  /**
+   * What the session of your app had in it before the login emptied it. Copy only what may belong to whoever signs in, such as
+   * a cart: it may be of another user. Empty with `session: 'own'`.
+   */
+  readonly previousSession: Readonly<Record<string, unknown>>
 }
 
 const provider = object(

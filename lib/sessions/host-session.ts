@@ -139,7 +139,11 @@ export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
   if (problem !== undefined) throw unavailable(problem, 'the request has no session of the app')
   const { logger } = server.options
   endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
-  const renew = (): Promise<void> => finished(req, (session, done) => session.regenerate(done))
+  const renew = async (): Promise<Readonly<Record<string, unknown>>> => {
+    const { cookie: _, [sessionKey(server)]: __, ...data } = { ...sessionOf(req) }
+    await finished(req, (session, done) => session.regenerate(done))
+    return data
+  }
   const save = (): Promise<void> => finished(req, (session, done) => session.save(done))
   return {
     id: () => {

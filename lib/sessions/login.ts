@@ -153,8 +153,10 @@ export const startLogin = async (
   const now = server.now()
   // What the host remembers can only be taken back if it says how.
   if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
-  await session.renew()
-  await callHost('login.remember', () => options.remember?.(user.record, { req, res, amr, acr }))
+  const previousSession = await session.renew()
+  await callHost('login.remember', () =>
+    options.remember?.(user.record, { req, res, amr, acr, previousSession }),
+  )
   const host = await hostLogin(context)
   const theirs = host && String(host.subject) === subject ? host : undefined
   // The host may remember an earlier time, but the password was checked now.

@@ -32,7 +32,7 @@ const ownSession = ({ server, req, res }: Incoming): BrowserSession => {
   return {
     id: () => secret,
     secretHash: () => (secret === undefined ? undefined : hashAtIssuer(server.issuer, secret)),
-    renew: async () => {},
+    renew: async () => ({}),
     begin: async (next) => {
       secret = next
       setCookie(server, res, { purpose: 'session', value: next })

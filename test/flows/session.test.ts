@@ -312,7 +312,9 @@ describe("the host's session", () => {
             const user = bagOf(req).user as { id: number; at: number } | undefined
             return user && { subject: user.id, authTime: user.at }
           },
-          remember: (user, { req }) => {
+          remember: (user, { req, previousSession }) => {
+            kept.push(previousSession)
+            Object.assign(bagOf(req), { cart: previousSession.cart })
             bagOf(req).user = { id: user.id, at: Math.floor(Date.now() / 1000) }
           },
         },
@@ -321,6 +323,7 @@ describe("the host's session", () => {
     })
     addRoutes(host)
   })
+  const kept: unknown[] = []
   const me = async (agent: RawBrowser) => JSON.parse((await agent.get('/me')).html)
 
   test('is the only session, its hook gets the login, and it has a new id after each login', async () => {
@@ -339,6 +342,16 @@ describe("the host's session", () => {
     await expectSignedOut(planted)
     codeOf(await agent.signIn(await agent.open(renewed)))
     expect(idIn(agent.cookies.get('host.sid'))).not.toBe(after)
+  })
+
+  test('is emptied by a sign-in, but the hook may keep what a visitor had in it, such as a cart', async () => {
+    const agent = new RawBrowser(host.app)
+    await agent.get('/cart')
+    kept.length = 0
+    codeOf(await agent.grant(request))
+    expect(await me(agent)).toMatchObject({ cart: 'a book', user: { id: 1 } })
+    codeOf(await agent.signIn(await agent.open(renewed)))
+    expect(kept).toEqual([{ cart: 'a book' }, { cart: 'a book', user: { id: 1, at: expect.any(Number) } }])
   })
 
   test('ends with the login and its tokens when the user signs out at the host', async () => {
