@@ -23,7 +23,7 @@ import { frontChannelResponseTypes } from '../protocol/requests/response-type.ts
 import { parseScope } from '../protocol/scope.ts'
 import { findForAuthorize, type KnownLogin } from '../repositories/index.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
-import { readIdTokenHint } from '../tokens/id-token.ts'
+import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { type ReadingOptions, withRequestObject } from './request-object.ts'
 
 /** A validated authorization request with its client. */
@@ -46,20 +46,38 @@ export const supportedResponseTypes = ({
   ...(options.features.implicit ? frontChannelResponseTypes : []),
 ]
 
+/**
+ * The ID token of a hint. One that is not valid is ignored, because the user may answer all the same.
+ *
+ * @throws OAuthError `login_required` if the user is not asked
+ */
+const usableHint = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+  prompt: AuthorizationRequest['prompt'],
+): Promise<IdTokenHint | undefined> => {
+  try {
+    return await readIdTokenHint(server, parameters)
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status >= 500) throw error
+    if (prompt.includes('none')) throw new OAuthError('login_required', error.message, { cause: error })
+    return undefined
+  }
+}
+
 /** Parameters that need the server's keys or options: single claims, the subject of a hint, the organization. */
 const serverSideParameters = async (
   server: AuthorizationServer,
   parameters: Parameters,
   client: Client,
-  { scopes }: AuthorizationRequest,
+  { scopes, prompt }: AuthorizationRequest,
 ): Promise<Partial<AuthorizationRequest>> => {
   const claims = parameters.optional('claims')
   const requested = claims === undefined ? undefined : parseClaims(claims)
   const supported = server.options.acrValues
   const byDefault = requested?.acr ? undefined : client.metadata.default_acr_values?.join(' ')
   const levels = requestedLevels(parameters.first('acr_values') ?? byDefault, requested?.acr, supported)
-  const hint = parameters.optional('id_token_hint')
-  const read = hint === undefined ? undefined : await readIdTokenHint(server, hint)
+  const read = await usableHint(server, parameters, prompt)
   // With the ID token of another client, this one could learn that both have the same user.
   const hinted = read?.clientId === client.clientId ? read : undefined
   const hintedSubject = requested?.subject ?? hinted?.subject

@@ -1,14 +1,16 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PageContext } from '../http/context.ts'
+import { reportUnused } from '../http/errors.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { uiLocalesOf } from '../http/language.ts'
 import { redirectToPage, sendRedirect } from '../http/redirect.ts'
 import type { Endpoint } from '../http/route.ts'
 import { homeUrl, ownPath } from '../http/urls.ts'
 import { type Client, clientName, homePage, isStranger, signInUrl } from '../protocol/clients/client.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { aboutClient, OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { assertPostLogoutRedirectUri } from '../protocol/requests/logout-request.ts'
+import { parseClient } from '../protocol/requests/authorization-request.ts'
+import { postLogoutRedirectUri } from '../protocol/requests/logout-request.ts'
 import { findClient, type LoginRecord } from '../repositories/index.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
@@ -20,7 +22,7 @@ import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import { sidFor, subjectFor } from '../tokens/user-claims.ts'
 import { type Fields, fieldsIn } from './page-values.ts'
 
-/** A checked logout request (RP-Initiated Logout §2). */
+/** What a logout request says, as far as it is valid: the rest is not used (RP-Initiated Logout §4). */
 interface LogoutRequest {
   readonly client: Client | undefined
   readonly hint: IdTokenHint | undefined
@@ -28,31 +30,42 @@ interface LogoutRequest {
   readonly location: string | undefined
   /** The parameters of that. */
   readonly onward: Readonly<Record<string, string>>
+  /** Why something is not used. The user is asked then. */
+  readonly mistakes: readonly OAuthError[]
 }
 
+const withState = (uri: string, state: string | undefined): string =>
+  state === undefined ? uri : `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
+
 const logoutRequest = async (server: AuthorizationServer, parameters: Parameters): Promise<LogoutRequest> => {
-  parameters.assertEachOnce()
-  const sentHint = parameters.optional('id_token_hint')
-  const hint = sentHint === undefined ? undefined : await readIdTokenHint(server, sentHint)
-  const sentId = parameters.optional('client_id')
-  if (hint && sentId !== undefined && sentId !== hint.clientId) {
-    throw new OAuthError('invalid_request', 'client_id is not the client of the id_token_hint')
+  const mistakes: OAuthError[] = []
+  const nothing = { client: undefined, hint: undefined, location: undefined, onward: {}, mistakes }
+  const valid = async <T>(read: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof OAuthError) || error.status >= 500) throw error
+      mistakes.push(error)
+      return undefined
+    }
   }
-  const clientId = sentId ?? hint?.clientId
-  const found =
-    clientId === undefined ? undefined : await findClient(server.database, { clientId, now: server.now() })
+  await valid(() => parameters.assertEachOnce())
+  if (mistakes.length > 0) return nothing
+  const hint = await valid(() => readIdTokenHint(server, parameters))
+  const clientId = (await valid(() => parameters.optional('client_id'))) ?? hint?.clientId
+  if (clientId === undefined) return nothing
+  if (hint && clientId !== hint.clientId) {
+    mistakes.push(new OAuthError('invalid_request', 'client_id is not the client of the id_token_hint'))
+    return nothing
+  }
+  const found = await findClient(server.database, { clientId, now: server.now() })
   // A disabled client is neither named nor linked, as if it were not registered.
-  const client = found?.disabledAt === null ? found : undefined
-  const redirectUri = parameters.optional('post_logout_redirect_uri')
-  // Without a client, the URI cannot be registered. It is ignored, and the user is asked.
-  if (redirectUri === undefined || clientId === undefined)
-    return { client, hint, location: undefined, onward: {} }
-  assertPostLogoutRedirectUri(redirectUri, client)
-  const state = parameters.optional('state')
-  const query =
-    state === undefined ? '' : `${redirectUri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`
-  const onward = { post_logout_redirect_uri: redirectUri, ...(state !== undefined && { state }) }
-  return { client, hint, location: `${redirectUri}${query}`, onward }
+  const client = await valid(() => parseClient(found, server.resources, clientId))
+  const uri = client && (await valid(() => postLogoutRedirectUri(parameters, client)))
+  const state = await valid(() => parameters.optional('state'))
+  if (uri === undefined) return { client, hint, location: undefined, onward: {}, mistakes }
+  const onward = { post_logout_redirect_uri: uri, ...(state !== undefined && { state }) }
+  return { client, hint, location: withState(uri, state), onward, mistakes }
 }
 
 /** What the confirmation form repeats of a request, and what is checked again: where to go, without the ID token. */
@@ -155,6 +168,8 @@ const finish = async (
 const logout = async (context: PageContext, parameters = queryParameters(context.req)): Promise<void> => {
   const { server, req, language } = context
   const request = await logoutRequest(server, parameters)
+  for (const mistake of request.mistakes)
+    reportUnused(context, request.client ? aboutClient(mistake, request.client.clientId) : mistake)
   if (parameters.has(doneParameter)) {
     const { client, location } = request
     const mayGoOn =
@@ -170,7 +185,7 @@ const logout = async (context: PageContext, parameters = queryParameters(context
       ? finish(context, { ...request, location: undefined }, rest, request.location)
       : finish(context, request, rest)
   }
-  if (await isVouchedFor(context, request, active.login))
+  if (request.mistakes.length === 0 && (await isVouchedFor(context, request, active.login)))
     return finish(context, request, await endLogin(context))
   const fields = carried(request)
   const uiLocales = uiLocalesOf(req).join(' ')

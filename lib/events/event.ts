@@ -138,7 +138,7 @@ export interface EventDetails {
     /** The registered client that the refusal is about, if any. */
     readonly clientId?: string
   } & Partial<Explanation>
-  /** An API endpoint refused a request of a client, such as for a code that has expired. */
+  /** An API endpoint refused a request of a client, such as for a code that has expired; or sign-out did not use what it sent. */
   'api.refused': EventDetails['request.refused']
   /** The answer was 500 or 503. The reason names the option or the kind of error; the log has the error itself. */
   'request.failed': { readonly code: string; readonly status: number; readonly reason: string }

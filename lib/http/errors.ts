@@ -60,17 +60,31 @@ const refusalOf = (
   ...explanation,
 })
 
-/** Logs and announces why a person sees an error page, under the id on that page. */
-const reportRefusal = (incoming: Incoming, error: OAuthError): void => {
+/** Logs why something is refused. @returns what an event says about it */
+const logRefusal = (incoming: Incoming, error: OAuthError, outcome: string): ReturnType<typeof refusalOf> => {
   const { server, info } = incoming
   const refusal = refusalOf(incoming, error)
   const { code, path, reason, clientId } = refusal
   const client = clientId === undefined ? '' : ` for client ${clientId}`
-  server.options.logger.warn(
-    `latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}; see ${errorUrl(error.code)}`,
-  )
-  server.events.announce('request.refused', info, refusal)
+  server.options.logger.warn(`latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}; ${outcome}`)
+  return refusal
 }
+
+/** Logs and announces why a person sees an error page, under the id on that page. */
+const reportRefusal = (incoming: Incoming, error: OAuthError): void =>
+  incoming.server.events.announce(
+    'request.refused',
+    incoming.info,
+    logRefusal(incoming, error, `see ${errorUrl(error.code)}`),
+  )
+
+/** Logs and announces a mistake of a client that costs the person nothing: what it sent is not used. */
+export const reportUnused = (incoming: Incoming, error: OAuthError): void =>
+  incoming.server.events.announce(
+    'api.refused',
+    incoming.info,
+    logRefusal(incoming, error, 'it is not used, and the person goes on'),
+  )
 
 /** Renders one error; the response has not begun. Server errors have been logged. */
 type Renderer = (incoming: Incoming, error: OAuthError) => void | Promise<void>

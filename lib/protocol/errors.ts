@@ -142,7 +142,7 @@ export class OAuthError extends Error {
 }
 
 /** Adds the client to an error that names none; any other error stays as it is. */
-export const aboutClient = (error: unknown, clientId: string): unknown =>
+export const aboutClient = <T>(error: T, clientId: string): T =>
   error instanceof OAuthError && error.clientId === undefined ? Object.assign(error, { clientId }) : error
 
 /** How the authorization response is returned (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */

@@ -4,6 +4,7 @@ import { signJwt } from '../keys/jwt.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import type { Parameters } from '../protocol/parameters.ts'
 import type { Authorization } from '../protocol/requests/authorization.ts'
 import type { AllowedUser } from './allowed.ts'
 import { notTooLong } from './longest-token.ts'
@@ -75,12 +76,17 @@ export interface IdTokenHint {
 }
 
 /**
- * Reads an ID token that a client sends back as a hint. It may be expired, but must be valid in every other respect
+ * Reads the ID token that a client sends back as a hint, if it does. It may be expired, but must be valid in every other respect
  * (OIDC Core §3.1.2.1, RP-Initiated Logout §2).
  *
  * @throws OAuthError `invalid_request` if it is not an ID token of this issuer
  */
-export const readIdTokenHint = async (server: AuthorizationServer, hint: string): Promise<IdTokenHint> => {
+export const readIdTokenHint = async (
+  server: AuthorizationServer,
+  parameters: Parameters,
+): Promise<IdTokenHint | undefined> => {
+  const hint = parameters.optional('id_token_hint')
+  if (hint === undefined) return undefined
   const claims = await server.keys.open(hint, 'JWT')
   const { iss, sub, aud, exp, sid } = claims ?? {}
   // A signed UserInfo response has the same type, but no `exp` (OIDC Core §5.3.2).

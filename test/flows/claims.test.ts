@@ -234,7 +234,7 @@ test.each(algorithms)(
     // It is neither an access token nor an ID token.
     expectError(await userinfo(host, signed), 401, 'invalid_token')
     const asked = { client_id, scope: 'openid', state: 's', prompt: 'none', id_token_hint: signed }
-    expect(clientAnswer(await agent.get(authorizeUrl(asked)))).toEqual(refusal('invalid_request'))
+    expect(clientAnswer(await agent.get(authorizeUrl(asked)))).toEqual(refusal('login_required'))
   },
 )
 

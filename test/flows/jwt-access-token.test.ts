@@ -254,7 +254,7 @@ test('neither an ID token nor a changed token is an access token, and it is no I
     expect((await revoke(token)).status).toBe(200)
   }
   const hinted = { prompt: 'none', scope, id_token_hint: access_token }
-  expect((await authorizeFor(host, [files], hinted)).searchParams.get('error')).toBe('invalid_request')
+  expect((await authorizeFor(host, [files], hinted)).searchParams.get('error')).toBe('login_required')
 })
 
 describe('introspection detects', () => {

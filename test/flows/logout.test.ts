@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { decodeProtectedHeader } from 'jose'
 import supertest from 'supertest'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
@@ -127,8 +128,9 @@ describe('with an ID token of the signed-in user', () => {
   test('that another client got: the redirect URI must be one of that client', async () => {
     const { agent } = await visitor()
     const { id_token } = await signedIn(agent, { client_id: 'other' })
-    const refused = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: bye }))
-    expectErrorPage(refused, 400)
+    const asked = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: bye }))
+    expectConfirmation(asked)
+    expect(asked.html).not.toContain('bye')
     await expectSignedIn(agent)
     const answer = await agent.get(logoutUrl({ id_token_hint: id_token, post_logout_redirect_uri: otherBye }))
     expectSentTo(answer, otherBye)
@@ -211,7 +213,7 @@ describe('with the user’s ID token of a login that is not active here, the use
     await expectSignedOut(agent)
   })
 
-  test('one of another issuer with the same keys is refused', async () => {
+  test('one of another issuer with the same keys', async () => {
     const { agent } = await visitor()
     const twin = await startHost({ mount: '/id', database: host.database, clients: [] })
     const there = browser(twin)
@@ -223,8 +225,96 @@ describe('with the user’s ID token of a login that is not active here, the use
       .send({ grant_type: 'authorization_code', code, redirect_uri: callback, client_id: 'shop' })
       .send({ client_secret: secret })
       .expect(200)
-    expectErrorPage(await agent.get(logoutUrl({ id_token_hint: body.id_token })), 400)
+    expectConfirmation(await agent.get(logoutUrl({ id_token_hint: body.id_token })))
     await expectSignedIn(agent)
+  })
+})
+
+// RP-Initiated Logout §2, §4.
+describe('what a client got wrong is not used, and the user can sign out:', () => {
+  type Pairs = readonly (readonly [string, string])[]
+  const shop = ['client_id', 'shop'] as const
+  const place = ['post_logout_redirect_uri', bye] as const
+  const elsewhere = ['post_logout_redirect_uri', 'https://client.example.com/elsewhere'] as const
+  const hinted = (hint: string) => ['id_token_hint', hint] as const
+  const unregistered = 'post_logout_redirect_uri is not registered for this client'
+  const noClient = 'client_id does not name a registered client'
+  const noHint = 'id_token_hint is not an ID token of this issuer'
+
+  const refusals: unknown[] = []
+  const lines: string[] = []
+  let shaky: Host
+  beforeAll(async () => {
+    shaky = await startHost({
+      options: {
+        logger: { info: () => {}, warn: (line: string) => lines.push(line), error: () => {} },
+      },
+      clients: [
+        {
+          ...site,
+          client_id: 'shop',
+          post_logout_redirect_uris: [bye],
+          id_token_signed_response_alg: 'ES256',
+        },
+        { ...site, client_id: 'other' },
+        { ...site, client_id: 'off' },
+      ],
+    })
+    shaky.oauth.events.on('api.refused', (event) => refusals.push(event))
+    await shaky.oauth.clients.disable('off')
+  })
+  afterAll(() => shaky.close())
+
+  const wrong: [string, string, (hint: string) => Pairs][] = [
+    ['an address that is not registered', unregistered, (hint) => [hinted(hint), elsewhere]],
+    ['the address of another client', unregistered, () => [['client_id', 'other'], place]],
+    ['a client that is not registered', noClient, () => [['client_id', 'nobody'], place]],
+    ['a client that is disabled', noClient, () => [['client_id', 'off'], place]],
+    ['a hint that is no ID token', noHint, () => [hinted('x'), place]],
+    ['a hint beside the client, which is used', noHint, () => [hinted('x'), shop, place]],
+    ['a hint of another client', 'client_id is not', (hint) => [hinted(hint), ['client_id', 'other'], place]],
+    ['a parameter twice', 'parameters must not be repeated', (hint) => [hinted(hint), place, place]],
+    ['a state, beside an address', 'state must not', () => [shop, place, ['state', 's'.repeat(5000)]]],
+  ]
+  test.each(wrong)('%s', async (name, reason, pairs) => {
+    const agent = browser(shaky)
+    const { id_token } = await signedIn(agent, { of: shaky })
+    refusals.length = 0
+    lines.length = 0
+    const page = await agent.get(
+      `/oauth/logout?${new URLSearchParams(pairs(id_token) as [string, string][])}`,
+    )
+    expectConfirmation(page)
+    const details = {
+      code: expect.any(String),
+      status: 400,
+      path: '/logout',
+      reason: expect.stringContaining(reason),
+    }
+    expect(refusals).toEqual([expect.objectContaining(details)])
+    expect(lines).toEqual([expect.stringContaining(`at /logout`)])
+    await expectSignedIn(agent)
+    const done = await confirm(agent, page)
+    if (name.includes('beside')) expectSentTo(done, bye)
+    else expectSignedOutPage(done)
+    await expectSignedOut(agent)
+  })
+
+  test('a hint whose key has been revoked since', async () => {
+    const agent = browser(shaky)
+    const { id_token } = await signedIn(agent, { of: shaky })
+    await shaky.oauth.keys.revoke(String(decodeProtectedHeader(id_token).kid), 'a test')
+    const page = await agent.get(
+      logoutUrl({ id_token_hint: id_token, client_id: 'shop', post_logout_redirect_uri: bye }),
+    )
+    expectConfirmation(page)
+    expectSentTo(await confirm(agent, page), bye)
+    await expectSignedOut(agent)
+    const asked = authorizeUrl({ client_id: 'shop', scope: 'openid', id_token_hint: id_token })
+    const visitor = browser(shaky)
+    expectErrorRedirect(await visitor.get(`${asked}&prompt=none`), 'login_required')
+    codeOf(await visitor.grant(asked))
+    expectErrorRedirect(await visitor.get(`${asked}&prompt=none`), 'login_required')
   })
 })
 

@@ -183,8 +183,10 @@ export class RawBrowser {
     return this.send('POST', location, { body, headers: { ...formType, ...headers } })
   }
 
-  /** Follows redirects until a page comes, or one that leaves the origin. */
+  /** Follows redirects, and our own form that sends itself again, until a page comes, or one that leaves the origin. */
   async follow(answer: Answer): Promise<Answer> {
+    if (/<form id="form-post" method="post" action="\//.test(answer.html))
+      return this.submit(answer, 'form-post')
     if (answer.location === undefined || answer.location.origin !== this.#origin) return answer
     return this.follow(await this.get(answer.location.href))
   }

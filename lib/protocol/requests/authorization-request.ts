@@ -215,7 +215,6 @@ export const parseAuthorizationRequest = (
   try {
     parameters.assertEachOnce()
     parameters.optional('state')
-    parameters.optional('id_token_hint')
     assertNoRequestObject(parameters)
     const responseType = responseTypeOf(parameters, client, types)
     const codeChallenge = parseCodeChallenge(

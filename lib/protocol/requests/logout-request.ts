@@ -1,23 +1,24 @@
 import type { Client } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
+import { readable } from '../explanation.ts'
+import type { Parameters } from '../parameters.ts'
 
 /**
- * Checks where a browser may be sent after a logout: exactly a URI that this client registered (RP-Initiated Logout §3).
+ * Where a request wants the browser sent after a logout: exactly a URI that this client registered (RP-Initiated Logout §3).
  *
  * @throws OAuthError `invalid_request`
  */
-export const assertPostLogoutRedirectUri = (uri: string, client: Client | undefined): void => {
-  if (client === undefined) {
-    throw new OAuthError('invalid_request', 'post_logout_redirect_uri belongs to no registered client')
-  }
-  if (!client.metadata.post_logout_redirect_uris?.includes(uri)) {
-    const about = { clientId: client.clientId }
-    throw new OAuthError(
-      'invalid_request',
-      'post_logout_redirect_uri is not registered for this client',
-      about,
-    )
-  }
+export const postLogoutRedirectUri = (
+  parameters: Parameters,
+  { clientId, metadata: { post_logout_redirect_uris: registered = [] } }: Client,
+): string | undefined => {
+  const uri = parameters.optional('post_logout_redirect_uri')
+  if (uri === undefined || registered.includes(uri)) return uri
+  const explanation = { expected: registered.map(readable).join(' or ') || 'none', received: readable(uri) }
+  throw new OAuthError('invalid_request', 'post_logout_redirect_uri is not registered for this client', {
+    clientId,
+    explanation,
+  })
 }
 
 /** A client's logout page, with the login that has ended (OIDC Front-Channel Logout §2). */
