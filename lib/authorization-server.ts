@@ -204,7 +204,6 @@ export const createAuthorizationServer = (
   const { hostKnex, close } = opened
   const database: Database = { ...opened.database, tracing }
   const now = (): number => Math.floor(Date.now() / 1000)
-  const events = createEvents(options.logger, now)
   const throttle = createThrottle(options.limits, { database, now })
   const context = { logger: options.logger, now }
   const languages = createLanguages(options, installed)
@@ -239,10 +238,11 @@ export const createAuthorizationServer = (
         lifetime: options.lifetimes.event,
         brief: briefEvents(installed),
         companions,
+        closing: closing.signal,
         runInBackground,
       })
     : undefined
-  if (eventLog) events.listeners.on('*', eventLog.add)
+  const events = createEvents(options.logger, now, eventLog)
 
   const observers: Observe[] = []
   const observe: Observe = (sighting) =>

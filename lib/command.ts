@@ -30,7 +30,7 @@ export interface CommandContext extends OpenedDatabase {
   /** The features, which may store something about clients and count wrong answers. */
   readonly installed: ClientRegistry['installed'] & Counting
   /** Announces what the command does, so that it is stored with `features.storedEvents`. */
-  readonly events: Pick<Events, 'announce'>
+  readonly events: Pick<Events, 'announce' | 'change'>
   /** The server that the app would run, on the same pool: for commands that act as it does. It is closed afterwards. */
   server(): Promise<ServerSetup>
   /** Resolves at once: the command runs when the schema is ready. */

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { transaction } from '../database/transaction.ts'
+import type { Events } from '../events/events.ts'
+import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
   noOrganization,
   removeConsent,
@@ -19,20 +20,36 @@ export interface Connection {
  * Ends everything that a user granted to a client, including codes and tokens, and removes the consent. The consent goes
  * first: its row lock delays a code that is being issued.
  *
+ * @param by the request, and the operator if one does it
  * @returns whether there was anything to end
  */
 export const disconnectClient = (
-  { database, options, now: clock }: Pick<AuthorizationServer, 'database' | 'options' | 'now'>,
+  {
+    database,
+    events,
+    options,
+    now: clock,
+  }: Pick<AuthorizationServer, 'database' | 'options' | 'now'> & { readonly events: Pick<Events, 'change'> },
   { subject, clientId, organization }: Connection,
+  { info, actor }: { readonly info?: RequestInfo; readonly actor?: string } = {},
 ): Promise<boolean> =>
-  transaction(database, async (tx) => {
+  events.change(database, async (tx, tell) => {
+    const inOne = options.organizations !== undefined
     const now = clock()
-    if (options.organizations === undefined) {
-      const consent = await removeConsent(tx, { subject, clientId })
-      return (await revokeAuthorizationsOfClient(tx, { subject, clientId, now })) || consent
-    }
-    const inOne = { subject, clientId, organization: organization ?? noOrganization }
-    const consent = await removeConsent(tx, inOne)
-    const revoked = await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })
-    return revoked || consent
+    const consent = await removeConsent(tx, {
+      subject,
+      clientId,
+      ...(inOne && { organization: organization ?? noOrganization }),
+    })
+    const revoked = inOne
+      ? await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })
+      : await revokeAuthorizationsOfClient(tx, { subject, clientId, now })
+    if (!revoked && !consent) return false
+    await tell('consent.removed', info, {
+      subject,
+      clientId,
+      ...(organization !== undefined && { organization }),
+      ...(actor !== undefined && { actor }),
+    })
+    return true
   })

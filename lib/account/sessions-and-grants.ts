@@ -225,14 +225,13 @@ export const grantAdministration = (setup: ServerSetup): GrantAdministration => 
     assertText(id, 'grants.end() needs the id of the grant')
     const { database, events, now } = await setup.ready()
     const found = isLookup(id) ? await findAuthorization(database, { id }) : undefined
-    if (found === undefined || !(await revokeAuthorization(database, { id, now: now() }))) return false
+    if (found === undefined) return false
     const { clientId, subject } = found
-    events.announce('authorization.revoked', undefined, {
-      authorizationId: id,
-      clientId,
-      subject,
-      reason: 'revoked_by_host',
+    return events.change(database, async (tx, tell) => {
+      if (!(await revokeAuthorization(tx, { id, now: now() }))) return false
+      const about = { authorizationId: id, clientId, subject }
+      await tell('authorization.revoked', undefined, { ...about, reason: 'revoked_by_host' })
+      return true
     })
-    return true
   },
 })

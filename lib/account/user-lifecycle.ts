@@ -3,9 +3,9 @@ import type { AuthorizationServer, ServerSetup } from '../authorization-server.t
 import type { Write } from '../database/statement.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 
-import { announceEnd } from '../sessions/browser-logins.ts'
 import { accountOf } from '../sessions/device-cookie.ts'
 import { hostSignedOut } from '../sessions/login.ts'
+import { announceLogout } from '../tokens/back-channel-logout.ts'
 import { givenId, isLookup } from '../users/users.ts'
 import { endAllOf } from './end-all.ts'
 import { unlockLoginName } from './unlock.ts'
@@ -86,10 +86,14 @@ export const revokeAllOf = async (
   subject: string,
   { reason, actor, info, writes }: Revocation = {},
 ): Promise<readonly number[]> => {
-  const { sids, counts } = await endAllOf(server, subject, writes)
-  for (const sid of sids) announceEnd(server, { sid, subject }, { actor, info })
-  const why = { ...(reason !== undefined && { reason }), ...(actor !== undefined && { actor }) }
-  server.events.announce('user.revoked', info, { subject, ...why })
+  const by = actor === undefined ? {} : { actor }
+  const { sids, counts } = await server.events.change(server.database, async (tx, tell) => {
+    const ended = await endAllOf({ ...server, database: tx }, subject, writes)
+    for (const _ of ended.sids) await tell('login.ended', info, { subject, ...by })
+    await tell('user.revoked', info, { subject, ...(reason !== undefined && { reason }), ...by })
+    return ended
+  })
+  for (const sid of sids) announceLogout(server, { sid, subject })
   const because = reason === undefined ? '' : `: ${reason}`
   server.options.logger.info(`latchkey: revoked all logins and tokens of user ${subject}${because}`)
   return counts
@@ -115,7 +119,6 @@ export const userLifecycle = (setup: ServerSetup): UserLifecycle => ({
     const server = await setup.ready()
     if (!isLookup(subject)) return
     await eraseUser(server, subject)
-    setup.events.announce('user.erased', undefined, { subject })
   },
   unlock: async (username, options = {}) => {
     const subject = 'user' in options ? givenId(options.user, 'users.unlock()') : undefined

@@ -98,7 +98,7 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
 
 /**
  * Removes every row about a user: first everything ends, so that nothing more can be issued, then the rows are removed in
- * batches. It can stop anywhere and be called again.
+ * batches, and last it is announced. It can stop anywhere and be called again.
  */
 export const eraseUser = async (server: AuthorizationServer, subject: string): Promise<void> => {
   const { database } = server
@@ -115,7 +115,11 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
   await removeConsentReceipts(database, { subject })
   if (server.eventLog) {
     await server.eventLog.settled()
+    server.eventLog.forget(subject)
     await removeEventsOfSubject(database, { subject })
   }
-  if (server.options.users === undefined) await removeUser(database, { id: subject })
+  await server.events.change(database, async (tx, tell) => {
+    if (server.options.users === undefined) await removeUser(tx, { id: subject })
+    await tell('user.erased', undefined, { subject })
+  })
 }

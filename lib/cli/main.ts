@@ -5,6 +5,7 @@ import { silenceAll } from '../database/driver.ts'
 import { reasonOf } from '../database/errors.ts'
 import { databaseLocation, lacksFile } from '../database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../database/open.ts'
+import { changeSilently } from '../events/events.ts'
 import { features } from '../features/index.ts'
 import type { Options } from '../options/options.ts'
 import { plainLogger } from '../options/plain-logger.ts'
@@ -100,6 +101,10 @@ const lazyServer = (options: Options, { hostKnex }: OpenedDatabase) => {
       server()
         .then(({ events }) => events.announce(...event))
         .catch(() => {})
+    },
+    change: async (database, work) => {
+      if (!options.features.storedEvents) return changeSilently(database, work)
+      return (await server()).events.change(database, work)
     },
   }
   /** Waits until the events are stored. */

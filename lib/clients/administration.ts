@@ -1,7 +1,7 @@
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import type { EventDetails } from '../events/event.ts'
-import type { Events } from '../events/events.ts'
+import type { Events, Tell } from '../events/events.ts'
 import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
@@ -17,7 +17,7 @@ import {
   setClientDisabled,
   updateClient,
 } from '../repositories/clients.ts'
-import { eraseClient } from './erasure.ts'
+import { beginErasure, eraseClient } from './erasure.ts'
 import { keepLogo, type LogoContext } from './logo.ts'
 import {
   type ClientCredentials,
@@ -160,7 +160,7 @@ type ClientEvent = `client.${'created' | 'updated' | 'disabled' | 'enabled' | 'd
 /** The part of the server that the administration needs. */
 export interface AdministrationContext extends Pick<ClientRegistry, 'database' | 'now' | 'installed'> {
   readonly options: Parameters<typeof registrableOf>[0]
-  readonly events: Pick<Events, 'announce'>
+  readonly events: Pick<Events, 'change'>
   /** Resolves when the schema is ready. */
   ready(): Promise<unknown>
   /** The server, which fetches logos; absent on the command line. */
@@ -248,12 +248,20 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
   const { database, now, installed, options, events, ready } = context
   const registry = { database, now, installed, registrable: registrableOf(options) }
   const { actor, subject, info } = context.by ?? {}
-  const announce = (type: ClientEvent, clientId: string): void =>
-    events.announce(type, info, {
-      clientId,
-      ...(actor !== undefined && { actor }),
-      ...(subject !== undefined && { subject }),
-    })
+  /** Makes a change and tells of it in its transaction. */
+  const change = <T>(
+    type: ClientEvent,
+    work: (tx: Database, tell: (clientId: string) => ReturnType<Tell>) => Promise<T>,
+  ): Promise<T> =>
+    events.change(database, (tx, tell) =>
+      work(tx, (clientId) =>
+        tell(type, info, {
+          clientId,
+          ...(actor !== undefined && { actor }),
+          ...(subject !== undefined && { subject }),
+        }),
+      ),
+    )
 
   const select = ({ after, limit = 100, search }: ClientListOptions): Promise<ClientRecord[]> => {
     if (!(Number.isInteger(limit) && limit >= 1 && limit <= maxListed)) {
@@ -281,9 +289,12 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
   return {
     create: async (client) => {
       await ready()
-      const credentials = await registerClient(registry, client)
-      announce('client.created', credentials.client_id)
-      return saved(credentials)
+      const created = await change('client.created', async (tx, tell) => {
+        const credentials = await registerClient({ ...registry, database: tx }, client)
+        await tell(credentials.client_id)
+        return credentials
+      })
+      return saved(created)
     },
     list: async (listed = {}) => {
       await ready()
@@ -296,38 +307,48 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     update: async (clientId, changes, { ifUnchanged } = {}) => {
       await ready()
       const unchanged = ifUnchanged && metadataOf(ifUnchanged)
-      const credentials = await changeClient(registry, clientId, changes, { unchanged })
-      announce('client.updated', clientId)
-      return saved(credentials)
+      const updated = await change('client.updated', async (tx, tell) => {
+        const credentials = await changeClient({ ...registry, database: tx }, clientId, changes, {
+          unchanged,
+        })
+        await tell(clientId)
+        return credentials
+      })
+      return saved(updated)
     },
     disable: async (clientId) => {
       await ready()
-      await transaction(database, async (tx) => {
+      await change('client.disabled', async (tx, tell) => {
         await setDisabled(tx, clientId, true)
         for (const { clientData } of installed) await clientData?.disable?.(tx, clientId)
+        await tell(clientId)
       })
-      announce('client.disabled', clientId)
     },
     enable: async (clientId, { ifUnchanged } = {}) => {
       await ready()
-      await transaction(database, async (tx) => {
+      await change('client.enabled', async (tx, tell) => {
         await lockClient(tx, { clientId, now: now() })
         for (const { clientData } of installed) await clientData?.enable?.(tx, { clientId, now: now() })
         if (ifUnchanged) await lockUnchanged(tx, clientId, { metadata: metadataOf(ifUnchanged), now: now() })
         await setDisabled(tx, clientId, false)
+        await tell(clientId)
       })
-      announce('client.enabled', clientId)
     },
     delete: async (clientId) => {
       await ready()
+      await change('client.deleted', async (tx, tell) => {
+        await beginErasure({ ...registry, database: tx }, clientId)
+        await tell(clientId)
+      })
       await eraseClient(registry, clientId)
-      announce('client.deleted', clientId)
     },
     rotateSecret: async (clientId, options = {}) => {
       await ready()
-      const rotated = await rotate(registry, clientId, options)
-      announce('client.secret_rotated', clientId)
-      return rotated
+      return change('client.secret_rotated', async (tx, tell) => {
+        const rotated = await rotate({ ...registry, database: tx }, clientId, options)
+        await tell(clientId)
+        return rotated
+      })
     },
   }
 }

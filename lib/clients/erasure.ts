@@ -22,17 +22,29 @@ const removeClient = async function* (
 }
 
 /**
+ * Ends the access of a client whose deletion begins. Pruning finishes it if {@link eraseClient} does not.
+ *
+ * @throws OAuthError `invalid_client` for an unknown client
+ */
+export const beginErasure = async (
+  { database, now }: Pick<ClientRegistry, 'database' | 'now'>,
+  clientId: string,
+): Promise<void> => {
+  if (!(await beginDeletion(database, { clientId, now: now() }))) refuseUnknownClient(clientId)
+}
+
+/**
  * Deletes a client with its consents, authorizations and tokens. It is disabled first, so that access ends at once. If this
  * is interrupted, pruning finishes it.
  *
  * @throws OAuthError `invalid_client` for an unknown client
  */
 export const eraseClient = async (
-  { database, now, installed }: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
+  registry: Pick<ClientRegistry, 'database' | 'now' | 'installed'>,
   clientId: string,
 ): Promise<void> => {
-  if (!(await beginDeletion(database, { clientId, now: now() }))) refuseUnknownClient(clientId)
-  for await (const _ of removeClient(database, { installed }, clientId));
+  await beginErasure(registry, clientId)
+  for await (const _ of removeClient(registry.database, registry, clientId));
 }
 
 /** Finishes the deletions of clients that were interrupted. */

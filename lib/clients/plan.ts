@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
-import type { Events } from '../events/events.ts'
+import { changeSilently, type Events, type Tell } from '../events/events.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import type { Registrable } from '../options/registrable.ts'
 import { OAuthError } from '../protocol/errors.ts'
@@ -200,19 +199,19 @@ const store = async (
 /** What {@link applyClients} needs. */
 export interface ApplyContext extends Pick<ClientRegistry, 'database' | 'now' | 'installed'> {
   /** Absent for seeds. */
-  readonly events?: Pick<Events, 'announce'>
+  readonly events?: Pick<Events, 'change'>
 }
 
-/** Announces a change as `oauth.clients` does. */
-const announce = (
-  events: Pick<Events, 'announce'>,
+/** Tells of a change as `oauth.clients` does. */
+const tellOf = async (
+  tell: Tell,
   { client_id: clientId, action, fields }: ClientDifference,
-): void => {
+): Promise<void> => {
   if (action === 'keep') return
   const types = { create: 'client.created', update: 'client.updated', remove: 'client.deleted' } as const
-  events.announce(types[action], undefined, { clientId })
+  await tell(types[action], undefined, { clientId })
   const isRotated = fields.some(({ name, from, to }) => name === 'client_secret' && from && to)
-  if (isRotated) events.announce('client.secret_rotated', undefined, { clientId })
+  if (isRotated) await tell('client.secret_rotated', undefined, { clientId })
 }
 
 /**
@@ -237,7 +236,8 @@ export const applyClients = async (
     readonly progress?: (done: number) => void
   },
 ) => {
-  const applied = await transaction(database, async (tx) => {
+  const { change } = events ?? { change: changeSilently }
+  const applied = await change(database, async (tx, tell) => {
     const time = now()
     const compared = await compareAll(tx, registrations, time)
     const others = await unlistedClients(tx, installed, registrations, unlisted, time)
@@ -250,9 +250,10 @@ export const applyClients = async (
     }
     for (const { client_id: clientId, action } of others)
       if (action === 'remove') await beginDeletion(tx, { clientId, now: time })
-    return { credentials, differences: [...changesIn(compared), ...others] }
+    const differences = [...changesIn(compared), ...others]
+    for (const difference of differences) await tellOf(tell, difference)
+    return { credentials, differences }
   })
-  if (events) for (const difference of applied.differences) announce(events, difference)
   for (const { client_id, action } of applied.differences)
     if (action === 'remove') await eraseClient({ database, now, installed }, client_id)
   return applied

@@ -17,9 +17,11 @@ const revokeRefreshToken = async (
   const found = await findRefreshToken(server.database, { hash: hashSecret(value) })
   if (found === undefined || found.authorization.clientId !== client.clientId) return
   const { id, clientId, subject } = found.authorization
-  await revokeAuthorization(server.database, { id, now: server.now() })
   const family = { authorizationId: id, clientId, subject }
-  server.events.announce('authorization.revoked', info, { ...family, reason: 'revoked_by_client' })
+  await server.events.change(server.database, async (tx, tell) => {
+    await revokeAuthorization(tx, { id, now: server.now() })
+    await tell('authorization.revoked', info, { ...family, reason: 'revoked_by_client' })
+  })
 }
 
 /**

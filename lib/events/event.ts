@@ -147,6 +147,17 @@ export interface EventDetails {
 /** The name of an event. */
 export type EventType = keyof EventDetails
 
+/**
+ * The events that others act on. Each is stored in the transaction of its change, so that neither can be lost without the other:
+ * see `Events.change`.
+ */
+export type ChangeType =
+  | Extract<EventType, `user.${string}`>
+  | Exclude<Extract<EventType, `client.${string}`>, 'client.refused'>
+  | 'consent.removed'
+  | 'authorization.revoked'
+  | 'login.ended'
+
 /** An event: its type and time, the request that caused it, and the fields of {@link EventDetails}. */
 export type AuthEvent<Type extends EventType = EventType> = {
   [Each in Type]: {

@@ -1,9 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
+import type { RolledBack } from '../database/in-transaction.ts'
+import { transaction } from '../database/transaction.ts'
+import type { Database } from '../database/types.ts'
 import { createRequestId } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
-import type { AuthEvent, EventDetails, EventType } from './event.ts'
+import type { AuthEvent, ChangeType, EventDetails, EventType } from './event.ts'
+import type { EventLog } from './event-log.ts'
 
 /** Listens to one type of event, or to all of them with `'*'`. */
 export type Listen = {
@@ -25,25 +29,50 @@ export interface EventListeners {
   off(type: EventType | '*', listener: (event: never) => unknown): EventListeners
 }
 
+/** Reports a change in its transaction. `info` is undefined if no request caused the event. */
+export type Tell = <Type extends EventType>(
+  type: Type,
+  info: RequestInfo | undefined,
+  details: EventDetails[Type],
+) => Promise<void>
+
 export interface Events {
   /** For the host. */
   readonly listeners: EventListeners
   /** Sends an event to all listeners. `info` is undefined if no request caused the event. */
-  announce<Type extends EventType>(
+  announce<Type extends Exclude<EventType, ChangeType>>(
     type: Type,
     info: RequestInfo | undefined,
     details: EventDetails[Type],
   ): void
+  /**
+   * Makes a change in a transaction, as `transaction()` does. What it tells is stored in that transaction, and sent to all
+   * listeners when it is committed.
+   *
+   * @param work gets the database of the transaction, and `tell`
+   * @returns what the work returns
+   * @throws OAuthError as `transaction()`, also if an event cannot be stored
+   * @example
+   * await events.change(database, async (tx, tell) => {
+   *   if (await endLogin(tx, { sid, now })) await tell('login.ended', info, { subject })
+   * })
+   */
+  change<T>(database: Database, work: (tx: Database, tell: Tell) => Promise<T | RolledBack<T>>): Promise<T>
 }
+
+/** Makes a change as {@link Events.change} does, and tells no one. */
+export const changeSilently: Events['change'] = (database, work) =>
+  transaction(database, (tx) => work(tx, async () => {}))
 
 /** The `node:diagnostics_channel` that carries every event of every router in the process. */
 export const channelName = 'latchkey'
 
 /**
  * @param now epoch seconds
+ * @param log stores the events; undefined if they are not stored
  * @example events.announce('token.revoked', request.info, { clientId: 'journal' })
  */
-export const createEvents = (logger: Logger, now: () => number): Events => {
+export const createEvents = (logger: Logger, now: () => number, log?: EventLog): Events => {
   const emitter = new EventEmitter()
   const diagnostics = channel(channelName)
 
@@ -74,23 +103,51 @@ export const createEvents = (logger: Logger, now: () => number): Events => {
     },
   }
 
+  const isHeard = (type: EventType): boolean =>
+    emitter.listenerCount(type) + emitter.listenerCount('*') > 0 || diagnostics.hasSubscribers
+  const eventOf = <Type extends EventType>(
+    type: Type,
+    info: RequestInfo | undefined,
+    details: EventDetails[Type],
+  ): AuthEvent => {
+    const { requestId = createRequestId(), address, agent } = info ?? {}
+    return {
+      type,
+      time: now(),
+      requestId,
+      ...(address === undefined ? {} : { address }),
+      ...(agent === undefined ? {} : { agent }),
+      ...details,
+    } as unknown as AuthEvent
+  }
+  const publish = (event: AuthEvent): void => {
+    emit(event.type, event)
+    emit('*', event)
+    diagnostics.publish(event)
+  }
+
   return {
     listeners,
     announce: (type, info, details) => {
-      const isHeard = emitter.listenerCount(type) + emitter.listenerCount('*') > 0
-      if (!isHeard && !diagnostics.hasSubscribers) return
-      const { requestId = createRequestId(), address, agent } = info ?? {}
-      const event = {
-        type,
-        time: now(),
-        requestId,
-        ...(address === undefined ? {} : { address }),
-        ...(agent === undefined ? {} : { agent }),
-        ...details,
-      }
-      emit(type, event)
-      emit('*', event)
-      diagnostics.publish(event)
+      if (log === undefined && !isHeard(type)) return
+      const event = eventOf(type, info, details)
+      log?.add(event)
+      publish(event)
+    },
+    change: async (database, work) => {
+      let told: AuthEvent[] = []
+      const result = await transaction(database, (tx) => {
+        // Work that loses a race runs again.
+        told = []
+        return work(tx, async (type, info, details) => {
+          const event = eventOf(type, info, details)
+          told.push(event)
+          await log?.write(tx, event)
+        })
+      })
+      if (told.length > 0) log?.written()
+      for (const event of told) publish(event)
+      return result
     },
   }
 }

@@ -229,11 +229,13 @@ export const revokeReplayed = async (
   { info }: TokenRequest,
   parameter: keyof SingleUseParameters,
 ): Promise<never> => {
-  await revokeAuthorization(server.database, { id, now: server.now() })
-  const what = `${parameter} was ${parameter === 'refresh_token' ? 'used' : 'redeemed'} before`
   const reason = `${parameter}_replayed` as const
+  await server.events.change(server.database, async (tx, tell) => {
+    await revokeAuthorization(tx, { id, now: server.now() })
+    await tell('authorization.revoked', info, { authorizationId: id, clientId, subject, reason })
+  })
+  const what = `${parameter} was ${parameter === 'refresh_token' ? 'used' : 'redeemed'} before`
   server.options.logger.warn(`latchkey: ${what}; all tokens of authorization ${id} are revoked`)
-  server.events.announce('authorization.revoked', info, { authorizationId: id, clientId, subject, reason })
   const used =
     consumedAt === null ? 'one that another request has just used' : `one used ${timeOf(consumedAt)}`
   throw new OAuthError('invalid_grant', `${what}; every token issued for it is revoked`, {

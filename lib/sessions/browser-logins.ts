@@ -29,20 +29,14 @@ export const end = async (
   login: EndedLogin,
   { info, actor }: EndedBy = {},
 ): Promise<boolean> => {
-  const isEnded = await endLogin(server.database, { sid: login.sid, now: server.now() })
-  if (isEnded) announceEnd(server, login, { info, actor })
+  const { sid, subject } = login
+  const isEnded = await server.events.change(server.database, async (tx, tell) => {
+    if (!(await endLogin(tx, { sid, now: server.now() }))) return false
+    await tell('login.ended', info, { subject, ...(actor !== undefined && { actor }) })
+    return true
+  })
+  if (isEnded) announceLogout(server, login)
   return isEnded
-}
-
-/** Notifies the clients of a login that has ended. */
-export const announceEnd = (
-  server: AuthorizationServer,
-  login: EndedLogin,
-  { info, actor }: EndedBy = {},
-): void => {
-  const { subject } = login
-  server.events.announce('login.ended', info, { subject, ...(actor !== undefined && { actor }) })
-  announceLogout(server, login)
 }
 
 /**

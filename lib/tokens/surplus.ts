@@ -18,11 +18,17 @@ export const endSurplus = (
     const values = { ...issued, max, now: server.now() }
     let ended: readonly string[]
     do {
-      ended = await revokeSurplusAuthorizations(server.database, values)
-      for (const authorizationId of ended) {
-        const reason = 'too_many'
-        server.events.announce('authorization.revoked', info, { authorizationId, clientId, subject, reason })
-      }
+      ended = await server.events.change(server.database, async (tx, tell) => {
+        const ids = await revokeSurplusAuthorizations(tx, values)
+        for (const authorizationId of ids)
+          await tell('authorization.revoked', info, {
+            authorizationId,
+            clientId,
+            subject,
+            reason: 'too_many',
+          })
+        return ids
+      })
     } while (ended.length > 0)
   }
   server.runInBackground(work())

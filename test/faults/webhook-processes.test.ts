@@ -95,6 +95,27 @@ const sends = (config: Knex.Config): void => {
     expect(receiver.mostAtOnce()).toBeLessThanOrEqual(8)
   })
 
+  test('a revocation that was answered keeps its event and its webhook when the process is killed', async () => {
+    const revoked: string[] = []
+    // No webhook arrives, so that each still waits.
+    receiver.answer((res) => res.writeHead(503).end())
+    for (let kill = 0; kill < 8; kill += 1) {
+      const child = await start(config)
+      const ended = once(child, 'exit')
+      child.on('message', (message: { revoked?: string }) => {
+        if (message.revoked === undefined) return
+        revoked.push(message.revoked)
+        if (revoked.length > 5 * kill + 3) child.kill('SIGKILL')
+      })
+      child.send({ revoking: `user${kill}` })
+      await ended
+    }
+    const stored = await database(`${tablePrefix}events`).where({ type: 'user.revoked' }).pluck('subject')
+    const waiting = await database(`${tablePrefix}webhook_deliveries`).pluck('lane')
+    expect(revoked.filter((subject) => !stored.includes(subject))).toEqual([])
+    expect(revoked.filter((subject) => !waiting.includes(`subject:${subject}`))).toEqual([])
+  })
+
   test('if a process is killed, the other goes on in order and repeats only what was under way', async () => {
     const one = await start(config)
     receiver.answer((res) => {

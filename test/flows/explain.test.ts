@@ -241,15 +241,50 @@ test('the events of a user are part of their export, and leave with them', async
   expect(await types()).toEqual([])
 })
 
-test('a database that fails does not fail a request, and the log says what is lost', async () => {
-  const lines: unknown[] = []
-  const logger = { info: () => {}, warn: () => {}, error: (line: unknown) => void lines.push(line) }
-  const other = await startHost({ options: { features: { storedEvents: true }, logger } })
-  await other.database.knex.schema.dropTable(`${other.database.tablePrefix}events`)
-  const { status, body } = await post(other, { ...web, grant_type: 'client_credentials' })
-  expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })
-  await serverBehind(other.oauth)!.eventLog!.settled()
-  expect(lines).toEqual([expect.stringMatching(/^latchkey: \d+ events could not be stored: .*no such table/)])
+describe('a database that does not store events', () => {
+  const issue = async (lines: unknown[]) => {
+    const logger = { info: () => {}, warn: () => {}, error: (line: unknown) => void lines.push(line) }
+    const other = await startHost({ options: { features: { storedEvents: true }, logger } })
+    const name = `${other.database.tablePrefix}events`
+    await other.database.knex.schema.renameTable(name, `${name}_away`)
+    const { status, body } = await post(other, { ...web, grant_type: 'client_credentials' })
+    expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })
+    await serverBehind(other.oauth)!.eventLog!.settled()
+    expect(lines.splice(0)).toEqual([
+      expect.stringMatching(/^latchkey: events cannot be stored now, and wait: .*no such table/),
+    ])
+    return { other, back: () => other.database.knex.schema.renameTable(`${name}_away`, name) }
+  }
+
+  test('does not fail a request, and they are stored when it works again', async () => {
+    const lines: unknown[] = []
+    const { other, back } = await issue(lines)
+    await back()
+    await other.oauth.close()
+    expect(lines).toEqual([])
+    expect((await other.table('events')).map(({ type }) => type)).toContain('tokens.issued')
+  })
+
+  test('makes the log say how many are lost if the server closes', async () => {
+    const lines: unknown[] = []
+    const { other } = await issue(lines)
+    await other.oauth.close()
+    expect(lines).toEqual([
+      expect.stringMatching(/^latchkey: \d+ events could not be stored: .*no such table/),
+    ])
+  })
+
+  test('for their content stores the others', async () => {
+    const other = await startHost({ options: { features: { storedEvents: true } } })
+    const { events, eventLog } = serverBehind(other.oauth)!
+    events.announce('second_factor.added', undefined, { subject: 'ada' })
+    events.announce('token.personal.revoked', undefined, { subject: 'ada', tokenId: 1n as unknown as string })
+    events.announce('second_factor.added', undefined, { subject: 'bob' })
+    await eventLog!.settled()
+    const stored = await other.table('events').where({ type: 'second_factor.added' })
+    expect(stored.map(({ subject }) => subject)).toEqual(['ada', 'bob'])
+    await other.oauth.close()
+  })
 })
 
 test('without the option no event is stored, and errors have no id', async () => {

@@ -3,6 +3,7 @@ import { createClient } from 'redis'
 import { unlockUserCommand } from '../../lib/cli/commands/user-unlock.ts'
 import type { CommandContext } from '../../lib/command.ts'
 import { openDatabase } from '../../lib/database/open.ts'
+import { changeSilently } from '../../lib/events/events.ts'
 import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
@@ -415,7 +416,7 @@ test('latchkey user unlock lets the user sign in at once, but cannot lift locks 
       ...openDatabase(knex, tablePrefix),
       options: resolveOptions({ limits, secrets }, featureOptions),
       installed: [],
-      events: { announce: () => {} },
+      events: { announce: () => {}, change: changeSilently },
       server: () => Promise.reject(new Error('this command needs no server')),
       ready: async () => {},
       now: () => Math.floor(Date.now() / 1000),

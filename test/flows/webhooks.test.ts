@@ -72,7 +72,9 @@ const start = async (more: object = {}): Promise<void> => {
 
 /** An event about a user, which also wakes the sender. */
 const happens = (subject: string, reason = 'now'): void =>
-  server.events.announce('user.revoked', undefined, { subject, reason })
+  server.runInBackground(
+    server.events.change(server.database, (_, tell) => tell('user.revoked', undefined, { subject, reason })),
+  )
 
 /** An event about a user that ends nothing. */
 const signsIn = (subject: string, account: string): void =>
@@ -125,7 +127,7 @@ describe('a message', () => {
 
   test('is sent only for the types that were asked for', async () => {
     await start({ events: ['user.revoked'] })
-    server.events.announce('login.ended', undefined, { subject: 'ada' })
+    server.events.announce('second_factor.removed', undefined, { subject: 'ada' })
     happens('ada')
     const [first] = await receiver.requests.until(1)
     expect(first?.body.type).toBe('user.revoked')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import type { Database, Driver } from '../../lib/database/types.ts'
+import { changeSilently } from '../../lib/events/events.ts'
 import { developerAdministration } from '../../lib/features/developers/administration.ts'
 import { registerDeveloperClient } from '../../lib/features/developers/register.ts'
 import { listClientIdsOfOwner } from '../../lib/features/developers/table.ts'
@@ -169,7 +170,7 @@ const racingOn = (config: Knex.Config): void => {
       option: options.features.developers,
       installed: [],
       now,
-      events: { announce: () => {} },
+      events: { change: changeSilently },
       throttle: { takeQuota: async () => {} },
     }
     for (const subject of ['ada', 'bob']) {

@@ -67,7 +67,6 @@ export const revokeConsentCommand: Command = {
     if (!(await disconnectClient(context, connection))) {
       throw new Error(`user ${subject} allows client ${clientId} nothing`)
     }
-    context.events.announce('consent.removed', undefined, connection)
     note(`client ${clientId} has no access for user ${subject} any more`)
   },
 }

@@ -192,9 +192,12 @@ export const revokeTokenCommand: Command = {
     if (authorizationId === undefined) {
       if (await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() }))
         events.announce('token.revoked', undefined, { clientId })
-    } else if (await revokeAuthorization(database, { id: authorizationId, now: now() })) {
+    } else {
       const about = { authorizationId, clientId, subject }
-      events.announce('authorization.revoked', undefined, { ...about, reason: 'revoked_by_host' })
+      await events.change(database, async (tx, tell) => {
+        if (await revokeAuthorization(tx, { id: authorizationId, now: now() }))
+          await tell('authorization.revoked', undefined, { ...about, reason: 'revoked_by_host' })
+      })
     }
     note(`the ${type} of client ${clientId} is revoked`)
   },

@@ -85,7 +85,7 @@ export const removeClient = async (
   const organization = namedOrganization(server, form)
   for (const clientId of await sameClientsAs(server, person.id, named)) {
     const removed = { subject: person.id, clientId, ...organization }
-    if (await disconnectClient(server, removed)) server.events.announce('consent.removed', info, removed)
+    await disconnectClient(server, removed, { info })
   }
   return { clientId: named, ...organization }
 }

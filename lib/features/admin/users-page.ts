@@ -166,8 +166,7 @@ export const usersPage: OperatorPage = {
       const organization = form.optional('organization')
       for (const clientId of await sameClientsAs(server, subject, form.required('client_id'))) {
         const removed = { subject, clientId, ...(organization !== undefined && { organization }) }
-        if (await disconnectClient(server, removed))
-          server.events.announce('consent.removed', info, { ...removed, ...by(context) })
+        await disconnectClient(server, removed, { info, ...by(context) })
       }
     }),
     revoke: act('revoked', async (context, subject, form) => {
@@ -175,9 +174,12 @@ export const usersPage: OperatorPage = {
       const { database, now, events } = server
       const id = form.required('authorization')
       const found = await findAuthorization(database, { id })
-      if (found?.subject !== subject || !(await revokeAuthorization(database, { id, now: now() }))) return
-      const about = { clientId: found.clientId, subject, authorizationId: id }
-      events.announce('authorization.revoked', info, { ...about, reason: 'revoked_by_admin', ...by(context) })
+      if (found?.subject !== subject) return
+      const about = { clientId: found.clientId, subject, authorizationId: id, ...by(context) }
+      await events.change(database, async (tx, tell) => {
+        if (await revokeAuthorization(tx, { id, now: now() }))
+          await tell('authorization.revoked', info, { ...about, reason: 'revoked_by_admin' })
+      })
     }),
     'sign-out': act('signed-out', async ({ server, info, person: { actor } }, subject, form) => {
       const login = await findLogin(server.database, { sid: form.required('sid'), now: server.now() })

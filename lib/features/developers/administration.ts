@@ -1,7 +1,6 @@
 import { type RegisteredClient, registeredClient } from '../../clients/administration.ts'
 import { keepLogo, type LogoContext } from '../../clients/logo.ts'
 import { refuseUnknownClient, storeClient } from '../../clients/register.ts'
-import { transaction } from '../../database/transaction.ts'
 import type { Database } from '../../database/types.ts'
 import { type ClientChanges, withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
@@ -174,6 +173,8 @@ const findWaiting = async (
   return owner
 }
 
+const decider = ({ by }: DeveloperDecision) => (by === undefined ? {} : { by })
+
 const refuseChanged = (clientId: string): never => {
   throw new OAuthError('invalid_client', `client ${clientId} was changed at the same time; read it again`)
 }
@@ -233,7 +234,7 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
     },
     approve: async (clientId, decision = {}) => {
       await ready()
-      const subject = await transaction(database, async (tx) => {
+      await events.change(database, async (tx, tell) => {
         const now = clock()
         const client = (await lockClient(tx, { clientId, now })) ?? refuseUnknownClient(clientId)
         const owner = await findWaiting(tx, clientId, decision)
@@ -241,16 +242,10 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         const fields = proposed ?? developerFields(client.metadata, clientId)
         const metadata = withoutInternals(changedMetadata(context, client.metadata, fields))
         const approval = { status: 'active', approvedAt: approvedAt ?? now, reason: null } as const
-        const decided = await decide(tx, owner, decision, approval)
+        const subject = await decide(tx, owner, decision, approval)
         await storeClient(tx, context, { clientId, secret: undefined, metadata }, client, now)
         if (approvedAt === null) await setClientDisabled(tx, { clientId, disabledAt: null, now })
-        return decided
-      })
-      const { by } = decision
-      events.announce('client.approved', undefined, {
-        clientId,
-        subject,
-        ...(by !== undefined && { by }),
+        await tell('client.approved', undefined, { clientId, subject, ...decider(decision) })
       })
       const record = context.logos && (await findClientRecord(database, { clientId, now: clock() }))
       if (context.logos && record) keepLogo(context.logos, record)
@@ -259,22 +254,21 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
       await ready()
       if (reason !== undefined && (typeof reason !== 'string' || reason.length > maxReason))
         throw new TypeError(`latchkey: reason must be a string of at most ${maxReason} characters`)
-      const subject = await transaction(database, async (tx) => {
+      await events.change(database, async (tx, tell) => {
         const owner = await findWaiting(tx, clientId, decision)
-        return decide(tx, owner, decision, { status: 'refused', reason: reason ?? null })
+        const subject = await decide(tx, owner, decision, { status: 'refused', reason: reason ?? null })
+        await tell('client.approval_refused', undefined, { clientId, subject, ...decider(decision) })
       })
-      const { by } = decision
-      const about = { clientId, subject, ...(by !== undefined && { by }) }
-      events.announce('client.approval_refused', undefined, about)
     },
     transfer: async (clientId, to) => {
       const subject = to === null ? undefined : givenId(to, 'developers.transfer()')
       await ready()
       if (subject !== undefined && !isLookup(subject))
         throw new TypeError('latchkey: subject must be the id of a user, or null')
-      await transaction(database, async (tx) => {
+      await events.change(database, async (tx, tell) => {
         const now = clock()
         if (!(await lockClient(tx, { clientId, now }))) refuseUnknownClient(clientId)
+        await tell('client.transferred', undefined, { clientId, ...(subject !== undefined && { subject }) })
         if (subject === undefined) return deleteClientOwner(tx, { clientId })
         const slot = freeSlot(await listSlots(tx, { subject }), Number.MAX_SAFE_INTEGER) ?? 0
         const values = { clientId, subject, slot }
@@ -286,10 +280,6 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         const status = proposed === undefined ? owner.status : 'active'
         if (!(await updateClientOwner(tx, { ...kept, status }))) refuseChanged(clientId)
         return setClientOwner(tx, values)
-      })
-      events.announce('client.transferred', undefined, {
-        clientId,
-        ...(subject !== undefined && { subject }),
       })
     },
   }

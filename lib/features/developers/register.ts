@@ -40,7 +40,7 @@ export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
   readonly options: Pick<Options, 'features' | 'scopes' | 'production'>
   /** Undefined while developers are off; requests of users can still be decided. */
   readonly option: DeveloperOption | undefined
-  readonly events: Pick<Events, 'announce'>
+  readonly events: Pick<Events, 'change'>
   readonly throttle: Pick<Throttle, 'takeQuota'>
   /** Epoch seconds. */
   now(): number
@@ -96,7 +96,7 @@ export const registerDeveloperClient = async (
   await context.throttle.takeQuota([{ name: 'developerClient', subject }])
   const { clientId } = registration
   const described: ClientMetadata = { ...metadata, self_described: 'user' }
-  const credentials = await transaction(database, async (tx) => {
+  return events.change(database, async (tx, tell) => {
     const slot = freeSlot(await listSlots(tx, { subject }), option?.maxClients ?? 0)
     if (slot === undefined) return undefined
     const now = clock()
@@ -106,12 +106,10 @@ export const registerDeveloperClient = async (
     await createClientOwner(tx, { clientId, subject, slot, ...state, now })
     const stored = await storeClient(tx, context, { ...registration, metadata: described }, undefined, now)
     if (needsApproval) await setClientDisabled(tx, { clientId, disabledAt: now, now })
+    await tell('client.created', info, { clientId, subject })
+    if (needsApproval) await tell('client.approval_requested', info, { clientId, subject })
     return stored
   })
-  if (credentials === undefined) return undefined
-  events.announce('client.created', info, { clientId, subject })
-  if (needsApproval) events.announce('client.approval_requested', info, { clientId, subject })
-  return credentials
 }
 
 /**
@@ -129,7 +127,7 @@ export const changeDeveloperClient = async (
 ): Promise<'saved' | 'waiting' | 'stale'> => {
   const { database, events } = context
   const { clientId, revision, fields } = change
-  const outcome = await transaction(database, async (tx) => {
+  return events.change(database, async (tx, tell) => {
     const now = context.now()
     const client = await lockClient(tx, { clientId, now })
     const owner = await findClientOwner(tx, { clientId })
@@ -141,7 +139,9 @@ export const changeDeveloperClient = async (
     const isSmall = onlyRemoves(before, developerFields(metadata, clientId))
     if (needsApproval && approvedAt !== null && !isSmall) {
       const waiting = { ...request, approvedAt, status: 'waiting', proposed: fields } as const
-      return (await updateClientOwner(tx, waiting)) ? 'waiting' : 'stale'
+      if (!(await updateClientOwner(tx, waiting))) return 'stale'
+      await tell('client.approval_requested', info, { clientId, subject })
+      return 'waiting'
     }
     const waits = needsApproval && approvedAt === null
     const applied = {
@@ -155,11 +155,9 @@ export const changeDeveloperClient = async (
     const described = { ...metadata, ...(by && { self_described: by }) }
     await storeClient(tx, context, { clientId, secret: undefined, metadata: described }, client, now)
     if (approvedAt === null && !waits) await setClientDisabled(tx, { clientId, disabledAt: null, now })
+    await tell(waits ? 'client.approval_requested' : 'client.updated', info, { clientId, subject })
     return waits ? 'waiting' : 'saved'
   })
-  if (outcome === 'saved') events.announce('client.updated', info, { clientId, subject })
-  if (outcome === 'waiting') events.announce('client.approval_requested', info, { clientId, subject })
-  return outcome
 }
 
 declare module '../../account/user-records.ts' {

@@ -31,7 +31,12 @@ export const developersFor = (
     ...server,
     option,
     logos: server,
-    events: { announce: (type, _, details) => server.events.announce(type, info, details) },
+    events: {
+      change: (database, work) =>
+        server.events.change(database, (tx, tell) =>
+          work(tx, (type, _, details) => tell(type, info, details)),
+        ),
+    },
   })
 
 /** The login names of users, by their ids; users who are gone have none. */

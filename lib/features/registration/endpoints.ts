@@ -62,9 +62,8 @@ export const registerEndpoint = (option: RegistrationOption): Endpoint<Context> 
     async POST(context) {
       const { server, req, res, info } = context
       await withToken(context, () => assertInitialToken(context, option))
-      const registration = await registerSelf(server, option, await readJson(req, maxBody), info.address)
+      const registration = await registerSelf(server, option, await readJson(req, maxBody), info)
       const { client_id: clientId } = registration
-      server.events.announce('client.created', info, { clientId })
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)), { status: 201 })
     },
   },
@@ -89,16 +88,14 @@ export const registrationEndpoint = (option: RegistrationOption): Endpoint<Conte
       const clientId = clientIdOf(context)
       const registration = await withToken(context, async () => {
         const [token, input] = [bearerToken(req), await readJson(req, maxBody)]
-        return replaceRegistration(server, option, clientId, { token, input, address: info.address })
+        return replaceRegistration(server, option, clientId, { token, input, info })
       })
-      server.events.announce('client.updated', info, { clientId })
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)))
     },
     DELETE: async (context) => {
       const { server, req, res, info } = context
       const clientId = clientIdOf(context)
-      await withToken(context, () => removeRegistration(server, clientId, bearerToken(req)))
-      server.events.announce('client.deleted', info, { clientId })
+      await withToken(context, () => removeRegistration(server, clientId, bearerToken(req), info))
       sendEmpty(res, 204, { 'Cache-Control': 'no-store' })
     },
   },

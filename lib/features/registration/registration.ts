@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthorizationServer } from '../../authorization-server.ts'
-import { eraseClient } from '../../clients/erasure.ts'
+import { beginErasure, eraseClient } from '../../clients/erasure.ts'
 import { type ClientCredentials, storeClient } from '../../clients/register.ts'
-import { transaction } from '../../database/transaction.ts'
 import { authenticationCode, createSecret, hashSecret, isEqual, isSecretOf } from '../../keys/secrets.ts'
 import { withSuppliedClaims } from '../../protocol/claims.ts'
 import type { Client } from '../../protocol/clients/client.ts'
@@ -10,6 +9,7 @@ import { type ClientMetadata, registeredMembers } from '../../protocol/clients/c
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
+import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
 import { type ClientRecord, findClientRecord, lockClient } from '../../repositories/clients.ts'
 import { networkOf, siteOf } from '../../throttle/network.ts'
@@ -90,9 +90,10 @@ export const registerSelf = async (
   server: AuthorizationServer,
   { allow }: RegistrationOption,
   input: Described,
-  address: string,
+  info: RequestInfo,
 ): Promise<Registration> => {
-  const { database, options, now: clock } = server
+  const { database, events, options, now: clock } = server
+  const { address } = info
   await takeQuota(server, address)
   const metadata = await describedClient(server, input, { kind: 'registration', address }, allow)
   await makeRoom(server)
@@ -109,9 +110,10 @@ export const registerSelf = async (
     freshUntil: null,
     origin: originOf(server, address),
   }
-  const credentials = await transaction(database, async (tx) => {
+  const credentials = await events.change(database, async (tx, tell) => {
     const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
     await createClientRegistration(tx, registration)
+    await tell('client.created', info, { clientId })
     return stored
   })
   return { ...credentials, issuedAt: now, metadata, scope: answeredScope(server, metadata, input), token }
@@ -179,20 +181,22 @@ export const replaceRegistration = async (
   server: AuthorizationServer,
   { allow }: RegistrationOption,
   clientId: string,
-  { token, input, address }: { token: string; input: Described; address: string },
+  { token, input, info }: { token: string; input: Described; info: RequestInfo },
 ): Promise<Registration> => {
-  const { database, now } = server
+  const { database, events, now } = server
+  const { address } = info
   const client = await findOwn(server, clientId, token)
   await takeQuota(server, address)
   assertReplaces(client, input)
   const request = { kind: 'registration', clientId, address } as const
   const metadata = await describedClient(server, input, request, allow)
-  const credentials = await transaction(database, async (tx) => {
+  const credentials = await events.change(database, async (tx, tell) => {
     const existing = await lockClient(tx, { clientId, now: now() })
     // The host has adopted or removed it meanwhile.
     if (existing?.metadata.self_described !== 'registration') {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
     }
+    await tell('client.updated', info, { clientId })
     return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())
   })
   const scope = answeredScope(server, metadata, input)
@@ -208,10 +212,17 @@ export const removeRegistration = async (
   server: AuthorizationServer,
   clientId: string,
   token: string,
+  info: RequestInfo,
 ): Promise<void> => {
   await findOwn(server, clientId, token)
-  // It has no consents and tokens to look for.
-  if (!(await removeIfUnused(server.database, clientId))) await eraseClient(server, clientId)
+  const isGone = await server.events.change(server.database, async (tx, tell) => {
+    await tell('client.deleted', info, { clientId })
+    // It has no consents and tokens to look for.
+    if (await removeIfUnused(tx, clientId)) return true
+    await beginErasure({ ...server, database: tx }, clientId)
+    return false
+  })
+  if (!isGone) await eraseClient(server, clientId)
 }
 
 /**
