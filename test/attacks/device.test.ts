@@ -52,12 +52,7 @@ test('of many guesses from one address, twenty are looked up; the user is not lo
   const count = 60
   const codes = await codesFor(host)
   const [attacker, user] = [browser(), browser()]
-  expect(await guessMany([attacker], count)).toEqual({ 400: 20, 429: count - 20 })
-  const refused = await typeCode(attacker, codes.user_code)
-  expect({ status: refused.status, retryAfter: Number(refused.headers['retry-after']) }).toEqual({
-    status: 429,
-    retryAfter: expect.closeTo(900, -2),
-  })
+  expect(await guessMany([attacker], count)).toEqual({ 400: 20, 303: count - 20 })
   expect((await connect(user, codes.user_code)).html).toContain('Your device is connected')
 })
 
@@ -66,10 +61,32 @@ test('guesses from many addresses reach a common limit, but signed-in users have
   const user = browser(undefined, limited)
   await connect(user, (await codesFor(limited)).user_code)
   const attackers = Array.from({ length: 20 }, (_, number) => browser(`198.51.100.${number}`, limited))
-  expect(await guessMany(attackers, 60)).toEqual({ 400: 30, 429: 30 })
-  const codes = await codesFor(limited)
-  expect((await typeCode(browser(undefined, limited), codes.user_code)).status).toBe(429)
+  expect(await guessMany(attackers, 60)).toEqual({ 400: 30, 303: 30 })
   expect(await guessMany([user], 15)).toEqual({ 400: 10, 429: 5 })
+  const codes = await codesFor(limited)
+  const refused = await typeCode(user, codes.user_code)
+  expect({ status: refused.status, retryAfter: Number(refused.headers['retry-after']) }).toEqual({
+    status: 429,
+    retryAfter: expect.closeTo(900, -2),
+  })
+  await limited.close()
+})
+
+test('beyond the common limit who is not signed in signs in first, and then connects the device', async () => {
+  const limited = await start({ failures: { userCodeTotal: { max: 3, seconds: 3600 } } })
+  expect(await guessMany([browser(undefined, limited)], 4)).toEqual({ 400: 3, 303: 1 })
+  const [right, wrong] = [(await codesFor(limited)).user_code, guess(99)]
+  const user = browser(undefined, limited)
+  const pages = [await typeCode(user, right), await typeCode(browser(undefined, limited), wrong)]
+  const titles = pages.map(({ html }) => /<h1>(.*?)<\/h1>/s.exec(html)?.[1])
+  expect(pages.map(({ status }) => status)).toEqual([200, 200])
+  // The form does not show which code is right.
+  expect(titles[0]).toBe(titles[1])
+  const filled = await user.signIn(pages[0]!, ada.email, ada.password)
+  expect(fieldsOf(filled, 'user_code')).toMatchObject({ user_code: right })
+  const confirm = await user.submit(filled, 'user_code', {})
+  const consent = await user.decide(confirm, 'allow')
+  expect((await user.decide(consent, 'allow')).html).toContain('Your device is connected')
   await limited.close()
 })
 

@@ -2,7 +2,9 @@ import { clientCard } from '../../authorization/consent.ts'
 import { continueRequest, signInAgain, toDecide } from '../../authorization/continue.ts'
 import { formTarget } from '../../authorization/login-location.ts'
 import { type PendingRequest, requestParameter, withPending } from '../../authorization/pending-request.ts'
+import { showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
 import { switchUser } from '../../endpoints/consent/consent.ts'
+import { fieldsIn } from '../../endpoints/page-values.ts'
 import { pendingForm } from '../../endpoints/pending-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import { formParameters, queryParameters } from '../../http/form.ts'
@@ -22,6 +24,10 @@ import { findWaitingDevice, guesserOf, type WaitingDevice } from './waiting.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
+
+/** In URLs of the page: who is not signed in signs in there first. */
+const signInParameter = 'sign_in'
+const signInParameters = ['user_code', signInParameter]
 
 /** What the form for the user code is about. */
 const codeForm = ['code']
@@ -65,7 +71,10 @@ const openDevice = async (
   await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
 }
 
-/** Looks up the typed code. Malformed codes are typos, not guesses, and do not count. */
+/**
+ * Looks up the typed code. Malformed codes are typos, not guesses, and do not count. Where everyone has guessed too often, only
+ * users who are signed in may guess, each up to a limit of their own.
+ */
 const submitCode = async (context: PageContext): Promise<void> => {
   const { server, info } = context
   const form = submittedForm(context, codeForm)
@@ -79,7 +88,12 @@ const submitCode = async (context: PageContext): Promise<void> => {
   if (result.outcome === 'found') return openDevice(context, result.found, userCode, active)
   server.events.announce('device.code_refused', info, subject === undefined ? {} : { subject })
   if (result.outcome === 'wrong') showForm(context, typed, { error: 'wrong' })
-  else showForm(context, typed, { error: 'throttled', retryAfter: result.retryAfter })
+  else if (subject !== undefined)
+    showForm(context, typed, { error: 'throttled', retryAfter: result.retryAfter })
+  else {
+    const query = { user_code: formatUserCode(userCode), [signInParameter]: '1' }
+    redirectToPage(context, ownPath(server, '/device', query))
+  }
 }
 
 /** Asks whether the device is the user's own: someone else may have sent them the code (RFC 8628 §5.4). */
@@ -126,18 +140,23 @@ const submitConfirm = async (context: PageContext, pending: PendingRequest): Pro
 export const devicePage: Endpoint<PageContext> = {
   path: '/device',
   isInteraction: true,
+  signInParameters,
   methods: {
-    GET: (context) => {
+    GET: async (context) => {
       const query = queryParameters(context.req)
       if (query.has(requestParameter)) return withPending(context, query, showConfirm)
+      if (query.has(signInParameter) && (await activeLogin(context)) === undefined)
+        return showAccountLogin(context, '/device', undefined, fieldsIn(query, signInParameters))
       // From a link or a QR code of the device (RFC 8628 §3.3.1).
       const userCode = parseUserCode(query.first('user_code') ?? '')
       return showForm(context, userCode === undefined ? '' : formatUserCode(userCode))
     },
     POST: (context) => {
       const form = formParameters(context.req)
-      if (!form.has(requestParameter)) return submitCode(context)
-      return withPending(context, form, submitConfirm)
+      if (form.has(requestParameter)) return withPending(context, form, submitConfirm)
+      if (form.has('user_code')) return submitCode(context)
+      const query = fieldsIn(queryParameters(context.req), signInParameters)
+      return submitAccountLogin(context, '/device', query)
     },
   },
 }
