@@ -85,8 +85,8 @@ export interface NewLogin extends WithResponse {
   /** Authentication level; undefined if it has none. */
   readonly acr?: string | undefined
   /**
-   * What the session of your app had in it before the login emptied it. Copy only what may belong to whoever signs in, such as
-   * a cart: it may be of another user. Empty with `session: 'own'`.
+   * What the session of your app had in it before the login emptied it. It may be of another user, so copy only what a visitor
+   * without a login can have, such as a cart. Empty with `session: 'own'`.
    */
   readonly previousSession: Readonly<Record<string, unknown>>
 }

@@ -5,10 +5,23 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../options/server.ts'
 
-/** The folder with the templates and assets of the core. */
-export const ownViews = fileURLToPath(new URL('../../views/', import.meta.url))
+/**
+ * A folder of this package, by its path from this file.
+ *
+ * @throws Error if a bundler has moved the code away from it; one that writes CommonJS also leaves `import.meta` empty
+ */
+const folderOfPackage = (path: string, from: string | undefined = import.meta.url): string => {
+  const folder = from && fileURLToPath(new URL(path, from))
+  if (folder && existsSync(folder)) return folder
+  throw new Error(
+    'latchkey: its templates are not where its code is; if you bundle your server, leave latchkey out of the bundle, with esbuild by --external:latchkey',
+  )
+}
 
-const featureFolder = fileURLToPath(new URL('../features/', import.meta.url))
+/** The folder with the templates and assets of the core. */
+export const ownViews = folderOfPackage('../../views/')
+
+const featureFolder = folderOfPackage('../features/')
 
 /** Every folder with our templates and assets: that of the core, then those of the features. */
 export const viewFolders: readonly string[] = [

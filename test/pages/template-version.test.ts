@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { build } from 'esbuild'
 import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
@@ -102,3 +104,18 @@ describe('copies of our templates', () => {
     expect(warnings(own)).toEqual([])
   })
 })
+
+test.each([
+  ['esm', 'mjs'],
+  ['cjs', 'cjs'],
+] as const)(
+  'a server that was bundled as %s does not start, and says what to leave out',
+  async (format, suffix) => {
+    const outfile = join(folder, 'bundled', `server.${suffix}`)
+    const entryPoints = [join(__dirname, '../../lib/pages/template-version.ts')]
+    await build({ entryPoints, outfile, format, bundle: true, platform: 'node', logLevel: 'silent' })
+    const { status, stderr } = spawnSync(process.execPath, [outfile], { encoding: 'utf8' })
+    expect(status).toBe(1)
+    expect(stderr).toContain('--external:latchkey')
+  },
+)
