@@ -24,6 +24,7 @@ const account: PageModels['account'] = {
       removeUrl: '/account?client_id=notes',
     },
   ],
+  homeUrl: '/',
   signOutUrl: '/logout',
   pages: [],
 }

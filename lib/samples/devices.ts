@@ -16,6 +16,7 @@ const devices: PageModels['devices'] = {
     { since, lastUsed: since, isHere: false, removeUrl },
   ],
   others: { url: '/account/devices?device=others' },
+  homeUrl: '/',
   signOutUrl: '/logout',
   pages: accountPages('devices'),
 }

@@ -106,28 +106,33 @@ globalThis.inPage = (() => {
   /** Whether an element is more than a text for screen readers. */
   const isShown = (element) => isSeen(element) && element.getBoundingClientRect().width > 1
 
-  /** Words that touch although a space stands between them: a flex container drops it. */
+  /** Whether nothing is between what stands in one line. */
+  const isClose = (before, node) => {
+    const [one, other] = [rectOf(before), rectOf(node)]
+    const isBeside = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 4
+    return isBeside && Math.max(other.left - one.right, one.left - other.right) < 2
+  }
+
+  /** Words that touch: a flex container drops the space between them, or a link has none before it. */
   const lostSpaces = () =>
-    [...document.body.querySelectorAll('*')]
-      .filter((element) => isSeen(element) && getComputedStyle(element).display.endsWith('flex'))
-      .flatMap(({ childNodes }) => {
-        const said = [...childNodes].filter(
-          (node) => node.textContent.trim() !== '' && (node.nodeType === Node.TEXT_NODE || isShown(node)),
-        )
-        return said.slice(1).flatMap((node, index) => {
-          const before = said[index]
-          const between = document.createRange()
-          between.setStartAfter(before)
-          between.setEndBefore(node)
-          if (!/\s$/.test(before.textContent + between) && !/^\s/.test(node.textContent)) return []
-          const [one, other] = [rectOf(before), rectOf(node)]
-          const isBeside = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 4
-          const distance = Math.max(other.left - one.right, one.left - other.right)
-          return isBeside && distance < 2
-            ? [`${quote(before.textContent)} touches ${quote(node.textContent)}`]
-            : []
-        })
+    [...document.body.querySelectorAll('*')].filter(isSeen).flatMap((element) => {
+      const isFlex = getComputedStyle(element).display.endsWith('flex')
+      const said = [...element.childNodes].filter(
+        (node) => node.textContent.trim() !== '' && (node.nodeType === Node.TEXT_NODE || isShown(node)),
+      )
+      return said.slice(1).flatMap((node, index) => {
+        const before = said[index]
+        const between = document.createRange()
+        between.setStartAfter(before)
+        between.setEndBefore(node)
+        const isSpaced = /\s$/.test(before.textContent + between) || /^\s/.test(node.textContent)
+        const isGlued = /[\p{L}\p{N}]$/u.test(before.textContent) && /^[\p{L}\p{N}]/u.test(node.textContent)
+        const isLost = isSpaced ? isFlex : isGlued && [before, node].some((each) => each.localName === 'a')
+        return isLost && isClose(before, node)
+          ? [`${quote(before.textContent)} touches ${quote(node.textContent)}`]
+          : []
       })
+    })
 
   /** How high what a finger presses is: of a box with a label its label too, of a link each of its lines. */
   const targetHeight = (control) =>
@@ -232,16 +237,32 @@ globalThis.inPage = (() => {
         : [`${name} has a ring of ${ring} px with a contrast of ${against}`]
     })
 
-  /** The controls as they are read: line by line, each from where its line begins. */
+  /** The controls as they are read: first a column of links beside the page, then line by line, each from where its line begins. */
   const readingOrder = () => {
     const isRightToLeft = getComputedStyle(document.body).direction === 'rtl'
     const places = stops().map((control, number) => {
       const [first] = control.getClientRects()
-      return { number, top: first.top, bottom: first.bottom, at: isRightToLeft ? -first.right : first.left }
+      const column = control.closest('nav')
+      const isBeside = column !== null && getComputedStyle(column).position === 'absolute'
+      return {
+        number,
+        isBeside,
+        top: first.top,
+        bottom: first.bottom,
+        at: isRightToLeft ? -first.right : first.left,
+      }
     })
     const isAbove = (one, other) => one.bottom <= other.top + 1
     return places
-      .sort((one, other) => (isAbove(one, other) ? -1 : isAbove(other, one) ? 1 : one.at - other.at))
+      .sort((one, other) =>
+        one.isBeside !== other.isBeside
+          ? other.isBeside - one.isBeside
+          : isAbove(one, other)
+            ? -1
+            : isAbove(other, one)
+              ? 1
+              : one.at - other.at,
+      )
       .map(({ number }) => number)
   }
 

@@ -226,6 +226,44 @@ describeWith('chromium', 'every state of every page', () => {
     }),
   )
 
+  test('the links of an account stand in one place on all of its pages', () =>
+    withPage(browser, {}, async (page) => {
+      const places = `JSON.stringify([...document.querySelectorAll('.account-nav a')].map((link) => {
+        const { left, top, width, height } = link.getBoundingClientRect()
+        return [left, top, width, height].map(Math.round)
+      }))`
+      for (const width of [320, 375, 1280]) {
+        await page.setViewportSize({ width, height: 1024 })
+        const found = new Set<string>()
+        for (const name of [
+          'devices',
+          'passkeys',
+          'personal-tokens',
+          'developer',
+          'second-factor-settings-on',
+        ]) {
+          await gallery.show(page, name)
+          found.add(await page.evaluate<string>(places))
+        }
+        expect({ width, places: found.size, links: JSON.parse([...found][0] ?? '').length }).toEqual({
+          width,
+          places: 1,
+          links: 6,
+        })
+      }
+    }))
+
+  test('no words touch, although a style or a template drops the space between them', () =>
+    withPage(browser, { viewport: desktop }, async (page) => {
+      for (const name of gallery.fullest) {
+        await gallery.show(page, name)
+        const touching = await page.evaluate<string[]>('inPage.lostSpaces()')
+        expect({ name, touching }).toEqual({ name, touching: [] })
+      }
+      await page.evaluate(`document.querySelector('main').innerHTML = '<p>See<a href="/">the page</a></p>'`)
+      expect(await page.evaluate('inPage.lostSpaces()')).toEqual(['“See” touches “the page”'])
+    }))
+
   test('otherwise only fields and buttons change gradually', () =>
     withPage(browser, {}, async (page) => {
       await gallery.show(page, 'login')

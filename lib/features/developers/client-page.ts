@@ -1,5 +1,6 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
 import { clientAdministration } from '../../clients/administration.ts'
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { aboutClient, iso } from '../../endpoints/page-values.ts'
 import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
@@ -73,11 +74,12 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
     path: clientPath,
     fields: ['client_id'],
     async show(context, query) {
-      const { server, language, notice } = context
+      const { server, language, notice, person } = context
       const { owner, client } = await findOwnClient(context, query)
       const { clientId, metadata } = client
       const url = (path: string): string => ownPath(server, path, aboutClient(clientId))
       context.send('developer-client', {
+        ...(await accountModel(context, person.user, 'developer')),
         client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
         isPublic: metadata.token_endpoint_auth_method === 'none',
         redirectUris: metadata.redirect_uris,
@@ -95,7 +97,6 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
         editUrl: url('/developer/edit'),
         rotateUrl: mayRotate(client, server.now()) ? url('/developer/rotate') : undefined,
         deleteUrl: url('/developer/delete'),
-        listUrl: ownPath(server, listPath),
       })
     },
   })

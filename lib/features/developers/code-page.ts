@@ -1,3 +1,4 @@
+import { accountModel } from '../../endpoints/account/account-pages.ts'
 import { aboutClient } from '../../endpoints/page-values.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
@@ -19,7 +20,7 @@ export const codePage = (option: DeveloperOption): Endpoint<PageContext> =>
     path: codePath,
     fields: ['client_id', libraryField],
     async show(context, query) {
-      const { server, language } = context
+      const { server, language, person } = context
       const { client } = await findOwnClient(context, query)
       const { clientId, metadata } = client
       const isPublic = metadata.token_endpoint_auth_method === 'none'
@@ -29,6 +30,7 @@ export const codePage = (option: DeveloperOption): Endpoint<PageContext> =>
       const [redirectUri = ''] = metadata.redirect_uris
       const about = aboutClient(clientId)
       context.send('developer-code', {
+        ...(await accountModel(context, person.user, 'developer')),
         client: { name: clientName(client, language) },
         libraries: known.map(({ library }) => ({
           library,

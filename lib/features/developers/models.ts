@@ -84,7 +84,7 @@ declare module '../../pages/page-models.ts' {
       cancelUrl: string
     }
     /** One client. */
-    'developer-client': {
+    'developer-client': AccountPageModel & {
       client: { readonly name: string; readonly clientId: string; readonly state: DeveloperClientState }
       /** It has no secret. */
       isPublic: boolean
@@ -110,11 +110,9 @@ declare module '../../pages/page-models.ts' {
       /** Absent for a client that does not use a secret. */
       rotateUrl?: string
       deleteUrl: string
-      /** The list of clients. */
-      listUrl: string
     }
     /** Code that signs people in with a client. */
-    'developer-code': {
+    'developer-code': AccountPageModel & {
       client: { readonly name: string }
       /** The libraries to choose from; the code is for the current one. */
       libraries: readonly { readonly library: string; readonly url: string; readonly isCurrent: boolean }[]

@@ -1,3 +1,4 @@
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { PageModels } from '../../pages/page-models.ts'
 import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
@@ -7,8 +8,14 @@ const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'
 const hidden = { decision: 'save', csrf_token: 'sample' }
 const states = ['active', 'waiting', 'changed', 'refused', 'unchanged', 'disabled'] as const
 
-const list: PageModels['developer'] = {
+const above: AccountPageModel = {
   username: 'alice@example.com',
+  pages: accountPages('developer'),
+  homeUrl: '/',
+  signOutUrl: '/logout',
+}
+const list: PageModels['developer'] = {
+  ...above,
   clients: states.map((state, number) => ({
     name: `Order Desk ${number + 1}`,
     clientId,
@@ -16,8 +23,6 @@ const list: PageModels['developer'] = {
     url: `/developer/client?client_id=${number}`,
   })),
   newUrl: '/developer/new',
-  signOutUrl: '/logout',
-  pages: accountPages('developer'),
 }
 
 const scopeWords = [
@@ -68,6 +73,7 @@ const newForm: PageModels['developer-form'] = {
   cancelUrl: '/developer',
 }
 const shown: PageModels['developer-client'] = {
+  ...above,
   client: { name: 'Order Desk', clientId, state: 'active' },
   isPublic: false,
   redirectUris: ['https://desk.example.com/callback', 'http://127.0.0.1/callback'],
@@ -96,10 +102,10 @@ const shown: PageModels['developer-client'] = {
   editUrl: '/developer/edit',
   rotateUrl: '/developer/rotate',
   deleteUrl: '/developer/delete',
-  listUrl: '/developer',
 }
 const libraries = snippetsFor({ isPublic: false })
 const code: PageModels['developer-code'] = {
+  ...above,
   client: { name: 'Order Desk' },
   libraries: libraries.map(({ library }, number) => ({
     library,
@@ -125,7 +131,7 @@ const confirm: PageModels['developer-confirm'] = {
   cancelUrl: '/developer/client',
 }
 
-const above = { sections: [{ kind: 'requests', url: '/admin/requests', isCurrent: true }] }
+const ofOperators = { sections: [{ kind: 'requests', url: '/admin/requests', isCurrent: true }] }
 const waiting: PageModels['operator-requests']['requests'][number] = {
   name: 'Order Desk',
   id: clientId,
@@ -136,7 +142,7 @@ const waiting: PageModels['operator-requests']['requests'][number] = {
 }
 const line = (text: string, differs = true) => ({ text, differs })
 const request: PageModels['operator-request'] = {
-  ...above,
+  ...ofOperators,
   name: 'Order Desk',
   id: clientId,
   url: '/admin/client?client_id=desk',
@@ -231,17 +237,17 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('operator-requests', {
     'operator-requests': {
-      ...above,
+      ...ofOperators,
       requests: [waiting, { ...waiting, name: 'Trail Maps', isChange: true }],
       notice: 'stale',
     },
     'operator-requests-long': {
-      ...above,
+      ...ofOperators,
       requests: [{ ...waiting, name: long, id: long, owner: long }],
       previousUrl: '/admin/requests',
       nextUrl: '/admin/requests?after=sample',
     },
-    'operator-requests-none': { ...above, requests: [] },
+    'operator-requests-none': { ...ofOperators, requests: [] },
   }),
   ...statesOf('operator-request', {
     'operator-request': request,

@@ -31,6 +31,7 @@ const passkeys: PageModels['passkeys'] = {
   ],
   options: prompt,
   pages: accountPages('passkeys'),
+  homeUrl: '/',
   signOutUrl: '/logout',
 }
 

@@ -34,6 +34,7 @@ const list: PageModels['personal-tokens'] = {
   ],
   newUrl: '/account/tokens/new',
   pages: accountPages('personal-tokens'),
+  homeUrl: '/',
   signOutUrl: '/logout',
 }
 const form: PageModels['personal-token-form'] = {

@@ -17,6 +17,7 @@ const secondFactorSettings: PageModels['second-factor-settings'] = {
   hidden: { csrf_token: 'sample' },
   username: 'alice@example.com',
   pages: accountPages('second-factor-settings'),
+  homeUrl: '/',
   signOutUrl: '/logout',
 }
 const setUp = {
