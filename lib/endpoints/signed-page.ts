@@ -7,7 +7,8 @@ import { ownPath } from '../http/urls.ts'
 import type { PageForm } from '../pages/page-parts.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
-import { formToken, submittedForm } from '../sessions/csrf.ts'
+import { boundBrowser } from '../sessions/browser-binding.ts'
+import { assertOwnPage, formToken, submittedForm } from '../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { accountSignIn, showAccountLogin, submitAccountLogin } from './account/account-login.ts'
@@ -61,6 +62,8 @@ export interface SignedPage<P extends Person> {
   readonly language?: string
   /** Whether a notice stays until the next act, so that a reload shows it again. @default it is shown once */
   readonly keepsNotice?: boolean
+  /** Whether a form of a browser that has lost its cookies leads to the page, on which its user signs in. @default it is refused */
+  readonly restarts?: boolean
   /** Lets the person in, or answers the request and returns undefined. */
   admit(context: PageContext, fields: Fields): Promise<P | undefined>
   show(context: SignedContext<P>, query: Parameters): Promise<void> | void
@@ -81,7 +84,18 @@ const noticesOf = (path: string, { id }: Person, fields: Fields): string =>
  * signedPage({ path: '/admin/keys', admit, show, acts: { rotate: async (context) => ({ notice: { kind: 'rotated' } }) } })
  */
 export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<PageContext> => {
-  const { path, fields: names = [], acts = {}, maxForm, language, keepsNotice, admit, show, signIn } = page
+  const {
+    path,
+    fields: names = [],
+    acts = {},
+    maxForm,
+    language,
+    keepsNotice,
+    restarts,
+    admit,
+    show,
+    signIn,
+  } = page
   const aboutOf = ({ id }: P, fields: Fields, decision?: string): string[] => [
     id,
     ...Object.entries(fields).flat(),
@@ -121,6 +135,10 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     const form = formParameters(req)
     const fields = fieldsIn(form, names)
     if (signIn && !form.has('decision')) return signIn(context, fieldsIn(queryParameters(req), names))
+    // Who is signed in is looked up after this: that can store a login and give the browser a new cookie.
+    assertOwnPage(context)
+    if (restarts && boundBrowser(context) === undefined)
+      return redirectToPage(context, ownPath(server, path, fields))
     const person = await admit(context, fields)
     if (person === undefined) return
     const decision = form.optional('decision') ?? ''
@@ -165,7 +183,7 @@ interface AccountAccess {
 /** A page of the user's account. */
 export interface AccountPage<P extends Person>
   extends AccountAccess,
-    Omit<SignedPage<P>, 'admit' | 'signIn'> {}
+    Omit<SignedPage<P>, 'admit' | 'restarts' | 'signIn'> {}
 
 const isPasswordOnly = ({ login }: ActiveLogin): boolean => login.amr.every((method) => method === 'pwd')
 
@@ -216,6 +234,7 @@ export const accountPageFor = <P extends Person>(
 ): Endpoint<PageContext> =>
   signedPage<P>({
     ...page,
+    restarts: true,
     async admit(context, fields) {
       const user = await admitUser(context, page, fields)
       return user && admit(context, user)

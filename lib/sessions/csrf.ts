@@ -43,6 +43,20 @@ const codeUnder = (
 ): string => authenticationCode(secret, 'csrf', [endpoint.path, JSON.stringify(about), browser.secret])
 
 /**
+ * The browser that sends a form. A page that looks up who is signed in calls it before: that can store a login and give the
+ * browser a new cookie.
+ *
+ * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it has not our cookie
+ */
+export const sendingBrowser = (context: Incoming): Browser => {
+  // A form of another site carries no cookie. A new cookie would replace the browser's own.
+  const browser = boundBrowser(context)
+  if (browser === undefined) throw forbidden('a form of a browser without our cookie')
+  assertOwnPage(context)
+  return browser
+}
+
+/**
  * Reads a form that has the token of {@link formToken}.
  *
  * @param abouts what the form may be about
@@ -52,10 +66,7 @@ const codeUnder = (
 export const submittedForm = (context: Incoming, ...abouts: readonly About[]): Parameters => {
   const { server, req } = context
   const form = formParameters(req)
-  // A form of another site carries no cookie. A new cookie would replace the browser's own.
-  const browser = boundBrowser(context)
-  if (browser === undefined) throw forbidden('a form of a browser without our cookie')
-  assertOwnPage(context)
+  const browser = sendingBrowser(context)
   const token = form.optional('csrf_token') ?? ''
   const matches = server.options.secrets.flatMap((secret) =>
     abouts.map((about) => isEqual(codeUnder(secret, context, about, browser), token)),

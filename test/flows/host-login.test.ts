@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import session from 'express-session'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import {
@@ -414,6 +415,31 @@ describe('a reported login', () => {
     // The host still reports the earlier one.
     expect(claimsOf((await tokensOf(own, agent)).id_token)).toMatchObject({ auth_time, sid })
   })
+})
+
+test('a form of another site begins no login and no browser, however the host knows its user', async () => {
+  const features = {
+    admin: { allow: () => true },
+    authenticatorApps: true,
+    deviceAuthorization: true,
+    passkeys: true,
+    personalAccessTokens: true,
+  }
+  const host = await start(
+    { current: ({ req }) => req.get('x-user') !== undefined && { subject: 1 } },
+    { options: { features } },
+  )
+  const headers = { 'x-user': 'ada', 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example' }
+  const { endpoints } = serverBehind(host.oauth)!
+  expect(endpoints.length).toBeGreaterThan(20)
+  for (const { path } of endpoints) {
+    for (const decision of [{ decision: 'end' }, undefined]) {
+      const agent = new RawBrowser(host.app)
+      await agent.post(`/oauth${path}`, { csrf_token: 'x', ...decision }, headers)
+      const left = { cookies: [...agent.cookies.keys()], logins: await host.table('logins') }
+      expect({ path, ...left }).toEqual({ path, cookies: [], logins: [] })
+    }
+  }
 })
 
 describe('the level of a login', () => {

@@ -175,7 +175,7 @@ const user: NonNullable<PageModels['operator-users']['user']> = {
     { id: 'lk-sample', client: 'desk', scopes: ['openid'], since: time, lastUsed: time, end: form('revoke') },
   ],
   ...userParts(form),
-  eventsUrl: '/admin/events?user=10032',
+  eventsUrl: '/admin/events?subject=10032',
 }
 const users: PageModels['operator-users'] = {
   ...above('users'),

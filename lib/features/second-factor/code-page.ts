@@ -12,7 +12,7 @@ import { totpDigits } from '../../keys/totp.ts'
 import type { SecondFactor } from '../../options/login.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { formToken, submittedForm } from '../../sessions/csrf.ts'
+import { formToken, sendingBrowser, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { completeLogin } from '../../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../../sessions/notice.ts'
@@ -253,6 +253,10 @@ export const codePage = (option: SecondFactorOption): Endpoint<PageContext> => (
   isInteraction: true,
   methods: {
     GET: (context) => at(context, option, queryParameters(context.req), show),
-    POST: (context) => at(context, option, formParameters(context.req), submit),
+    POST: async (context) => {
+      const form = formParameters(context.req)
+      if (!form.has(requestParameter)) sendingBrowser(context)
+      await at(context, option, form, submit)
+    },
   },
 })
