@@ -42,6 +42,14 @@ export interface SeenRequest {
   readonly clientId: string
 }
 
+/** A consent page that a user was shown. */
+export interface SeenConsent {
+  readonly kind: 'consent'
+  readonly info: RequestInfo
+  readonly clientId: string
+  readonly subject: string
+}
+
 /** An authorization request whose error the client got. */
 export interface SeenError {
   readonly kind: 'error'
@@ -53,7 +61,7 @@ export interface SeenError {
  * What the server sees of a client and announces as no event, because strangers can cause it without end. Features may choose
  * what of it is worth an event.
  */
-export type Sighting = SeenCall | SeenDocument | SeenRequest | SeenError
+export type Sighting = SeenCall | SeenDocument | SeenRequest | SeenConsent | SeenError
 
 /**
  * Receives sightings. It must be fast, and must not throw.

@@ -1,10 +1,11 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { diagnoseMcp, type McpDiagnosis, type McpHost, requestAnswer } from '../../lib/doctor/index.ts'
+import { connectionsOf } from '../../lib/features/connections/connections.ts'
 import { createCallReports } from '../../lib/guards/call-reports.ts'
 import { type ResourceServerOptions, resourceServer } from '../../lib/guards/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { listEventsOfRequest } from '../../lib/repositories/events.ts'
+import { type EventRecord, listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { listen, openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
@@ -668,6 +669,106 @@ test('the pages of a client and of a user lead to its connections', async () => 
   expect(await page(app, { user: 'bob@example.com' })).toContain('No connection was seen')
   expect(await page(app, { subject: 'ada@example.com' })).toContain('No connection was seen')
   expect(await page(app, { stopped: 'on' })).toContain('No connection was seen')
+})
+
+describe('of several people at one address', () => {
+  let app: Express
+  let client: Client
+  const urlOf = (clientId = ''): string =>
+    `/oauth/authorize?${new URLSearchParams({
+      response_type: 'code',
+      client_id: clientId,
+      redirect_uri: callback,
+      scope: 'notes:read',
+      code_challenge: pkce().challenge,
+      code_challenge_method: 'S256',
+      resource: mcp,
+    })}`
+  /** What the page says about each connection. */
+  const connections = async (query: Readonly<Record<string, string>> = {}): Promise<string[]> =>
+    (await page(app, query)).split(/(?=Helper for )/).slice(1)
+  beforeEach(async () => {
+    app = await start()
+    client = new Client(app, mcp, registering)
+    await client.connect()
+    clock.travel(1)
+  })
+
+  test('wrong passwords are those of the name that was typed, and nothing is said of others', async () => {
+    const bob = new RawBrowser(app)
+    let sign = await bob.open(urlOf(client.id))
+    for (let time = 0; time < 3; time += 1) sign = await bob.signIn(sign, 'bob@example.com', 'wrong')
+    expect(await connections()).toEqual([
+      expect.stringMatching(/^Helper for an unknown user Stopped: Signed in .* failed 3 times/),
+      expect.stringMatching(/^Helper for ada@example.com Connected/),
+    ])
+    expect(await connections({ user: 'ada@example.com' })).toEqual([expect.stringContaining('Connected')])
+
+    clock.travel(1)
+    await bob.decide(await bob.signIn(sign, 'bob@example.com', 'bob’s password'), 'allow')
+    expect(await connections()).toEqual([
+      expect.stringMatching(/^Helper for bob@example.com Stopped: Token issued/),
+      expect.stringMatching(/^Helper for ada@example.com Connected/),
+    ])
+  })
+
+  test('who opens the sign-in and leaves is not known', async () => {
+    await new RawBrowser(app).open(urlOf(client.id))
+    expect(await connections()).toEqual([
+      expect.stringMatching(/^Helper for an unknown user Stopped: Signed in The user .* did not sign in/),
+      expect.stringMatching(/^Helper for ada@example.com Connected/),
+    ])
+  })
+
+  test('who is signed in and leaves the consent page has not failed to sign in', async () => {
+    const bob = new RawBrowser(app)
+    await bob.signIn(await bob.open('/oauth/account'), 'bob@example.com', 'bob’s password')
+    for (let time = 0; time < 2; time += 1) {
+      await bob.open(urlOf(client.id))
+      expect(await connections()).toEqual([
+        expect.stringMatching(
+          /^Helper for bob@example.com Stopped: Allowed The user signed in, and did not press/,
+        ),
+        expect.stringMatching(/^Helper for ada@example.com Connected/),
+      ])
+      // The sign-in is recorded again.
+      clock.travel(601)
+    }
+  })
+})
+
+test('twice as many events of strangers cost twice as much, not four times', async () => {
+  let reads = 0
+  const event = (type: string, time: number, details: object, subject?: string): EventRecord =>
+    new Proxy(
+      {
+        type,
+        time,
+        requestId: `${type} ${time}`,
+        ...(subject && { subject }),
+        details: { address: '192.0.2.1', ...details },
+      },
+      {
+        get(target, name) {
+          reads += 1
+          return Reflect.get(target, name)
+        },
+      },
+    )
+  const costOf = async (count: number): Promise<number> => {
+    const events = Array.from({ length: count }, (_, number) => [
+      event('call.refused', number, { fault: 'missing', agent: 'one/1' }),
+      event('document.requested', number, { path: '/', result: 'served', agent: 'one/1' }),
+      event('client.created', number, { clientId: `client-${number}`, agent: 'one/1' }),
+      event('login.succeeded', number, { clientId: 'web', account: `account-${number}` }, `user-${number}`),
+      event('login.failed', number, { clientId: 'web', account: 'other' }),
+      event('api.refused', number, { clientId: 'web', path: '/token' }),
+    ]).flat()
+    reads = 0
+    await connectionsOf(events, { resources: [] })
+    return reads
+  }
+  expect((await costOf(400)) / (await costOf(200))).toBeLessThan(2.5)
 })
 
 test.each([

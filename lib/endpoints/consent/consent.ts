@@ -69,6 +69,7 @@ const showPage = async (context: PageContext, asked: ConsentRequest): Promise<vo
     accountUrl: ownPath(server, '/account'),
     notice: noticeFor(context, pending),
   }
+  server.observe?.({ kind: 'consent', info: context.info, clientId: client.clientId, subject: user.subject })
   context.send('consent', model, { redirectUri: formTarget(server, request.redirectUri) })
 }
 

@@ -13,10 +13,11 @@ import { stepOf, textIn } from './steps.ts'
 /** Connections that are printed at once. */
 const most = 20
 
-const headingOf = ({ clientId, subject, agent, address }: Connection): string =>
+const headingOf = ({ clientId, subject, isUnknownUser, agent, address }: Connection): string =>
   [
     clientId ?? 'before registration',
     ...(subject === undefined ? [] : [`for user ${subject}`]),
+    ...(isUnknownUser ? ['for an unknown user'] : []),
     ...(agent === undefined ? [] : [`by ${agent}`]),
     ...(address === undefined ? [] : [`from ${address}`]),
   ].join(' ')
@@ -44,10 +45,11 @@ const printed = (connection: Connection): (string | Line)[] => {
 
 /** What programs read of a connection. */
 const asJson = (connection: Connection): object => {
-  const { clientId, subject, address, agent, time, stop } = connection
+  const { clientId, subject, isUnknownUser, address, agent, time, stop } = connection
   return {
     clientId,
     subject,
+    ...(isUnknownUser && { isUnknownUser }),
     address,
     agent,
     time,

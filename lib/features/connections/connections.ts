@@ -1,5 +1,6 @@
 import { timeOf } from '../../protocol/explanation.ts'
-import type { EventRecord } from '../../repositories/index.ts'
+import { type EventRecord, othersFirst } from '../../repositories/index.ts'
+import { addressOf, byOwner, groupBy, type OwnedEvents } from './owners.ts'
 import { rankOf, type SeenStep, stepsOf, textIn } from './steps.ts'
 import { type Stop, type Surroundings, stopOfClient, stopOfStranger } from './stops.ts'
 
@@ -9,6 +10,8 @@ export interface Connection {
   readonly clientId: string | undefined
   /** Undefined until a user has signed in. */
   readonly subject: string | undefined
+  /** Whether the client has users, and nothing shows which of them this is. */
+  readonly isUnknownUser: boolean
   /** Where its requests come from, as far as its events say. */
   readonly address: string | undefined
   readonly agent: string | undefined
@@ -24,19 +27,7 @@ export interface Connection {
 const before = 900
 
 const clientOf = (event: EventRecord): string | undefined => textIn(event, 'clientId')
-const addressOf = (event: EventRecord): string => textIn(event, 'address') ?? textIn(event, 'api') ?? ''
 const agentOf = (event: EventRecord): string | undefined => textIn(event, 'agent')
-
-const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> => {
-  const groups = new Map<string, Item[]>()
-  for (const item of items) {
-    const key = keyOf(item)
-    const group = groups.get(key)
-    if (group) group.push(item)
-    else groups.set(key, [item])
-  }
-  return groups
-}
 
 /** One program at one address. */
 const programOf = (event: EventRecord): string => JSON.stringify([addressOf(event), agentOf(event)])
@@ -78,22 +69,64 @@ const lastAttempt = (steps: readonly SeenStep[]): readonly SeenStep[] => {
 const programsOf = (steps: readonly SeenStep[]): ReadonlySet<string> =>
   new Set(steps.flatMap(({ event }) => (agentOf(event) === undefined ? [] : [programOf(event)])))
 
-/** What programs sent that no client is known of. */
+/** What programs sent that no client is known of, oldest first. */
 interface Strangers {
   readonly events: readonly EventRecord[]
-  readonly taken: Set<EventRecord>
+  readonly byProgram: ReadonlyMap<string, readonly EventRecord[]>
+  readonly byAddress: ReadonlyMap<string, readonly EventRecord[]>
+  /** Since when the events of a program or an address belong to a client. */
+  readonly taken: Map<string, number>
 }
 
-/** The requests of the programs of an attempt; before the first token only the address of the browser may be known. */
-const ofPrograms = (attempt: readonly SeenStep[], { events }: Strangers): readonly EventRecord[] => {
+const strangersIn = (events: readonly EventRecord[]): Strangers => {
+  const sorted = events.toSorted((one, other) => one.time - other.time)
+  return {
+    events: sorted,
+    byProgram: groupBy(sorted, programOf),
+    byAddress: groupBy(sorted, addressOf),
+    taken: new Map(),
+  }
+}
+
+const isTaken = ({ taken }: Strangers, event: EventRecord): boolean =>
+  [programOf(event), addressOf(event)].some(
+    (key) => event.time >= (taken.get(key) ?? Number.POSITIVE_INFINITY),
+  )
+
+/** The most events of one program before an attempt, and the most after it. */
+const mostOfProgram = 50
+
+/** The first place of an event that is not older, in a list with the oldest first. */
+const placeOf = (events: readonly EventRecord[], time: number): number => {
+  let [low, high] = [0, events.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((events[middle]?.time ?? time) < time) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/**
+ * The requests of the programs of an attempt; before the first token only the address of the browser may be known. Of many, those
+ * around the beginning and the newest ones.
+ */
+const ofPrograms = (attempt: readonly SeenStep[], strangers: Strangers): readonly EventRecord[] => {
   const [first] = attempt
   if (first === undefined) return []
   const programs = programsOf(attempt)
-  const addresses = new Set(attempt.map(({ event }) => addressOf(event)))
-  const isTheirs = (event: EventRecord): boolean =>
-    programs.size > 0 ? programs.has(programOf(event)) : addresses.has(addressOf(event))
-  const since = Math.min(...attempt.slice(0, 2).map(({ event }) => event.time)) - before
-  return events.filter((event) => event.time >= since && isTheirs(event))
+  const keys = programs.size > 0 ? programs : new Set(attempt.map(({ event }) => addressOf(event)))
+  const groups = programs.size > 0 ? strangers.byProgram : strangers.byAddress
+  const start = Math.min(...attempt.slice(0, 2).map(({ event }) => event.time))
+  const since = start - before
+  return [...keys].flatMap((key) => {
+    strangers.taken.set(key, Math.min(since, strangers.taken.get(key) ?? since))
+    const events = groups.get(key) ?? []
+    const [from, middle] = [placeOf(events, since), placeOf(events, start + 1)]
+    const around = events.slice(Math.max(from, middle - mostOfProgram), middle + mostOfProgram)
+    const newest = events.slice(Math.max(middle + mostOfProgram, events.length - mostOfProgram))
+    return [...around, ...newest]
+  })
 }
 
 /** The id that is refused says nothing about when the registration was deleted. */
@@ -106,16 +139,14 @@ const withDeletion = (stop: Stop | undefined, events: readonly EventRecord[]): S
 const isBefore = ({ step }: SeenStep): boolean => rankOf(step) < rankOf('introduced')
 
 const connectionOf = (
-  events: readonly EventRecord[],
+  { events, isUnknownUser }: OwnedEvents,
   strangers: Strangers,
   surroundings: Surroundings,
 ): Connection | undefined => {
   const attempt = lastAttempt(stepsOf(events))
   const latest = attempt.at(-1)
   if (latest === undefined) return undefined
-  const unnamedEvents = ofPrograms(attempt, strangers)
-  for (const event of unnamedEvents) strangers.taken.add(event)
-  const unnamed = stepsOf(unnamedEvents)
+  const unnamed = stepsOf(ofPrograms(attempt, strangers))
   const steps = [...unnamed.filter(isBefore), ...attempt].sort(
     (one, other) => one.event.time - other.event.time,
   )
@@ -125,37 +156,13 @@ const connectionOf = (
   return {
     clientId: clientOf(latest.event),
     subject: events.findLast(({ subject }) => subject !== undefined)?.subject,
+    isUnknownUser,
     address: textIn(program ?? latest.event, 'address'),
     agent: program && agentOf(program),
     steps,
     stop: withDeletion(stopOfClient(steps, returns, surroundings), events),
     time: latest.event.time,
   }
-}
-
-/** Seconds between two events of one person at one address. */
-const nearby = 900
-
-/** The user whose events are nearest to one that names none, at the same address. */
-const nearestUser = (event: EventRecord, named: readonly EventRecord[]): string | undefined => {
-  const distance = (other: EventRecord): number => Math.abs(other.time - event.time)
-  const near = named.filter((other) => addressOf(other) === addressOf(event) && distance(other) <= nearby)
-  const nearest = near.reduce<EventRecord | undefined>(
-    (best, other) => (best === undefined || distance(other) < distance(best) ? other : best),
-    undefined,
-  )
-  return nearest?.subject
-}
-
-/** The events of a client by its users. What happens to the client concerns each; what names no user may stand alone. */
-const byUser = (events: readonly EventRecord[]): EventRecord[][] => {
-  const named = events.filter(({ subject }) => subject !== undefined)
-  const subjects = [...new Set(named.flatMap(({ subject }) => subject ?? []))]
-  if (subjects.length <= 1) return [[...events]]
-  const ofAll = events.filter(({ subject, type }) => subject === undefined && type.startsWith('client.'))
-  const others = events.filter(({ subject, type }) => subject === undefined && !type.startsWith('client.'))
-  const owners = groupBy([...named, ...others], (event) => event.subject ?? nearestUser(event, named) ?? '')
-  return [...owners].map(([subject, each]) => (subject === '' ? each : [...ofAll, ...each]))
 }
 
 const strangerOf = (events: readonly EventRecord[], surroundings: Surroundings): Connection | undefined => {
@@ -167,6 +174,7 @@ const strangerOf = (events: readonly EventRecord[], surroundings: Surroundings):
   return {
     clientId: undefined,
     subject: undefined,
+    isUnknownUser: false,
     address: textIn(latest.event, 'address'),
     agent: agentOf(latest.event),
     steps,
@@ -175,31 +183,48 @@ const strangerOf = (events: readonly EventRecord[], surroundings: Surroundings):
   }
 }
 
-/** The same event may have been read by its client and by its type. */
-const eachOnce = (events: readonly EventRecord[]): EventRecord[] => [
-  ...new Map(
-    events.map((event) => [JSON.stringify([event.requestId, event.type, event.time, event.details]), event]),
-  ).values(),
-]
+/** After so many events others have their turn. */
+const turn = 500
 
-/**
- * The connections that events show, newest first.
- *
- * @param given in any order; some may be given twice
- */
-export const connectionsOf = (given: readonly EventRecord[], surroundings: Surroundings): Connection[] => {
-  const events = withUsers(eachOnce(given))
-  const named = events.filter((event) => clientOf(event) !== undefined)
-  const strangers: Strangers = {
-    events: events.filter((event) => clientOf(event) === undefined && event.subject === undefined),
-    taken: new Set(),
+/** What something is made of, one after another, with turns for other requests between. */
+const inTurns = async <Group, Result>(
+  groups: readonly Group[],
+  sizeOf: (group: Group) => number,
+  make: (group: Group) => readonly Result[],
+): Promise<Result[]> => {
+  const made: Result[] = []
+  let size = 0
+  for (const group of groups) {
+    size += sizeOf(group)
+    made.push(...make(group))
+    if (size < turn) continue
+    size = 0
+    await othersFirst()
   }
-  const clients = [...groupBy(named, (event) => clientOf(event) ?? '').values()]
-    .flatMap(byUser)
-    .flatMap((each) => connectionOf(each, strangers, surroundings) ?? [])
-  const left = strangers.events.filter((event) => !strangers.taken.has(event))
-  const programs = [...groupBy(left, programOf).values()].flatMap(
-    (each) => strangerOf(each, surroundings) ?? [],
+  return made
+}
+
+/** The connections that events show, newest first. The events may have any order. */
+export const connectionsOf = async (
+  given: readonly EventRecord[],
+  surroundings: Surroundings,
+): Promise<Connection[]> => {
+  const events = withUsers(given)
+  const named = events.filter((event) => clientOf(event) !== undefined)
+  const strangers = strangersIn(
+    events.filter((event) => clientOf(event) === undefined && event.subject === undefined),
+  )
+  const sizeOf = ({ length }: readonly EventRecord[]): number => length
+  const ofClients = [...groupBy(named, (event) => clientOf(event) ?? '').values()]
+  const owned = await inTurns(ofClients, sizeOf, byOwner)
+  const clients = await inTurns(
+    owned,
+    ({ events: each }) => each.length + mostOfProgram,
+    (each) => [connectionOf(each, strangers, surroundings) ?? []].flat(),
+  )
+  const left = strangers.events.filter((event) => !isTaken(strangers, event))
+  const programs = await inTurns([...groupBy(left, programOf).values()], sizeOf, (each) =>
+    [strangerOf(each, surroundings) ?? []].flat(),
   )
   return [...clients, ...programs].sort((one, other) => other.time - one.time)
 }

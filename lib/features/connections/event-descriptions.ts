@@ -6,6 +6,7 @@ type RecordedType =
   | EventTypesOf<'document'>
   | 'authorization.requested'
   | 'authorization.refused'
+  | 'consent.shown'
 
 /** What operators read about the events that are announced for the sake of connections. Anyone can cause most of them. */
 export const eventDescriptions: EventDescriptions<RecordedType> = {
@@ -34,6 +35,13 @@ export const eventDescriptions: EventDescriptions<RecordedType> = {
     tone: 'good',
     title: 'Sign-in opened',
     sentence: '{client} sent a browser here[ from {address}]',
+    isBrief: true,
+  },
+  'consent.shown': {
+    group: 'consent',
+    tone: 'good',
+    title: 'Consent page shown',
+    sentence: '{user} saw what {client} asks for',
     isBrief: true,
   },
   'authorization.refused': {

@@ -37,6 +37,8 @@ declare module '../../events/event.ts' {
     }
     /** A client sent a browser with a valid authorization request. */
     'authorization.requested': { readonly clientId: string }
+    /** A user who is signed in saw what the client asks for. */
+    'consent.shown': { readonly clientId: string; readonly subject: string }
     /** A client was told why its authorization request was refused. */
     'authorization.refused': {
       readonly code: string

@@ -1,7 +1,12 @@
 import { waitingClients } from '../../clients/listing.ts'
 import type { Database } from '../../database/types.ts'
 import { readableIdentifier } from '../../protocol/explanation.ts'
-import { type EventRecord, type EventsAbout, listNewestEvents } from '../../repositories/index.ts'
+import {
+  type EventRecord,
+  type EventsAbout,
+  listNewestEvents,
+  othersFirst,
+} from '../../repositories/index.ts'
 import { type Connection, connectionsOf } from './connections.ts'
 import { textIn } from './steps.ts'
 
@@ -22,28 +27,34 @@ const clientIdsIn = (events: readonly EventRecord[]): string[] => [
   ...new Set(events.flatMap((event) => textIn(event, 'clientId') ?? [])),
 ]
 
+const unregistered = ', which is not registered'
+
 /** A person came with the id of a client that was deleted: the event has the beginning and the length of the id. */
-const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[]): EventRecord[] =>
-  events.map((event) => {
+const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[]): EventRecord[] => {
+  const byText = new Map(clientIds.map((each) => [readableIdentifier(each), each]))
+  return events.map((event) => {
     const received = textIn(event, 'received')
     const isUnknown = event.type === 'request.refused' && textIn(event, 'clientId') === undefined
-    if (!isUnknown || !received?.endsWith('which is not registered')) return event
-    const clientId = clientIds.find((each) => received.startsWith(`${readableIdentifier(each)},`))
+    if (!isUnknown || !received?.endsWith(unregistered)) return event
+    const clientId = byText.get(received.slice(0, -unregistered.length))
     return clientId === undefined ? event : { ...event, details: { ...event.details, clientId } }
   })
+}
 
 const readAll = async (database: Database, filter: HistoryFilter): Promise<EventRecord[]> => {
-  const events: EventRecord[] = []
-  const read = async (about: EventsAbout): Promise<void> => {
-    events.push(...(await listNewestEvents(database, about)))
+  // The same event may be read by its client and by its type.
+  const read = new Map<string, EventRecord>()
+  const add = async (about: EventsAbout): Promise<void> => {
+    for (const event of await listNewestEvents(database, about)) read.set(event.place.id, event)
+    await othersFirst()
   }
-  if (filter.clientId !== undefined) await read({ clientId: filter.clientId })
+  if (filter.clientId !== undefined) await add({ clientId: filter.clientId })
   else if (filter.subject !== undefined) {
-    await read({ subject: filter.subject })
-    for (const clientId of clientIdsIn(events).slice(0, maxClients)) await read({ clientId })
-  } else await read({})
-  for (const type of unnamedTypes) await read({ type })
-  return events
+    await add({ subject: filter.subject })
+    for (const clientId of clientIdsIn([...read.values()]).slice(0, maxClients)) await add({ clientId })
+  } else await add({})
+  for (const type of unnamedTypes) await add({ type })
+  return [...read.values()]
 }
 
 /** A client that waits for approval is disabled until then. */
@@ -74,7 +85,7 @@ export const readConnections = async (
   resources: readonly string[],
 ): Promise<readonly Connection[]> => {
   const events = await readAll(context.database, filter)
-  const connections = connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
+  const connections = await connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
   const asked = connections.filter(
     ({ clientId, subject }) =>
       (filter.clientId === undefined || clientId === filter.clientId) &&

@@ -23,6 +23,8 @@ export interface ShownConnection {
   /** Absent before registration. */
   client?: { name: string; id: string; url?: string }
   user?: { name: string; url: string }
+  /** Whether the client has users, and nothing shows which of them this is. */
+  isUnknownUser?: boolean
   address?: string
   agent?: string
   /** ISO 8601. */

@@ -68,7 +68,7 @@ const shown = async (
   const { person } = context
   const [clients, users] = [await clientNames(context, connections), await userNames(context, connections)]
   return connections.map((connection) => {
-    const { clientId, subject, address, agent, time } = connection
+    const { clientId, subject, isUnknownUser, address, agent, time } = connection
     const name = clientId === undefined ? undefined : clients.get(clientId)
     return {
       ...(clientId !== undefined && {
@@ -81,6 +81,7 @@ const shown = async (
       ...(subject !== undefined && {
         user: { name: users.get(subject) ?? subject, url: person.userUrl(subject) },
       }),
+      isUnknownUser,
       ...(address !== undefined && { address }),
       ...(agent !== undefined && { agent }),
       time: iso(time),

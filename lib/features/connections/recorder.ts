@@ -4,6 +4,7 @@ import type { AuthEvent } from '../../events/event.ts'
 import type {
   Observe,
   SeenCall,
+  SeenConsent,
   SeenDocument,
   SeenError,
   SeenRequest,
@@ -26,6 +27,8 @@ interface Recorded {
   readonly server: ServerSetup
   readonly strangers: Once
   readonly clients: Once
+  /** In the windows of {@link strangers}, so that it is recorded whenever the request is. */
+  readonly consents: Once
 }
 
 const ownerOf = (clientId: string, subject: string | undefined): string => `${clientId} ${subject ?? ''}`
@@ -103,6 +106,11 @@ const recordRequest = ({ server, strangers }: Recorded, { info, clientId }: Seen
     server.events.announce('authorization.requested', info, { clientId })
 }
 
+const recordConsent = ({ server, consents }: Recorded, { info, clientId, subject }: SeenConsent): void => {
+  if (consents.isFirst(ownerOf(clientId, subject), info.address))
+    server.events.announce('consent.shown', info, { clientId, subject })
+}
+
 const recordError = ({ server, strangers }: Recorded, { info, error }: SeenError): void => {
   const { code, message: reason, clientId, explanation } = error
   if (!strangers.isFirst(info.address, `error ${clientId} ${code} ${reason}`)) return
@@ -124,14 +132,16 @@ const record = (recorded: Recorded, seen: Sighting): string | undefined => {
   if (seen.kind === 'call') return recordCall(recorded, seen)
   if (seen.kind === 'document') recordDocument(recorded, seen)
   else if (seen.kind === 'request') recordRequest(recorded, seen)
+  else if (seen.kind === 'consent') recordConsent(recorded, seen)
   else recordError(recorded, seen)
   return undefined
 }
 
 /** What a client did before its tokens says nothing about what it does with them. */
-const beginAnew = ({ strangers, clients }: Recorded, event: AuthEvent<'tokens.issued'>): void => {
+const beginAnew = ({ strangers, clients, consents }: Recorded, event: AuthEvent<'tokens.issued'>): void => {
   if (event.address !== undefined) strangers.forget(event.address)
   clients.forget(ownerOf(event.clientId, event.subject))
+  consents.forget(ownerOf(event.clientId, event.subject))
 }
 
 /**
@@ -144,6 +154,7 @@ export const createRecorder = (server: ServerSetup): Observe => {
     server,
     strangers: createOnce({ ...ofStrangers, now }),
     clients: createOnce({ ...ofClients, now }),
+    consents: createOnce({ ...ofClients, seconds: ofStrangers.seconds, now }),
   }
   server.events.listeners.on('tokens.issued', (event) => beginAnew(recorded, event))
   return (sighting) => record(recorded, sighting)

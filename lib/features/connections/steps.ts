@@ -46,6 +46,7 @@ const done: Readonly<Record<string, StepName>> = {
   'authorization.requested': 'requested',
   'device.requested': 'requested',
   'login.succeeded': 'signed-in',
+  'consent.shown': 'signed-in',
   'consent.allowed': 'allowed',
   'authorization.issued': 'code',
   'device.authorized': 'code',

@@ -13,6 +13,7 @@ export const operatorTexts = {
   'operator-connections.ended': 'Ended',
   'operator-connections.complete': 'Connected',
   'operator-connections.for': 'for {user}',
+  'operator-connections.for-unknown': 'for an unknown user',
   'operator-connections.address': 'Address',
   'operator-connections.agent': 'Program',
   'operator-connections.last': 'Last seen',
