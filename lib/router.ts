@@ -194,13 +194,26 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
  *
  * @example createServer((req, res) => oauth.handler(req, res, () => app(req, res)))
  */
-const handlerOf = ({ options }: ServerSetup, router: Router, wellKnown: Router): NodeHandler => {
+const handlerOf = ({ options, warnOnce }: ServerSetup, router: Router, wellKnown: Router): NodeHandler => {
+  const own = [options.basePath, ...documentNames.map((name) => `/.well-known/${name}`)]
+  const isOwn = ({ url = '' }: IncomingMessage): boolean => {
+    const [path = ''] = url.split('?', 1)
+    return own.some((each) => path === each || path.startsWith(`${each}/`))
+  }
   const app = express()
   app.disable('x-powered-by')
   app.set('trust proxy', trustsOf(options.trustProxy))
   app.use(options.basePath || '/', router)
   app.use(wellKnown)
   return (req, res, next) => {
+    // Express would take away the prototype that has the URL, and find nothing.
+    if (req.httpVersionMajor > 1) {
+      if (!isOwn(req)) return next ? next() : sendEmpty(res, 404)
+      warnOnce(
+        'oauth.handler got a request over HTTP/2, which it cannot serve: let the proxy end HTTP/2, or use node:https instead of node:http2',
+      )
+      return sendEmpty(res, 505)
+    }
     const given = [req, res].map((each) => [each, Object.getPrototypeOf(each)] as const)
     app(req as Request, res as Response, (error?: unknown) => {
       // Express has made them its own, and another framework goes on with them.

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { createServer, IncomingMessage, type RequestListener, ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
@@ -113,4 +116,31 @@ test('a value of trustProxy with which clients choose their address stops the st
   await expect(start({ trustProxy: true as never })).rejects.toThrow(
     'trustProxy must be the number of your proxies',
   )
+})
+
+describe('over HTTP/2', () => {
+  const ask = async (app: RequestListener, paths: readonly string[]): Promise<number[]> => {
+    const server = createHttp2Server(app as never).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const statuses: number[] = []
+    for (const path of paths) {
+      const [headers] = await once(client.request({ ':path': path }).resume(), 'response')
+      statuses.push(headers[':status'])
+    }
+    client.close()
+    await new Promise((resolve) => server.close(resolve))
+    return statuses
+  }
+
+  test('its paths are 505 and the log says why once; what is not its own goes on', async () => {
+    const lines: string[] = []
+    const note = (line: string) => void lines.push(line)
+    const host = await start({ logger: { info: () => {}, warn: note, error: note } })
+    const other: RequestListener = (req, res) => host.oauth.handler(req, res, () => res.end(req.url))
+    const own = ['/oauth/login', '/oauth/token?x', '/.well-known/openid-configuration/oauth']
+    expect(await ask(other, [...own, '/', '/oauthx'])).toEqual([505, 505, 505, 200, 200])
+    expect(await ask(alone(host).app, ['/oauth/login', '/'])).toEqual([505, 404])
+    expect(lines).toEqual([expect.stringContaining('HTTP/2')])
+  })
 })
