@@ -58,7 +58,7 @@ test('commands store the events of the same acts in code before they exit', asyn
     await database('latchkey_consents').insert({ ...consent, created_at: 0, updated_at: 0 })
   })
   expect(await run('client', 'approve', 'desk', '1', '--by', 'root')).toEqual([
-    ['client.approved', { clientId: 'desk', subject: 'ada', by: 'root' }],
+    ['client.approved', { clientId: 'desk', subject: 'ada', actor: 'root' }],
   ])
   expect(await run('consents', 'revoke', 'ada', 'desk')).toEqual([
     ['consent.removed', { clientId: 'desk', subject: 'ada' }],

@@ -59,7 +59,7 @@ describe('approval', () => {
     expect(await host.oauth.developers!.list({ status: 'waiting' })).toEqual([])
     expect(typesOf()).toEqual(['client.created', 'client.approval_requested', 'client.approved'])
     const approved = events.find(({ type }) => type === 'client.approved')
-    expect(approved).toMatchObject({ clientId, subject: '1', by: 'root' })
+    expect(approved).toMatchObject({ clientId, subject: '1', actor: 'root' })
   })
 
   test('a client works as approved while a change waits, and an unseen change is not approved', async () => {
@@ -179,7 +179,7 @@ test('on the admin pages, a decision applies only to the request that the admini
   expect([await isDisabled(one), await isDisabled(two)]).toEqual([false, true])
   const decisions = heard.filter(({ type }) => /approved|approval_refused/.test(type))
   expect(decisions).toMatchObject(
-    [one, two].map(({ clientId }) => ({ clientId, by: 'carol', subject: '1', address: '127.0.0.1' })),
+    [one, two].map(({ clientId }) => ({ clientId, actor: 'carol', subject: '1', address: '127.0.0.1' })),
   )
   const enable = fieldsOf(await carol.open(adminPage), 'value="enable"')
   await change(two.clientId, { client_name: 'Desk 3' }, owner)

@@ -37,7 +37,7 @@ interface RequestFields {
 
 interface DecisionFields extends RequestFields {
   /** Who decided, as the host said it. */
-  readonly by?: string
+  readonly actor?: string
 }
 
 declare module '../../events/event.ts' {
@@ -173,7 +173,7 @@ const findWaiting = async (
   return owner
 }
 
-const decider = ({ by }: DeveloperDecision) => (by === undefined ? {} : { by })
+const decider = ({ by: actor }: DeveloperDecision) => (actor === undefined ? {} : { actor })
 
 const refuseChanged = (clientId: string): never => {
   throw new OAuthError('invalid_client', `client ${clientId} was changed at the same time; read it again`)

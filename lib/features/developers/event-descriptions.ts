@@ -14,13 +14,13 @@ export const eventDescriptions: EventDescriptions<
     group: 'admin',
     tone: 'admin',
     title: 'Client approved',
-    sentence: '{client} was approved[ by {by}]',
+    sentence: '{client} was approved[ by {actor}]',
   },
   'client.approval_refused': {
     group: 'admin',
     tone: 'admin',
     title: 'Approval refused',
-    sentence: '{client} was not approved[ by {by}]',
+    sentence: '{client} was not approved[ by {actor}]',
   },
   'client.transferred': {
     group: 'admin',
