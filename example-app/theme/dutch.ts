@@ -113,6 +113,8 @@ export const dutch: Readonly<Record<string, string>> = {
     'Dit draait op je apparaat, waar een andere app zich ervoor kan uitgeven. Ga alleen door als je dit net zelf hebt gestart.',
 
   'consent.title': '{client} wil toegang',
+  'consent.for': 'voor {client} · {host}',
+  'consent.for.no-host': 'voor {client}',
   'consent.can': '{client} kan dan:',
   'consent.can.count': '{client} kan dan ({count}):',
   'consent.identity': 'Zien wie je bent',
@@ -495,7 +497,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'scope.email': 'Je e-mailadres zien',
   'scope.address': 'Je postadres zien',
   'scope.phone': 'Je telefoonnummer zien',
-  'scope.offline_access': 'Toegang houden als je er niet bent, tot je die intrekt',
+  'scope.offline_access': 'Toegang houden als je er niet bent, hoogstens {time}',
 
   'claim.sub': 'Accountkenmerk',
   'claim.name': 'Naam',

@@ -1,6 +1,6 @@
 import { logoPath } from '../authorization/consent.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { Client } from '../protocol/clients/client.ts'
+import { absoluteLifetime, type Client } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { inLanguage } from '../protocol/clients/client-metadata-languages.ts'
 import { webHost } from '../protocol/clients/redirect-uri.ts'
@@ -34,6 +34,8 @@ export interface ConnectedClient {
   readonly firstParty: boolean
   /** Scopes, resources and single claims of the consent and of everything still in use. */
   readonly scopes: readonly string[]
+  /** Seconds after which its access without the user ends. */
+  readonly longest: number
   /** Epoch seconds. */
   readonly since: number
   /** Epoch seconds of the last sign-in or refresh. */
@@ -91,6 +93,7 @@ const connectedClient = (
     host: hostOf(inUse, client),
     firstParty: client?.first_party === true,
     scopes: entriesIn(consents, inUse),
+    longest: absoluteLifetime(client ?? {}, server.options.lifetimes),
     since: Math.min(...[...consents, ...inUse].map(({ createdAt }) => createdAt)),
     lastUsed: Math.max(...consents.map(({ updatedAt }) => updatedAt), ...inUse.map(lastUse)),
     sessions: inUse.length,

@@ -122,7 +122,9 @@ export const consentDetails = async (
   for (const detail of authorizationDetails) {
     const type = server.options.features.authorizationDetails[detail.type]
     const { heading, button, fields } = await described(server, type, detail, language)
-    const words = heading ? { description: heading } : detailWords(server, detail.type, language)
+    const words = heading
+      ? { description: heading, isNamed: true }
+      : detailWords(server, detail.type, language)
     const isShort = button && [...button].length <= maxButton
     shown.push({
       detail,

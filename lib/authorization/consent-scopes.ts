@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ClientCard, ConsentScope } from '../pages/page-models.ts'
 import { claimNames } from '../protocol/claims.ts'
-import type { Client } from '../protocol/clients/client.ts'
+import { absoluteLifetime, type Client } from '../protocol/clients/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { AuthorizationRequest } from '../protocol/requests/authorization-request.ts'
 import {
@@ -30,7 +30,7 @@ export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'sco
   /** Absent in samples. */
   readonly users?: Pick<AuthorizationServer['users'], 'claimNames'>
   readonly options: Pick<AuthorizationServer['options'], 'pages' | 'scopes' | 'resources'> &
-    DetailTexts['options']
+    DetailTexts['options'] & { readonly lifetimes: { readonly refreshTokenAbsolute: number } }
 }
 
 /** The words of the pages for an entry of a consent. */
@@ -46,14 +46,23 @@ const standardText = ({ scopeClaims, users }: ScopeTexts, name = ''): string => 
   return `scope.${name}${isUsername ? '.username' : ''}`
 }
 
-/** A scope, resource or single claim in the words of the pages. */
-export const scopeWords = (server: ScopeTexts, entry: string, language: string): Words => {
+/**
+ * A scope, resource or single claim in the words of the pages.
+ *
+ * @param longest seconds after which access without the user ends, for its client
+ */
+export const scopeWords = (
+  server: ScopeTexts,
+  entry: string,
+  language: string,
+  longest = server.options.lifetimes.refreshTokenAbsolute,
+): Words => {
   const { scope: name, claim, resource, detail } = parseEntry(entry)
   if (detail !== undefined) return { ...detailWords(server, detail, language), group: 'change' }
   const text = server.languages.text(language)
   if (resource !== undefined) {
     const about = resourceName(server, resource)
-    if (name !== undefined) return { ...scopeWords(server, name, language), resources: [about] }
+    if (name !== undefined) return { ...scopeWords(server, name, language, longest), resources: [about] }
     return { description: text.plain('consent.resource.use', { resource: about }), group: groupOf() }
   }
   const scope = scopeOptions(server, name ?? '')
@@ -66,7 +75,10 @@ export const scopeWords = (server: ScopeTexts, entry: string, language: string):
   const product = productName(server)
   return group === undefined
     ? { description: entry, group: groupOf() }
-    : { description: text.plain(standardText(server, name), { product }), group }
+    : {
+        description: text.plain(standardText(server, name), { product, time: text.duration(longest) }),
+        group,
+      }
 }
 
 /** The name of a resource; its identifier if the host no longer has it. */
@@ -96,7 +108,7 @@ export const consentScopes = (
     const resources = entries.flatMap((entry) => resourcesOf(server, entry))
     return {
       name,
-      ...scopeWords(server, name, language),
+      ...scopeWords(server, name, language, absoluteLifetime(client.metadata, server.options.lifetimes)),
       ...(resources.length > 0 && { resources }),
       optional,
       isNew: consent !== undefined && !isAllowed,

@@ -39,6 +39,16 @@ export interface ConsentRequest extends ActiveLogin {
 const isUnverified = ({ features }: AuthorizationServer, client: Client): boolean =>
   isStranger(client) && !features.some((feature) => feature.vouchesFor?.(client))
 
+/** Characters that pages show of the name of a client that described itself. */
+const maxStrangersName = 60
+
+const shortened = (name: string): string => {
+  const characters = [...name]
+  return characters.length > maxStrangersName
+    ? `${characters.slice(0, maxStrangersName - 1).join('')}…`
+    : name
+}
+
 /** A client as the pages show it, in the language of the page. */
 export const clientCard = (
   server: AuthorizationServer,
@@ -46,7 +56,7 @@ export const clientCard = (
   redirectUri: string | undefined,
   language: string,
 ): ClientCard => ({
-  name: clientName(client, language),
+  name: isStranger(client) ? shortened(clientName(client, language)) : clientName(client, language),
   logoUrl: logoPath(server, client),
   host: redirectUri === undefined ? '' : webHost(redirectUri),
   unverified: isUnverified(server, client),

@@ -15,7 +15,10 @@ export interface DetailField {
 
 /** An authorization detail on the consent page, with words of its own. */
 export interface DetailDescription {
-  /** The heading, which replaces `description`: "Pay €123.50". @default the description of the type */
+  /**
+   * The heading, which replaces `description`: "Pay €123.50". It heads the whole page if the request has no other object.
+   * @default the description of the type
+   */
   heading?: string
   /**
    * The button that allows the request, if the request has no other object: "Pay €123.50 to Merchant A". If it has more than

@@ -57,6 +57,8 @@ export interface ConsentDetail {
   detail: { readonly type: string; readonly [member: string]: unknown }
   /** What it is: the heading. */
   description: string
+  /** The heading names this one object, such as “Pay €12.50”: it heads the page if the page shows no other object. */
+  isNamed?: boolean
   /** Language of the heading (BCP 47), if it differs from the page. */
   language?: string
   fields: readonly { readonly label: string; readonly value: string }[]

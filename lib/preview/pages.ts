@@ -21,7 +21,7 @@ import { previewIndex } from './overview.ts'
 import { createStudio, studioFile } from './studio.ts'
 
 /** The options that change how the pages look. */
-export type PreviewOptions = Pick<Options, 'login' | 'pages' | 'scopes'>
+export type PreviewOptions = Pick<Options, 'lifetimes' | 'login' | 'pages' | 'scopes'>
 
 /** The policy of the pages, but the overview may frame them, and a font may be tried. */
 const policy =
@@ -107,7 +107,7 @@ export const previewPages = (
   tools: readonly FeatureTools[],
   configuration = 'latchkey.config.mjs',
 ): RequestListener => {
-  const { pages, login, scopes } = options
+  const { pages, login, scopes, lifetimes } = options
   const studio = createStudio(pages, resolve(configuration))
   const languages = createLanguages(options, features)
   const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
@@ -115,7 +115,7 @@ export const previewPages = (
     createViews({ pages: look, basePath: '', languages, cache: false, pictures: providerIcons(login) })
   let views = viewsOf(pages)
   const texts: ScopeTexts = {
-    options: { pages, scopes, resources: {}, features: { authorizationDetails: {} } },
+    options: { pages, scopes, lifetimes, resources: {}, features: { authorizationDetails: {} } },
     languages,
     scopeClaims: claimsByScope(scopes),
   }

@@ -89,11 +89,12 @@ export const consentSamples: readonly Sample[] = [
     },
     'consent-payment': {
       ...consent,
-      scopes: [],
+      scopes: [scope('openid', 'Sign you in with your Acme account', 'identity')],
       details: [
         {
           detail: { type: 'payment' },
           description: 'Pay €123.50 to Merchant A',
+          isNamed: true,
           fields: [{ label: 'Account', value: 'DE02 1001 0010 9307 1186 03' }],
           button: 'Pay €123.50 to Merchant A',
         },
@@ -112,6 +113,14 @@ export const consentSamples: readonly Sample[] = [
         }),
         scope('resource', 'Use Calendar', 'other'),
       ],
+    },
+    'consent-long-name': {
+      ...consent,
+      client: {
+        ...client,
+        name: 'The Extraordinarily Comprehensive Order and Invoice Management Companion for Teams',
+      },
+      scopes: consent.scopes.slice(0, 3),
     },
     'consent-long': {
       ...consent,

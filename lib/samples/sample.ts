@@ -75,5 +75,5 @@ export const scopes: readonly ConsentScope[] = [
     checked: false,
     details: 'With the card that you have stored, up to the limit that you have set.',
   }),
-  scope('offline_access', 'Keep access while you’re away, until you remove it', 'offline', { isNew: true }),
+  scope('offline_access', 'Keep access while you’re away, for up to 1 year', 'offline', { isNew: true }),
 ]

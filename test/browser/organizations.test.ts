@@ -115,6 +115,6 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       await page.getByRole('button', { name: `${long} twin-2`, exact: true }).click()
       const change = page.getByRole('button', { name: 'Change', exact: true })
       expect(await change.getAttribute('aria-describedby')).toBe('organization')
-      expect(await page.locator('dl.single').innerText()).toContain('twin-2')
+      expect(await page.locator('dl.single').textContent()).toContain('twin-2')
     }))
 })

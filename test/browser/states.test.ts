@@ -264,6 +264,17 @@ describeWith('chromium', 'every state of every page', () => {
       expect(await page.evaluate('inPage.lostSpaces()')).toEqual(['“See” touches “the page”'])
     }))
 
+  test('a long client name leaves what it asks for in sight, above the buttons', () =>
+    withPage(browser, { viewport: { width: 320, height: 568 } }, async (page) => {
+      await gallery.show(page, 'consent-long-name', 'de')
+      const places = await page.evaluate(
+        `['.scope', '[value=allow]'].map((each) => document.querySelector(each).getBoundingClientRect().bottom)`,
+      )
+      const [first, buttons] = places as [number, number]
+      expect(first).toBeLessThan(568)
+      expect(buttons).toBeGreaterThan(568)
+    }))
+
   test('otherwise only fields and buttons change gradually', () =>
     withPage(browser, {}, async (page) => {
       await gallery.show(page, 'login')

@@ -118,8 +118,15 @@ const buttonOf = (html: string): string | undefined =>
 test('an object may set its heading and a short button, and the receipt keeps both', async () => {
   const order = { type: 'order', heading: 'Order <b>one</b> lamp', button: 'Pay €12.50 to <b>Shop</b>' }
   const page = await agent.open(asked([order]))
-  expect(page.html).toContain('Order &lt;b&gt;one&lt;/b&gt; lamp')
-  expect(textOf(page.html)).not.toContain('Order something')
+  const said = textOf(page.html)
+  expect(page.html).toMatch(/<h1[^>]*>[\s\S]*<bdi>Order &lt;b&gt;one&lt;\/b&gt; lamp<\/bdi><\/span><\/h1>/)
+  expect(page.html.match(/Order &lt;b&gt;one&lt;\/b&gt; lamp/g)).toHaveLength(2)
+  expect(said).toContain('for Web client · client.example.com')
+  expect(said).not.toMatch(/Order something|wants to access/)
+  const signIn = textOf((await agent.open(asked([order], { scope: 'openid' }))).html)
+  expect(signIn).toContain('Web client will be able to: Sign you in with your Latchkey account')
+  const both = textOf((await agent.open(asked([order, account]))).html)
+  expect(both).toMatch(/Web client wants to access .* Order &lt;b&gt;one&lt;\/b&gt; lamp See your account/)
   expect(buttonOf(page.html)).toBe('<bdi>Pay €12.50 to &lt;b&gt;Shop&lt;/b&gt;</bdi>')
   for (const others of [[{ ...order, button: 'x'.repeat(61) }], [order, account], [{ type: 'order' }]])
     expect(buttonOf((await agent.open(asked(others))).html)).toBe('Allow')

@@ -101,10 +101,10 @@ describe('the page', () => {
     expect(text).toMatch(/ada @example\.com Not you\?/)
     expect(text).toMatch(/You’ll return to client\.example\.com/)
     expect(linesOf(page)).toEqual([
-      'See who you are Ada Lovelace · ada @example.com',
+      'See who you are Ada Lovelace ada @example.com',
       'Read your notes',
       'Write notes for you Optional',
-      'Keep access while you’re away, until you remove it',
+      'Keep access while you’re away, for up to 1 year',
     ])
     // Its form carries the request, a token and the boxes, and nothing of the protocol.
     expect(Object.keys(fieldsOf(page, 'value="allow"')).sort()).toEqual([
@@ -174,7 +174,7 @@ describe('is remembered', () => {
     codeOf(await agent.get(authorizeUrl({ ...web, scope: 'email openid' })))
     const wider = await agent.open(authorizeUrl({ ...web, scope: 'openid email profile notes:read' }))
     expect(linesOf(wider)).toEqual([
-      'See who you are New ada @example.com · Ada Lovelace',
+      'See who you are New ada @example.com Ada Lovelace',
       'Read your notes New',
     ])
     codeOf(await agent.decide(wider, 'allow'))

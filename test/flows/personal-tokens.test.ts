@@ -10,7 +10,7 @@ import { expired } from '../../lib/schema.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
-import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { standingLogin } from '../support/standing-login.ts'
 import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from '../support/tokens.ts'
 
@@ -452,10 +452,13 @@ describe('the pages', () => {
   test('a member of several organizations chooses one; a user without any gets no token', async () => {
     const acme = { id: 'acme', name: 'Acme' }
     const globex = { id: 'globex', name: 'Globex' }
-    let member = [acme, globex]
+    let member = [acme, globex, { ...globex, id: 'globex-2' }]
     const many = await another({ organizations: () => member })
     const agent = await signedIn(many)
-    const opened = fieldsOf(await agent.open('/oauth/account/tokens/new'), form)
+    const page = await agent.open('/oauth/account/tokens/new')
+    // Two of one name are distinguishable.
+    expect(textOf(page)).toContain('Acme Globex · globex Globex · globex-2')
+    const opened = fieldsOf(page, form)
     const wrong = await agent.post('/oauth/account/tokens/new', {
       ...opened,
       ...chosen,

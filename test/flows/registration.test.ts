@@ -94,6 +94,18 @@ describe('open registration', () => {
     expect(await host.oauth.clients.get(client_id!)).toMatchObject({ self_described: 'registration' })
   })
 
+  test('a long name is cut on the consent page, where it would hide what the client asks for', async () => {
+    const name = 'The Extraordinarily Comprehensive Order and Invoice Companion for Teams'
+    const { client_id = '' } = await registered({ ...mcp, client_name: name })
+    const redirect_uri = mcp.redirect_uris[0] ?? ''
+    const proof = { code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+    const agent = new RawBrowser(host.app)
+    const url = authorizeUrl({ client_id, redirect_uri, scope: 'openid', ...proof })
+    const page = await agent.signIn(await agent.open(url))
+    expect(page.html).toContain(`<bdi>${name.slice(0, 59)}…</bdi> wants to access`)
+    expect(page.html).not.toContain('for Teams')
+  })
+
   test.each([
     ['Cursor', ['cursor://anysphere.cursor-mcp/oauth/callback', 'http://localhost:8787/callback']],
     ['Cline', ['vscode://saoudrizwan.claude-dev/mcp-auth/callback/abc']],

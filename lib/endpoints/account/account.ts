@@ -31,12 +31,12 @@ const showClients = async (context: SignedContext<SignedInUser>, parameters: Par
   const { clients, ...page } = await connectedClientsPage(server, active.login.subject, asked, language)
   const organizations = await organizationNames(context, active.user)
   const cards = clients.map(
-    ({ clientId, firstParty: _, organization, scopes, since, lastUsed, ...client }) => ({
+    ({ clientId, firstParty: _, organization, scopes, longest, since, lastUsed, ...client }) => ({
       ...client,
       organization: organization && (organizations.get(organization) ?? organization),
       // As on the consent page: a scope that reveals nothing here is no line.
       scopes: withSuppliedClaims(scopes, server.scopeClaims, server.users.claimNames).map((scope) =>
-        scopeWords(server, scope, language),
+        scopeWords(server, scope, language, longest),
       ),
       since: iso(since),
       lastUsed: iso(lastUsed),

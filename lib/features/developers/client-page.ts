@@ -6,7 +6,13 @@ import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
-import { allowedScopes, type Client, clientName, usesSecret } from '../../protocol/clients/client.ts'
+import {
+  absoluteLifetime,
+  allowedScopes,
+  type Client,
+  clientName,
+  usesSecret,
+} from '../../protocol/clients/client.ts'
 import { splitAtDifference } from '../../protocol/explanation.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/client-usage.ts'
@@ -83,7 +89,10 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
         client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
         isPublic: metadata.token_endpoint_auth_method === 'none',
         redirectUris: metadata.redirect_uris,
-        scopes: allowedScopes(client).map((name) => ({ ...scopeWords(server, name, language), name })),
+        scopes: allowedScopes(client).map((name) => ({
+          ...scopeWords(server, name, language, absoluteLifetime(metadata, server.options.lifetimes)),
+          name,
+        })),
         issuer: server.issuer,
         discoveryUrl: `${server.issuer}/.well-known/openid-configuration`,
         progress: await progressFor(context, client),

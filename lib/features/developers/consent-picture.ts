@@ -3,7 +3,6 @@ import { consentRows } from '../../authorization/consent-rows.ts'
 import { consentScopes } from '../../authorization/consent-scopes.ts'
 import type { OperatorContext } from '../../endpoints/operator-page.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import { redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 
 /**
@@ -26,7 +25,7 @@ export const consentPicture = ({ server }: OperatorContext, client: Client, user
     client: card,
     username,
     scopes: consentRows(server, rows, {}, language),
-    redirectTo: redirectUri && redirectUriKind(redirectUri) === 'https' ? card.host : undefined,
+    redirectTo: card.host || undefined,
   }
   return server.views
     .render('consent', model, { language, choices: [] })

@@ -1,4 +1,5 @@
 import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { toldApart } from '../../authorization/organization-list.ts'
 import { iso } from '../../endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
@@ -70,7 +71,7 @@ const showForm = (
     },
     organizations:
       organizations && organizations.length > 1
-        ? organizations.map(({ id, name }) => ({ id, name, isChosen: id === typed.organization }))
+        ? toldApart(organizations).map((one) => ({ ...one, isChosen: one.id === typed.organization }))
         : undefined,
     scopes: scopes.map((name) => ({
       ...scopeWords(server, name, language),

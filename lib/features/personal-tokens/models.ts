@@ -1,5 +1,6 @@
 import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import type { PageForm } from '../../pages/page-parts.ts'
+import type { Organization } from '../../protocol/requests/organization.ts'
 
 /** A permission, as on the consent page. */
 interface TokenScope {
@@ -61,7 +62,7 @@ declare module '../../pages/page-models.ts' {
         readonly latest: string
       }
       /** Absent unless the user belongs to several. The id posts as `organization`. */
-      organizations?: readonly { readonly id: string; readonly name: string; readonly isChosen: boolean }[]
+      organizations?: readonly (Organization & { readonly isChosen: boolean })[]
       /** What a token can have; posts as `scope:<name>`. */
       scopes: readonly (TokenScope & { name: string; isHighRisk?: boolean; checked: boolean })[]
       error?: PersonalTokenFormError

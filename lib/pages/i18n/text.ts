@@ -28,7 +28,7 @@ export interface Text {
   /** Plain text for titles and attributes; the template must escape it. */
   plain(key: string, values?: Readonly<Record<string, TextValue>>): string
   has(key: string): boolean
-  /** A duration, such as “45 seconds” or “3 minutes”, rounded up. */
+  /** A duration, such as “45 seconds”, “3 minutes”, “30 days” or “1 year”, rounded up. */
   duration(seconds: number): string
   number(value: number): string
   /** The name of a language, such as “German” for `de`; an invalid tag is returned unchanged. */
@@ -79,7 +79,7 @@ export const createText = ({ language, texts, clock }: Dictionary): Text => {
     print: (value: TextValue) => string,
   ): string =>
     text.replace(/\{(\w+)\}/g, (_, name: string) => print(Object.hasOwn(values, name) ? values[name] : ''))
-  const unit = (count: number, name: 'second' | 'minute' | 'hour'): string =>
+  const unit = (count: number, name: 'second' | 'minute' | 'hour' | 'day' | 'year'): string =>
     new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'long' }).format(count)
   const inWords = (iso: string, style: Intl.DateTimeFormatOptions): string => {
     const time = new Date(iso)
@@ -101,9 +101,10 @@ export const createText = ({ language, texts, clock }: Dictionary): Text => {
     plain: (key, values = {}) => fill(sentence(key), values, plainValue),
     duration: (seconds) => {
       if (seconds <= 90) return unit(Math.max(1, Math.ceil(seconds)), 'second')
-      return seconds <= 5400
-        ? unit(Math.ceil(seconds / 60), 'minute')
-        : unit(Math.ceil(seconds / 3600), 'hour')
+      if (seconds <= 5400) return unit(Math.ceil(seconds / 60), 'minute')
+      const days = Math.ceil(seconds / 86_400)
+      if (days < 2) return unit(Math.ceil(seconds / 3600), 'hour')
+      return days % 365 === 0 ? unit(days / 365, 'year') : unit(days, 'day')
     },
     ago: (seconds) => {
       const past = new Intl.RelativeTimeFormat(language, { numeric: 'auto' })

@@ -57,8 +57,10 @@ test('the picture is the consent page users will see, and nothing in it can be p
   const real = await owner.open(
     authorizeUrl({ client_id: clientId, scope: 'openid notes:read', redirect_uri: redirectUri }),
   )
-  const listOf = (document: string) => /<h1[\s\S]*?<\/h1>/.exec(document)?.[0]
-  expect(listOf(picture)).toBe(listOf(real.html))
+  const headOf = (document: string) => /<h1[\s\S]*?<form/.exec(document)?.[0]
+  expect(headOf(picture)).toBe(headOf(real.html))
+  const wayBack = (document: string) => /<p class="return">.*/.exec(document)?.[0]
+  expect(wayBack(picture)).toBe(wayBack(real.html))
   expect(picture).not.toContain('Unverified app')
   const permissions = (document: string) => (document.match(/<li class="scope">/g) ?? []).length
   expect(permissions(picture)).toBe(permissions(real.html))
@@ -83,6 +85,13 @@ test('a change shows what differs, now and as asked, and names other clients of 
   expect(pictureIn(page.html)).toContain('journal')
   expect(textOf(await owner.open(`${root}/client?client_id=${clientId}`))).toContain('Order Desk')
   expect(textOf(page)).toContain('the client stays as it is')
+})
+
+test('the picture names the same way back as the page, also for a client on the developer’s machine', async () => {
+  await sent(owner, `/edit?client_id=${clientId}`, { redirect_uris: 'http://localhost:27100/cb' })
+  const picture = pictureIn((await request()).html)
+  expect(picture).toMatch(/<p class="lead destination"><bdi dir="ltr">localhost:27100</)
+  expect(picture).toContain('You’ll return to <bdi>localhost:27100</bdi>')
 })
 
 test('what an owner wrote is text on the page and in the picture (pages 34)', async () => {

@@ -73,6 +73,8 @@ export const ar: Translation = {
     'consent.heading': 'يطلب {client} الوصول إلى حسابك في {product}',
     'consent.continue': 'المتابعة إلى {client}',
     'consent.switch': 'ليس حسابك؟',
+    'consent.for': 'لصالح {client} · {host}',
+    'consent.for.no-host': 'لصالح {client}',
     'consent.can': 'سيتمكن {client} من:',
     'consent.can.count': 'سيتمكن {client} من ({count}):',
     'consent.identity': 'الاطلاع على هويتك',
@@ -298,7 +300,7 @@ export const ar: Translation = {
     'scope.email': 'الاطلاع على بريدك الإلكتروني',
     'scope.address': 'الاطلاع على عنوانك البريدي',
     'scope.phone': 'الاطلاع على رقم هاتفك',
-    'scope.offline_access': 'الاحتفاظ بإذن الوصول أثناء غيابك حتى تزيله',
+    'scope.offline_access': 'الاحتفاظ بإذن الوصول أثناء غيابك لمدة أقصاها {time}',
 
     'claim.sub': 'معرّف الحساب',
     'claim.name': 'الاسم',

@@ -75,6 +75,8 @@ export const de: Translation = {
     'consent.heading': '{client} möchte auf Ihr Konto bei {product} zugreifen',
     'consent.continue': 'Weiter zu {client}',
     'consent.switch': 'Nicht Ihr Konto?',
+    'consent.for': 'für {client} · {host}',
+    'consent.for.no-host': 'für {client}',
     'consent.can': '{client} kann dann:',
     'consent.can.count': '{client} kann dann ({count}):',
     'consent.identity': 'Ihre Identität sehen',
@@ -319,7 +321,7 @@ export const de: Translation = {
     'scope.email': 'Ihre E-Mail-Adresse sehen',
     'scope.address': 'Ihre Postanschrift sehen',
     'scope.phone': 'Ihre Telefonnummer sehen',
-    'scope.offline_access': 'In Ihrer Abwesenheit zugreifen, bis Sie den Zugriff entfernen',
+    'scope.offline_access': 'Bis zu {time} lang in Ihrer Abwesenheit zugreifen',
 
     'claim.sub': 'Konto-ID',
     'claim.name': 'Name',

@@ -72,6 +72,8 @@ export const en = {
     'consent.heading': '{client} wants to access your {product} account',
     'consent.continue': 'Continue to {client}',
     'consent.switch': 'Not you?',
+    'consent.for': 'for {client} · {host}',
+    'consent.for.no-host': 'for {client}',
     'consent.can': '{client} will be able to:',
     'consent.can.count': '{client} will be able to ({count}):',
     'consent.identity': 'See who you are',
@@ -301,7 +303,7 @@ export const en = {
     'scope.email': 'See your email address',
     'scope.address': 'See your postal address',
     'scope.phone': 'See your phone number',
-    'scope.offline_access': 'Keep access while you’re away, until you remove it',
+    'scope.offline_access': 'Keep access while you’re away, for up to {time}',
 
     // The standard claims (OpenID Connect Core 1.0 §5.1).
     'claim.sub': 'Account ID',

@@ -75,6 +75,8 @@ export const es: Translation = {
     'consent.heading': '{client} quiere acceder a su cuenta de {product}',
     'consent.continue': 'Continuar a {client}',
     'consent.switch': '¿No es usted?',
+    'consent.for': 'para {client} · {host}',
+    'consent.for.no-host': 'para {client}',
     'consent.can': '{client} podrá:',
     'consent.can.count': '{client} podrá ({count}):',
     'consent.identity': 'Ver su identidad',
@@ -314,7 +316,7 @@ export const es: Translation = {
     'scope.email': 'Ver su dirección de correo electrónico',
     'scope.address': 'Ver su dirección postal',
     'scope.phone': 'Ver su número de teléfono',
-    'scope.offline_access': 'Conservar el acceso en su ausencia, hasta que lo retire',
+    'scope.offline_access': 'Conservar el acceso en su ausencia, durante {time} como máximo',
 
     'claim.sub': 'Identificador de la cuenta',
     'claim.name': 'Nombre completo',

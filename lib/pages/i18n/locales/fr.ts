@@ -75,6 +75,8 @@ export const fr: Translation = {
     'consent.heading': '{client} souhaite accéder à votre compte {product}',
     'consent.continue': 'Continuer vers {client}',
     'consent.switch': 'Ce n’est pas vous\u202f?',
+    'consent.for': 'pour {client} · {host}',
+    'consent.for.no-host': 'pour {client}',
     'consent.can': '{client} pourra\u00a0:',
     'consent.can.count': '{client} pourra ({count})\u00a0:',
     'consent.identity': 'Connaître votre identité',
@@ -316,7 +318,7 @@ export const fr: Translation = {
     'scope.email': 'Consulter votre adresse e-mail',
     'scope.address': 'Consulter votre adresse postale',
     'scope.phone': 'Consulter votre numéro de téléphone',
-    'scope.offline_access': 'Conserver l’accès en votre absence, jusqu’à ce que vous le retiriez',
+    'scope.offline_access': 'Conserver l’accès en votre absence, pendant {time} au maximum',
 
     'claim.sub': 'Identifiant du compte',
     'claim.name': 'Nom complet',

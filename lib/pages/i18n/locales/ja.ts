@@ -74,6 +74,8 @@ export const ja: Translation = {
     'consent.heading': '{client} が {product} アカウントへのアクセスを求めています',
     'consent.continue': '{client} に進む',
     'consent.switch': '別のアカウントを使用',
+    'consent.for': '{client} · {host} への許可',
+    'consent.for.no-host': '{client} への許可',
     'consent.can': '{client} に許可される操作：',
     'consent.can.count': '{client} に許可される操作（{count}）：',
     'consent.identity': 'お客様の情報の閲覧',
@@ -310,7 +312,7 @@ export const ja: Translation = {
     'scope.email': 'メールアドレスの閲覧',
     'scope.address': '住所の閲覧',
     'scope.phone': '電話番号の閲覧',
-    'scope.offline_access': '利用していない間のアクセス（取り消されるまで）',
+    'scope.offline_access': '利用していない間のアクセス（最長 {time}）',
 
     'claim.sub': 'アカウント識別子',
     'claim.name': '氏名',
