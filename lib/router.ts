@@ -194,8 +194,14 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
  *
  * @example createServer((req, res) => oauth.handler(req, res, () => app(req, res)))
  */
-const handlerOf = ({ options, warnOnce }: ServerSetup, router: Router, wellKnown: Router): NodeHandler => {
-  const own = [options.basePath, ...documentNames.map((name) => `/.well-known/${name}`)]
+const handlerOf = (
+  { options, endpoints, warnOnce }: ServerSetup,
+  router: Router,
+  wellKnown: Router,
+): NodeHandler => {
+  const { basePath } = options
+  const below = basePath === '' ? endpoints.map(({ path }) => `/${path.split('/')[1]}`) : [basePath]
+  const own = [...below, ...documentNames.map((name) => `/.well-known/${name}`)]
   const isOwn = ({ url = '' }: IncomingMessage): boolean => {
     const [path = ''] = url.split('?', 1)
     return own.some((each) => path === each || path.startsWith(`${each}/`))
@@ -203,7 +209,7 @@ const handlerOf = ({ options, warnOnce }: ServerSetup, router: Router, wellKnown
   const app = express()
   app.disable('x-powered-by')
   app.set('trust proxy', trustsOf(options.trustProxy))
-  app.use(options.basePath || '/', router)
+  app.use(basePath || '/', router)
   app.use(wellKnown)
   return (req, res, next) => {
     // Express would take away the prototype that has the URL, and find nothing.

@@ -141,6 +141,8 @@ describe('over HTTP/2', () => {
     const own = ['/oauth/login', '/oauth/token?x', '/.well-known/openid-configuration/oauth']
     expect(await ask(other, [...own, '/', '/oauthx'])).toEqual([505, 505, 505, 200, 200])
     expect(await ask(alone(host).app, ['/oauth/login', '/'])).toEqual([505, 404])
+    const atRoot = await start({ issuer: 'http://localhost:3000' }, '/')
+    expect(await ask(alone(atRoot).app, ['/login', '/shop'])).toEqual([505, 404])
     expect(lines).toEqual([expect.stringContaining('HTTP/2')])
   })
 })
