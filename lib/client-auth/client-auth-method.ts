@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import type { Options } from '../options/options.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { TokenEndpointAuthMethod } from '../protocol/clients/client-metadata.ts'
@@ -8,8 +8,12 @@ import type { TokenRequest } from '../protocol/tokens/token-request.ts'
 export interface ClientCredentials {
   /** Undefined if the credentials cannot be parsed. */
   readonly clientId: string | undefined
-  /** Whether the credentials are those of this client. */
-  verify(client: Client, server: AuthorizationServer): boolean | Promise<boolean>
+  /** Whether the credentials are those of this client, for the endpoint that was called. */
+  verify(
+    client: Client,
+    server: AuthorizationServer,
+    endpoint: EndpointDescription,
+  ): boolean | Promise<boolean>
 }
 
 /** A client authentication method (RFC 6749 §2.3), by its registered name. */

@@ -39,7 +39,8 @@ export const invalidClient = (
 
 /** A client must use its registered method; a confidential client that registered none may use Basic or the body. */
 const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
-  const registered = metadata.token_endpoint_auth_method
+  const { token_endpoint_auth_method: registered, key_is_optional: isOptional } = metadata
+  if (isOptional && method === none) return true
   if (registered !== undefined) return registered === method.name
   return method === clientSecretBasic || method === clientSecretPost
 }
@@ -70,15 +71,30 @@ const presentedBy = (request: TokenRequest, options: Options): readonly [Present
   ]
 }
 
-/** Whether the request has the credentials of this client, which must be enabled and registered for the method. */
-const isAuthentic = async (
+/** The client as it has authenticated. Without its key, one whose key is optional is a public client. */
+const by = (client: Client, { name }: ClientAuthMethod): Client => {
+  const { key_is_optional: isOptional, ...metadata } = client.metadata
+  if (!isOptional) return client
+  return {
+    ...client,
+    metadata: { ...metadata, token_endpoint_auth_method: name, refresh_token_rotation: true },
+  }
+}
+
+/**
+ * The client, if the request has its credentials. It must be enabled and registered for the method.
+ *
+ * @param called the endpoint
+ */
+const authenticated = async (
   server: AuthorizationServer,
   client: Client,
   presented: readonly Presented[],
-): Promise<boolean> => {
+  called: EndpointDescription,
+): Promise<Client | undefined> => {
   const used = presented.find(({ method }) => mayUse(client, method))
-  if (client.disabledAt !== null || used === undefined) return false
-  return used.credentials.verify(client, server)
+  if (client.disabledAt !== null || used === undefined) return undefined
+  return (await used.credentials.verify(client, server, called)) ? by(client, used.method) : undefined
 }
 
 /** Why a client is not authenticated. It names neither the presented identifier nor the secret. */
@@ -158,7 +174,8 @@ export const authenticateClientWith = async <Found extends { readonly client: Cl
   const found = clientId === undefined ? undefined : await currentClient(server, clientId, find, from)
   const client = found?.client
   try {
-    if (found && (await isAuthentic(server, found.client, presented))) return found
+    const authentic = found && (await authenticated(server, found.client, presented, endpoint))
+    if (found && authentic) return { ...found, client: authentic }
     const used = presented.map(({ method }) => method)
     const about = { clientId: client?.clientId, explanation: explanationFor(client, used) }
     throw invalidClient(request, undefined, about)

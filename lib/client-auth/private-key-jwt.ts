@@ -1,9 +1,9 @@
-import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import { openClientAssertion } from '../keys/client-assertion.ts'
 import { hashSecret } from '../keys/secrets.ts'
 import { openWithKeys } from '../outbound/client-jwks.ts'
 import { reachOf } from '../outbound/reach.ts'
-import type { Client } from '../protocol/clients/client.ts'
+import { type Client, describedAt } from '../protocol/clients/client.ts'
 import {
   algorithmsOf,
   assertClientAssertion,
@@ -16,15 +16,27 @@ import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import { createReplay } from '../repositories/index.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 
-/** Older clients use the URL of the endpoint they call as the audience. */
-const authenticatingEndpoints = ({ endpoints, issuer }: AuthorizationServer): string[] =>
-  endpoints.filter((endpoint) => endpoint.authenticatesClient).map(({ path }) => `${issuer}${path}`)
+/**
+ * The URLs that may stand for the issuer as the audience. A client with a metadata document writes its assertions for every
+ * server alike, and ChatGPT names the endpoint that it calls (RFC 7523 §3). Such a client can use no other endpoint with it.
+ */
+const audiencesBeside = (
+  { endpoints, issuer }: AuthorizationServer,
+  client: Client,
+  called: EndpointDescription,
+): string[] => {
+  const { require_issuer_audience: issuerOnly } = client.metadata
+  const all = issuerOnly === false ? endpoints.filter(({ authenticatesClient }) => authenticatesClient) : []
+  const accepted = issuerOnly === undefined && describedAt(client) !== undefined ? [called] : all
+  return accepted.map(({ path }) => `${issuer}${path}`)
+}
 
 const verifyAssertion = async (
   server: AuthorizationServer,
   client: Client,
   jwt: string,
   { address }: RequestInfo,
+  called: EndpointDescription,
 ): Promise<boolean> => {
   const { jwks, jwks_uri: jwksUri, token_endpoint_auth_signing_alg: algorithm } = client.metadata
   const claims = await openWithKeys(reachOf(server, client, address).jwks, { jwks, jwksUri }, (keys) =>
@@ -34,7 +46,7 @@ const verifyAssertion = async (
   const { id, expiresAt } = assertClientAssertion(claims, {
     clientId: client.clientId,
     issuer: server.issuer,
-    endpoints: authenticatingEndpoints(server),
+    endpoints: audiencesBeside(server, client, called),
     issuerOnly: client.metadata.require_issuer_audience,
     now: server.now(),
   })
@@ -60,6 +72,9 @@ export const privateKeyJwt: ClientAuthMethod = {
     if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
       throw new OAuthError('invalid_request', 'client_id differs from the one in client_assertion')
     }
-    return { clientId, verify: (client, server) => verifyAssertion(server, client, jwt, info) }
+    return {
+      clientId,
+      verify: (client, server, called) => verifyAssertion(server, client, jwt, info, called),
+    }
   },
 }

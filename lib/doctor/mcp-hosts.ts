@@ -121,17 +121,50 @@ export const mcpHosts: readonly McpHost[] = [
   {
     id: 'chatgpt',
     name: 'ChatGPT',
-    steps: byRegistration,
-    registration: {
+    steps: byDocument,
+    // It has this id and URI where the server sends `iss` with its answers (RFC 9207), otherwise some of each connection. The
+    // audience of its assertions is the token endpoint.
+    document: {
       ...publicClient,
+      client_id: 'https://chatgpt.com/oauth/client.json',
+      client_uri: 'https://chatgpt.com/',
       client_name: 'ChatGPT',
-      redirect_uris: ['https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'],
+      logo_uri: 'https://persistent.oaistatic.com/sonic/misc/openai-logo.png',
+      redirect_uris: ['https://chatgpt.com/connector_platform_oauth_redirect'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      token_endpoint_auth_signing_alg: 'RS256',
+      jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
     },
-    redirectUri: 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct',
+    redirectUri: 'https://chatgpt.com/connector_platform_oauth_redirect',
     scopes: 'resource',
     offlineAccess: true,
     resource: true,
-    source: { url: 'https://github.com/BasedHardware/omi/issues/8824', date: '2026-07-02' },
+    source: {
+      url: 'https://github.com/django-oauth/django-oauth-toolkit/issues/1845',
+      date: '2026-08-26',
+    },
+  },
+  {
+    id: 'grok',
+    name: 'Grok',
+    steps: byDocument,
+    document: {
+      ...publicClient,
+      client_id: 'https://grok.com/oauth/mcp-client.json',
+      client_uri: 'https://grok.com',
+      client_name: 'Grok',
+      logo_uri: 'https://grok.com/icon-512x512.png',
+      redirect_uris: [
+        'https://grok.com/connectors-oauth-exchange-code/',
+        'https://console.x.ai/connectors-oauth-exchange-code/',
+      ],
+    },
+    redirectUri: 'https://grok.com/connectors-oauth-exchange-code/',
+    scopes: 'resource',
+    offlineAccess: false,
+    resource: true,
+    source: { url: 'https://github.com/koala73/worldmonitor/pull/8307', date: '2026-09-17' },
   },
   {
     id: 'codex',

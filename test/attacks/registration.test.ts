@@ -37,6 +37,7 @@ test('whatever a client says about itself, it gets no right of the host and caus
     client_id: 'web',
     self_described: 'document',
     scope_follows_resources: false,
+    key_is_optional: true,
     disabled: true,
     scope: 'notes:write',
   }
@@ -69,7 +70,7 @@ test('whatever a client says about itself, it gets no right of the host and caus
         scope_follows_resources: true,
         scope: 'openid profile email address phone offline_access',
       })
-      expect(Object.keys(stored).join()).not.toMatch(/may_introspect|lifetime|response_modes/)
+      expect(Object.keys(stored).join()).not.toMatch(/may_introspect|lifetime|response_modes|key_is_optional/)
       expect(stored.grant_types).not.toContain('client_credentials')
       expect(secret_hash === null).toBe(!('client_secret' in body))
     }),

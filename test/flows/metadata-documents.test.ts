@@ -6,7 +6,7 @@ import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { expired } from '../../lib/schema.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
+import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
@@ -167,6 +167,76 @@ test('a document with private_key_jwt authenticates with its keys', async () => 
   expect((await redeem(code, fields as unknown as Record<string, string>)).status).toBe(200)
 })
 
+describe('a document that offers a key and no method at all, as that of ChatGPT does,', () => {
+  let key: ClientKey
+  beforeAll(async () => {
+    key = await createClientKey('ES256')
+  })
+  const both = ['none', 'private_key_jwt']
+  const keys = () => ({
+    token_endpoint_auth_method: 'private_key_jwt',
+    token_endpoint_auth_methods_supported: both,
+    jwks: { keys: [key.publicJwk] },
+  })
+  const granted = async () => codeOf(await new RawBrowser(host.app).grant(asked()))
+  const signed = async (claims: Members = {}, by = key) => ({
+    client_id: id,
+    ...asserted(await assertion(id, by, claims)),
+  })
+  const endpoint = (path: string) => `${issuer}${path}`
+
+  test.each([
+    ['the issuer', () => issuer],
+    ['the issuer in a list', () => [issuer]],
+    ['the endpoint that is called', () => endpoint('/token')],
+  ])('accepts an assertion for %s', async (_, aud) => {
+    serve(keys())
+    expect((await redeem(await granted(), await signed({ aud: aud() }))).status).toBe(200)
+  })
+
+  test.each([
+    ['the issuer and the endpoint', () => [issuer, endpoint('/token')]],
+    ['another endpoint', () => endpoint('/introspect')],
+    ['another server', () => 'https://other.example.com/token'],
+    ['the endpoint with a slash more', () => endpoint('/token/')],
+  ])('refuses an assertion for %s', async (_, aud) => {
+    serve(keys())
+    const code = await granted()
+    expectError(await redeem(code, await signed({ aud: aud() })), 401, 'invalid_client')
+    expect((await redeem(code, await signed())).status).toBe(200)
+  })
+
+  test('also works without the key, then with the rules of a public client', async () => {
+    serve(keys())
+    const withoutProof = authorizeUrl({ client_id: id, scope: 'openid offline_access' })
+    const refused = await new RawBrowser(host.app).get(`${withoutProof}&prompt=none`)
+    expect(refused.location?.searchParams.get('error')).toBe('invalid_request')
+    const { body } = await redeem(await granted())
+    const introspect = (fields: Members) =>
+      supertest(host.app)
+        .post('/oauth/introspect')
+        .type('form')
+        .send({ token: body.access_token, ...fields })
+    expectError(await introspect({ client_id: id }), 401, 'invalid_client')
+    expect((await introspect(await signed())).body).toMatchObject({ active: true })
+    const next = await refresh(body.refresh_token)
+    expect(next.body.refresh_token).not.toBe(body.refresh_token)
+  })
+
+  test('takes no wrong key for none', async () => {
+    serve(keys())
+    const code = await granted()
+    const stranger = await createClientKey('ES256')
+    expectError(await redeem(code, await signed({}, stranger)), 401, 'invalid_client')
+    expect((await redeem(code)).status).toBe(200)
+  })
+
+  test('is used without a method that this server does not accept from it', async () => {
+    serve({ token_endpoint_auth_method: 'tls_client_auth', token_endpoint_auth_methods_supported: both })
+    expect((await redeem(await granted())).status).toBe(200)
+  })
+})
+
 const long = 'x'.repeat(66_000)
 test.each<[string, () => unknown]>([
   ['another client_id', () => serve({ client_id: `${server.origin}/other.json` })],
@@ -175,6 +245,14 @@ test.each<[string, () => unknown]>([
   ['no redirect URIs', () => serve({ redirect_uris: undefined })],
   ['a method with a secret', () => serve({ token_endpoint_auth_method: 'client_secret_basic' })],
   ['a secret', () => serve({ client_secret: 'x' })],
+  [
+    'a list of methods with secrets',
+    () =>
+      serve({
+        token_endpoint_auth_method: 'client_secret_basic',
+        token_endpoint_auth_methods_supported: ['client_secret_post'],
+      }),
+  ],
   ['keys in the network', () => serve({ jwks_uri: 'https://10.0.0.1/jwks' })],
   ['a name with two alphabets in a word', () => serve({ client_name: 'P\u0430ypal' })],
   ['a redirect URI by http', () => serve({ redirect_uris: ['http://app.example.com/callback'] })],

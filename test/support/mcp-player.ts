@@ -8,12 +8,24 @@ import type { McpHost } from '../../lib/doctor/mcp-hosts.ts'
 import { openServer, type TestServer } from './client-server.ts'
 import { type Host, pkce } from './host.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'
+import { asserted, assertion, createClientKey } from './signing-client.ts'
 import { type Fields, given, post, type TokenAnswer } from './tokens.ts'
 
-/** What the vendors publish: the server asks this machine instead. End it with `close()`. */
+/** Stands for the key of each host that has one. */
+const key = createClientKey('RS256', 'of-the-host')
+
+/** What the vendors publish, documents and keys: the server asks this machine instead. End it with `close()`. */
 export const publishDocuments = async (hosts: readonly McpHost[]): Promise<TestServer> => {
-  const published = new Map(
-    hosts.flatMap(({ document }) => (document ? [[document.client_id, document]] : [])),
+  const keys = { keys: [(await key).publicJwk] }
+  const published = new Map<string, object>(
+    hosts.flatMap(({ document }): [string, object][] =>
+      document
+        ? [
+            [document.client_id, document],
+            [String(document.jwks_uri), keys],
+          ]
+        : [],
+    ),
   )
   const server = await openServer()
   server.serve((req, res) => {
@@ -25,7 +37,8 @@ export const publishDocuments = async (hosts: readonly McpHost[]): Promise<TestS
   jest.spyOn(dns, 'lookup').mockResolvedValue([{ address: '127.0.0.1', family: 4 }] as never)
   const real = https.request
   jest.spyOn(https, 'request').mockImplementation(((url: URL, options: RequestOptions): ClientRequest => {
-    if (![...published.keys()].some((id) => new URL(String(id)).host === url.host)) return real(url, options)
+    if (![...published.keys()].some((id) => URL.canParse(id) && new URL(id).host === url.host))
+      return real(url, options)
     const { lookup: _, ...rest } = options
     return http.request(`${server.origin}${url.pathname}`, {
       ...rest,
@@ -41,7 +54,7 @@ interface Connected {
   readonly tokens: TokenAnswer
   /** What the user's page said the host may do. */
   readonly asked: URLSearchParams
-  refresh(token: string): supertest.Test
+  refresh(token: string): Promise<supertest.Response>
   call(accessToken: string): supertest.Test
 }
 
@@ -108,14 +121,25 @@ export const play = async (
     redirect_uri: redirectUri,
     client_id: clientId,
   }
-  const { status, body } = await post(host, { ...redemption, code_verifier, ...target })
+  /** A host with a key addresses its assertions to the token endpoint. */
+  const signed = async (): Promise<Fields> =>
+    document?.token_endpoint_auth_method === 'private_key_jwt'
+      ? asserted(await assertion(clientId, await key, { aud: metadata.token_endpoint }))
+      : {}
+  const { status, body } = await post(host, { ...redemption, code_verifier, ...target, ...(await signed()) })
   if (status !== 200) throw new Error(`token: ${status} ${JSON.stringify(body)}`)
   return {
     clientId,
     tokens: body,
     asked,
-    refresh: (refresh_token) =>
-      post(host, { grant_type: 'refresh_token', refresh_token, client_id: clientId, ...target }),
+    refresh: async (refresh_token) =>
+      post(host, {
+        grant_type: 'refresh_token',
+        refresh_token,
+        client_id: clientId,
+        ...target,
+        ...(await signed()),
+      }),
     call: (token) => supertest(host.app).post(path).set('Authorization', `Bearer ${token}`),
   }
 }

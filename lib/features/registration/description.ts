@@ -234,6 +234,18 @@ export const describedClient = async (
   assertUseful(metadata)
   const withheld = isWithheld(options, request.kind) ? identityScopes : []
   const scope = metadata.scope ?? scopesOfResources(options, withheld).join(' ')
+  const methods = input.token_endpoint_auth_methods_supported
+  const offersNone = request.kind === 'document' && Array.isArray(methods) && methods.includes('none')
+  const isOptional =
+    offersNone &&
+    metadata.token_endpoint_auth_method === 'private_key_jwt' &&
+    metadata.security_profile === undefined
   const follows = metadata.scope === undefined ? { scope_follows_resources: true as const } : {}
-  return { ...metadata, scope, self_described: request.kind, ...follows }
+  return {
+    ...metadata,
+    scope,
+    self_described: request.kind,
+    ...follows,
+    ...(isOptional && { key_is_optional: true as const }),
+  }
 }

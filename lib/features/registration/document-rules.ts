@@ -22,7 +22,31 @@ export const isDocumentUrl = (clientId: string, plainOrigins: readonly string[])
 
 /** Secrets cannot be shared by a public document (§4.1). */
 const secretMembers = ['client_secret', 'client_secret_expires_at']
-const methods: readonly unknown[] = ['none', 'private_key_jwt']
+const methods = ['none', 'private_key_jwt']
+
+/**
+ * How a client may authenticate. A document has the method that it prefers, and since it is for every server it may offer others
+ * in `token_endpoint_auth_methods_supported` (OpenID Connect Relying Party Metadata Choices §2).
+ *
+ * @returns the method, and those of the list that this server accepts
+ * @throws OAuthError `invalid_client_metadata` if it accepts none of them
+ */
+const authMethodsOf = (document: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const {
+    token_endpoint_auth_method: preferred = 'none',
+    token_endpoint_auth_methods_supported: others = [],
+  } = document
+  const offered: readonly unknown[] = [preferred, ...(Array.isArray(others) ? others : [])]
+  const hasKeys = document.jwks !== undefined || document.jwks_uri !== undefined
+  const usable = methods.filter((method) => offered.includes(method))
+  const [first, second] = usable
+  if (first === undefined)
+    refuse('token_endpoint_auth_method must be none or private_key_jwt in a metadata document')
+  return {
+    token_endpoint_auth_method: (hasKeys ? second : undefined) ?? first,
+    token_endpoint_auth_methods_supported: usable,
+  }
+}
 
 /** A response to the request for a document. */
 export interface DocumentResponse {
@@ -52,11 +76,7 @@ export const parseMetadataDocument = (
   if (secretMembers.some((name) => Object.hasOwn(document, name))) {
     refuse('client_secret must not be in a metadata document')
   }
-  const { token_endpoint_auth_method = 'none' } = document
-  if (!methods.includes(token_endpoint_auth_method)) {
-    refuse('token_endpoint_auth_method must be none or private_key_jwt in a metadata document')
-  }
-  return { ...document, token_endpoint_auth_method }
+  return { ...document, ...authMethodsOf(document) }
 }
 
 /** Whether a failure is the client's: its document is gone or invalid, and not only out of reach for now. */

@@ -30,11 +30,11 @@ export const claimedClientId = (jwt: string): string | undefined => {
 export interface AssertionRules {
   readonly clientId: string
   readonly issuer: string
-  /** Endpoint URLs that are accepted as the audience too, unless only the issuer is. */
+  /** Endpoint URLs that are accepted as the audience too. */
   readonly endpoints: readonly string[]
   /**
-   * Accept only the issuer: by default also as the one entry of a list, and with `true` only as a string (FAPI 2.0 Security
-   * Profile §5.3.2.1). `false` accepts the endpoints too.
+   * Accept one audience only: by default also as the one entry of a list, and with `true` only the issuer as a string (FAPI 2.0
+   * Security Profile §5.3.2.1). `false` accepts several.
    */
   readonly issuerOnly: boolean | undefined
   /** Epoch seconds. */
@@ -49,9 +49,9 @@ export interface AssertionRules {
 const isAudience = (aud: unknown, { issuer, endpoints, issuerOnly }: AssertionRules): boolean => {
   if (issuerOnly) return aud === issuer
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud]
-  if (issuerOnly === undefined) return audiences.length === 1 && audiences[0] === issuer
   const accepted: readonly unknown[] = [issuer, ...endpoints]
-  return audiences.length > 0 && audiences.every((audience) => accepted.includes(audience))
+  const isFew = issuerOnly === undefined ? audiences.length === 1 : audiences.length > 0
+  return isFew && audiences.every((audience) => accepted.includes(audience))
 }
 
 /**

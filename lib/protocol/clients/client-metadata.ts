@@ -191,13 +191,15 @@ export interface ClientMetadata {
   self_described?: 'registration' | 'document' | 'user'
   /** Set with `self_described` if `scope` follows the option `resources`. */
   scope_follows_resources?: true
+  /** Set with `self_described` if the client also offers to use no method: then it may prove that it has its key, or not. */
+  key_is_optional?: true
 }
 
 /** Changed metadata. `null` removes a field, so that its default applies. */
 export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
 
 /** Members that Latchkey sets itself. */
-type InternalMember = 'self_described' | 'scope_follows_resources'
+type InternalMember = 'self_described' | 'scope_follows_resources' | 'key_is_optional'
 
 const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 
@@ -349,6 +351,7 @@ const checkedMetadata = (
 export const withoutInternals = ({
   self_described: _,
   scope_follows_resources: __,
+  key_is_optional: ___,
   ...metadata
 }: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
 

@@ -29,7 +29,8 @@ export const logoHash = ({ logo, metadata }: Pick<Client, 'logo' | 'metadata'>):
   logo?.uri === undefined || logo.uri === metadata.logo_uri ? logo?.hash : undefined
 
 /** RFC 6749 §2.1: a public client cannot keep a secret. */
-export const isPublic = (client: Client): boolean => client.metadata.token_endpoint_auth_method === 'none'
+export const isPublic = ({ metadata }: Client): boolean =>
+  metadata.token_endpoint_auth_method === 'none' || metadata.key_is_optional === true
 
 /** Whether the client authenticates with a secret, rather than a key, a certificate or not at all. */
 export const usesSecret = ({
