@@ -3,6 +3,7 @@ import type { Context, PageContext } from '../http/context.ts'
 import { hashAtIssuer, randomId } from '../keys/secrets.ts'
 import type { HostLogin } from '../options/login.ts'
 import { isEpochSeconds, isLoginTime } from '../protocol/requests/login.ts'
+import { networkOf } from '../throttle/network.ts'
 import { callHost } from '../users/host-function.ts'
 
 /** Who is logged in at the host, by the option `login.current`. */
@@ -34,16 +35,18 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
 
 /**
  * What requests that report the same login of the host have in common: the session that the browser named, else all of
- * its cookies. Parallel first requests have no session yet. Without cookies, requests have nothing in common.
+ * its cookies. Parallel first requests have no session yet. Without cookies, requests have nothing in common. Two devices can
+ * have the same cookies, but then they differ in their network or in how the browser describes itself.
  */
 export const hostLoginHash = (
-  { server: { issuer }, session, req }: PageContext,
+  { server: { issuer }, session, req, info }: PageContext,
   { subject, authTime, acr }: Pick<HostLogin, 'subject' | 'authTime' | 'acr'>,
 ): string => {
   const { cookie = '' } = req.headers
   const id = session.id()
-  const browser = id !== undefined && cookie.includes(id) ? id : cookie
-  const login = [browser || randomId(), String(subject), authTime ?? null, acr ?? null]
+  const device = [cookie || randomId(), req.get('user-agent') ?? null, networkOf(info.address)]
+  const browser = id !== undefined && cookie.includes(id) ? [id] : device
+  const login = [...browser, String(subject), authTime ?? null, acr ?? null]
   return hashAtIssuer(issuer, JSON.stringify(login))
 }
 

@@ -120,6 +120,24 @@ describe('a session cookie that was copied earlier', () => {
   })
 })
 
+test.each<[string, Record<string, string>]>([
+  ['another browser', { 'user-agent': 'Firefox' }],
+  ['another network', { 'X-Forwarded-For': '198.51.100.7' }],
+])('a device with the same cookies in %s has a login of its own', async (_, headers) => {
+  const host = await start({ current: () => ({ subject: 1, authTime: 77 }) })
+  host.app.set('trust proxy', true)
+  const devices = [{ 'user-agent': 'Chrome' }, { 'user-agent': 'Chrome', ...headers }].map(
+    (sent) => new RawBrowser(host.app, undefined, sent),
+  )
+  const tokens: TokenAnswer[] = []
+  for (const device of devices) {
+    device.cookies.set('theme', 'dark')
+    tokens.push(await tokensOf(host, device))
+  }
+  await signOut(devices[0]!)
+  expect(await standing(host, tokens)).toEqual([false, true])
+})
+
 test('a user with a session at the host is signed in again after a documented restore', async () => {
   const signIn: RequestHandler = (req, res, next) => {
     if (req.path !== '/host/sign-in') return next()
