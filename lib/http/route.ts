@@ -4,6 +4,7 @@ import type { EndpointDescription, ServerSetup } from '../authorization-server.t
 import { createRequestId } from '../keys/secrets.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
+import { plainAddress } from '../throttle/network.ts'
 import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../tracing.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
@@ -148,7 +149,7 @@ const withoutPort = (address: string): string =>
  * does not show its connection. */
 const addressOf = (server: ServerSetup, { ip = '', socket }: ApiRequest): string => {
   if (socket === undefined) return 'unknown'
-  if (isIP(ip) !== 0) return ip
+  if (isIP(ip) !== 0) return plainAddress(ip)
   const address = withoutPort(ip)
   if (isIP(address) === 0) {
     server.warnOnce(
@@ -159,7 +160,7 @@ const addressOf = (server: ServerSetup, { ip = '', socket }: ApiRequest): string
   server.warnOnce(
     'the proxy sends addresses with a port in X-Forwarded-For; Latchkey removes the port, other software may not',
   )
-  return address
+  return plainAddress(address)
 }
 
 const maxAgent = 60

@@ -48,6 +48,14 @@ export const accountSamples: readonly Sample[] = [
       removedOrganization: 'Globex',
       clients: account.clients.map((connected) => ({ ...connected, organization: 'Initech' })),
     },
+    'account-twins': {
+      ...account,
+      clients: account.clients.map((connected, index) => ({
+        ...connected,
+        name: 'Journal',
+        host: `${'ab'[index]}.example`,
+      })),
+    },
     'account-empty': { ...account, clients: [] },
     'account-removed': { ...account, clients: account.clients.slice(1), removed: 'Order Desk' },
     'account-long': {

@@ -9,7 +9,7 @@ import {
   type Group,
   type Locked,
 } from './counters.ts'
-import { networkOf, siteOf } from './network.ts'
+import { networkOf, shownNetwork, siteOf } from './network.ts'
 
 /** A browser in which the login name that was typed has been used before. */
 export interface KnownDevice {
@@ -261,7 +261,10 @@ export const createLoginThrottle = (
       const locked = await listLocked(account)
       return [
         ...everywhere.map(({ seconds }) => ({ network: undefined, seconds })),
-        ...locked.map(({ key, seconds }) => ({ network: key.slice(account.length + 1), seconds })),
+        ...locked.map(({ key, seconds }) => ({
+          network: shownNetwork(key.slice(account.length + 1)),
+          seconds,
+        })),
       ].sort((one, other) => other.seconds - one.seconds)
     },
     unlock: async (account) => {

@@ -10,8 +10,12 @@ const groupsOf = (address: string): string[] => {
   return [...first, ...Array<string>(8 - first.length - last.length).fill('0'), ...last]
 }
 
-/** An address without its zone; one that is mapped to IPv6 as IPv4. */
-const plain = (address: string): string => {
+/**
+ * An address without its zone; one that is mapped to IPv6 as IPv4.
+ *
+ * @example plainAddress('::ffff:203.0.113.7') // '203.0.113.7'
+ */
+export const plainAddress = (address: string): string => {
   const [bare = ''] = address.split('%')
   const mapped = /^::ffff:([0-9.]+)$/i.exec(bare)?.[1]
   return mapped !== undefined && isIPv4(mapped) ? mapped : bare
@@ -25,9 +29,20 @@ const plain = (address: string): string => {
  * @example networkOf('2001:db8::1') // '2001:db8:0:0::/64'
  */
 export const networkOf = (address: string): string => {
-  const bare = plain(address)
+  const bare = plainAddress(address)
   if (isIPv4(bare)) return bare
   return isIPv6(bare) ? `${groupsOf(bare).slice(0, 4).join(':')}::/64` : 'unknown'
+}
+
+/**
+ * A network as people read it (RFC 5952).
+ *
+ * @param network what {@link networkOf} returned
+ * @example shownNetwork('2001:db8:0:0::/64') // '2001:db8::/64'
+ */
+export const shownNetwork = (network: string): string => {
+  const [address = '', bits] = network.split('/')
+  return bits === undefined ? network : `${new URL(`http://[${address}]`).hostname.slice(1, -1)}/${bits}`
 }
 
 /**
@@ -36,7 +51,7 @@ export const networkOf = (address: string): string => {
  * @example siteOf('2001:db8:7:1::1') // '2001:db8:7::/48'
  */
 export const siteOf = (address: string): string | undefined => {
-  const bare = plain(address)
+  const bare = plainAddress(address)
   return isIPv6(bare) ? `${groupsOf(bare).slice(0, 3).join(':')}::/48` : undefined
 }
 

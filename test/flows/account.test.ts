@@ -140,7 +140,7 @@ describe('the links between the pages of an account', () => {
   ]
   /** The paths that the navigation links to, and those that it marks as the present page. */
   const navigationOf = ({ html }: Answer) => {
-    const [list = ''] = /<nav class="sections".*?<\/nav>/s.exec(html) ?? []
+    const [list = ''] = /<nav class="sections account-nav".*?<\/nav>/s.exec(html) ?? []
     const links = [...list.matchAll(/href="([^"]+)"( aria-current="page")?/g)]
     return {
       paths: links.map(([, path = '']) => path),
@@ -223,6 +223,19 @@ describe('the list', () => {
         sessions: '1',
       },
     ])
+  })
+
+  test('two clients of one name are told apart by their hosts', async () => {
+    const { agent } = await allowed({ client_id: 'web', scope: 'openid' })
+    await allowed(otherWeb, ada, agent)
+    const summaries = async () =>
+      [...(await agent.open(account)).html.matchAll(/<summary>([\s\S]*?)<\/summary>/g)].map(
+        ([, summary = '']) => /(?:client|other)\.example\.com/.exec(summary)?.[0],
+      )
+    expect(await summaries()).toEqual([undefined, undefined])
+    await host.oauth.clients.update('other', { client_name: 'WEB client' })
+    expect((await summaries()).sort()).toEqual(['client.example.com', 'other.example.com'])
+    await host.oauth.clients.update('other', { client_name: 'Other client' })
   })
 
   const onceMore = authorizeUrl({ client_id: 'web', scope: 'openid' })

@@ -1,4 +1,4 @@
-import { networkOf } from '../../lib/throttle/network.ts'
+import { networkOf, shownNetwork } from '../../lib/throttle/network.ts'
 
 test.each([
   ['198.51.100.7', '198.51.100.7'],
@@ -12,4 +12,14 @@ test.each([
   ['', 'unknown'],
 ])('the address %j counts as %j', (address, network) => {
   expect(networkOf(address)).toBe(network)
+})
+
+test.each([
+  ['::1', '::/64'],
+  ['2001:db8::5', '2001:db8::/64'],
+  ['2001:db8:1:2::9', '2001:db8:1:2::/64'],
+  ['198.51.100.7', '198.51.100.7'],
+  ['', 'unknown'],
+])('people read the network of %j as %j', (address, network) => {
+  expect(shownNetwork(networkOf(address))).toBe(network)
 })

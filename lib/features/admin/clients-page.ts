@@ -5,7 +5,7 @@ import type { OperatorContext, OperatorPage } from '../../endpoints/operator-pag
 import { type Fields, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { clientsPerPage, maxLookedAt } from '../../repositories/index.ts'
+import { clientsPerPage, maxLookedAt, searchedWords } from '../../repositories/index.ts'
 import type { ClientMarks } from './models.ts'
 
 /** The list of clients. */
@@ -67,6 +67,7 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
     clients: clients.map(({ client, waits, foundBy }) => ({
       id: client.client_id,
       name: client.client_name ?? client.client_id,
+      host: searchedWords({ redirect_uris: client.redirect_uris })[0],
       foundBy,
       url: person.clientUrl(client.client_id),
       ...marksOf(client, waits),

@@ -64,6 +64,8 @@ declare module '../../pages/page-models.ts' {
           name: string
           id: string
           url: string
+          /** The host of its first redirect URI; absent if it has none. */
+          host?: string
           /** The host or contact that the search found it by, unless that was its id or name. */
           foundBy?: string
         })[]

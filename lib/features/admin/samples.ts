@@ -99,6 +99,7 @@ const clients: PageModels['operator-clients'] = {
     {
       name: 'Order Desk',
       id: 'desk',
+      host: 'desk.example.com',
       url: '/admin/client?client_id=desk',
       disabled: false,
       selfDescribed: false,
@@ -107,6 +108,7 @@ const clients: PageModels['operator-clients'] = {
     {
       name: 'Inbox Helper 3000',
       id: 'https://inbox-helper.example.net/client.json',
+      host: 'inbox-helper.example.net',
       url: '/admin/client?client_id=inbox',
       disabled: true,
       selfDescribed: true,
@@ -115,6 +117,7 @@ const clients: PageModels['operator-clients'] = {
     {
       name: 'Trail Maps',
       id: '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11',
+      host: 'trail-maps.example.net',
       url: '/admin/client?client_id=trail',
       disabled: false,
       waits: 'new',
@@ -223,7 +226,8 @@ export const samples: readonly Sample[] = [
         name: long,
         id: `https://${long}.example/`,
         waits: 'change' as const,
-        foundBy: `${long}.example`,
+        host: `${long}.example`,
+        foundBy: `${long}@example.com`,
       })),
       range: { first: 49_901, last: 49_950, total: 1_234_567 },
     },
