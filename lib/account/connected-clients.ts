@@ -40,7 +40,7 @@ export interface ConnectedClient {
   readonly since: number
   /** Epoch seconds of the last sign-in or refresh. */
   readonly lastUsed: number
-  /** How many of the newest 200 authorizations of each id are still in use. */
+  /** The number of the newest 200 authorizations of each id that are still in use. */
   readonly sessions: number
 }
 
@@ -60,7 +60,7 @@ const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | 
   return uri === undefined ? '' : webHost(uri)
 }
 
-/** What a user granted to one client, in one organization if the host has any. */
+/** The authorizations of a user for one client, in one organization if the host has any. */
 interface Grants {
   readonly clientId: string
   readonly organization: string | undefined
@@ -100,7 +100,7 @@ const connectedClient = (
   }
 }
 
-/** What a user granted to some clients, by client and organization. */
+/** The authorizations of a user for some clients, by client and organization. */
 const grantsOf = async (
   server: AuthorizationServer,
   subject: string,
@@ -134,7 +134,7 @@ const grantsOf = async (
 }
 
 /**
- * What some clients can do for a user, the last used client first. A client with access to several organizations appears
+ * The access of some clients to a user, the last used client first. A client with access to several organizations appears
  * once for each.
  *
  * @param clients at most 100

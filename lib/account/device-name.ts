@@ -1,6 +1,6 @@
 import Bowser from 'bowser'
 
-/** What people know a device by. */
+/** The name by which people know a device. */
 export interface DeviceName {
   /** Such as `Chrome`. */
   readonly browser?: string

@@ -3,7 +3,7 @@ import type { Write } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import { endLogin, listLogins, revokeAuthorizationsOfSubject, stopAttempts } from '../repositories/index.ts'
 
-/** What ended. */
+/** The logins that ended, and counts of rows. */
 interface Ended {
   readonly sids: readonly string[]
   /** The number of rows that each of the writes touched. */

@@ -13,7 +13,7 @@ const placeOf = (uri: string): string => {
   return isLoopbackHost(hostname) ? hostname : redirectUriHost(uri)
 }
 
-/** What people know a self-described client by: its name, and all places where its answers can go. */
+/** The face by which people know a self-described client: its name, and all places where its answers can go. */
 const faceOf = ({ clientId, metadata }: Client): string => {
   const { self_described: by, client_name: name, redirect_uris: uris } = metadata
   if (by !== 'registration' && by !== 'document') return clientId

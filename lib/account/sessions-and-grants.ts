@@ -16,7 +16,7 @@ import { givenId, isLookup } from '../users/users.ts'
 import { isInUse, lastUse } from './connected-clients.ts'
 import { deviceName } from './device-name.ts'
 
-/** Which sessions or grants a list has, and which page of it. */
+/** A page of a list of sessions or grants. */
 export interface ListOptions {
   /** The user's id, as `users` finds it. It must not be undefined: that would list every user. @default every user */
   readonly user?: string | number | bigint
@@ -57,7 +57,7 @@ export interface Session {
   readonly clients: readonly string[]
 }
 
-/** What a user granted a client at one sign-in, whose tokens can still be used. Times are epoch seconds. */
+/** The grant of a user to a client at one sign-in, whose tokens can still be used. Times are epoch seconds. */
 export interface Grant {
   /** Events know it as `authorizationId`. */
   readonly id: string
@@ -165,7 +165,7 @@ const grantOf = (record: AuthorizationRecord): Grant => {
   }
 }
 
-/** What a list needs of the server. */
+/** The parts of the server that a list needs. */
 type Readable = Pick<AuthorizationServer, 'database' | 'now'>
 
 /** A page of active sessions. See {@link SessionAdministration.list}. */

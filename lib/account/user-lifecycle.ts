@@ -11,7 +11,7 @@ import { endAllOf } from './end-all.ts'
 import { unlockLoginName } from './unlock.ts'
 import { eraseUser, exportUser, type UserExport } from './user-records.ts'
 
-/** What you report about your users. */
+/** Reports about your users. */
 export interface UserLifecycle {
   /**
    * Ends all logins, codes and tokens of a user, also personal access tokens and sign-ins that are not complete, and
@@ -65,13 +65,13 @@ export interface UserLifecycle {
   accountOf(username: string): Promise<string>
 }
 
-/** Who ends everything of a user, and why. */
+/** The reason for ending everything of a user, and the operator who does it. */
 export interface Revocation {
   readonly reason?: string | undefined
   /** The administrator, and the request; absent if the host calls it. */
   readonly actor?: string | undefined
   readonly info?: RequestInfo
-  /** What else ends, such as a way to sign in: nothing that begins meanwhile can use it. */
+  /** Writes that end more, such as a way to sign in: nothing that begins meanwhile can use it. */
   readonly writes?: readonly Write[]
 }
 

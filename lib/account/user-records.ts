@@ -22,11 +22,11 @@ import { endAllOf } from './end-all.ts'
 
 /** Everything that is stored about a user. Times are epoch seconds. */
 export interface UserExport {
-  /** What the user allows each client. */
+  /** The consents of the user. */
   readonly consents: readonly ConsentRecord[]
-  /** What the consent page showed when the user allowed it. */
+  /** The consent pages as they were when the user allowed them. */
   readonly receipts: readonly ConsentReceiptRecord[]
-  /** What clients were granted, until it is pruned. */
+  /** The authorizations of the user, until they are pruned. */
   readonly authorizations: readonly {
     readonly id: string
     readonly clientId: string
@@ -54,7 +54,7 @@ export interface UserExport {
     readonly address?: string
     readonly lastSeenAt?: number
   }[]
-  /** What happened, with `features.storedEvents`. */
+  /** The events about the user, with `features.storedEvents`. */
   readonly events?: readonly EventRecord[]
 }
 

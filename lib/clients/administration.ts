@@ -64,7 +64,7 @@ export interface UpdateOptions {
   readonly ifUnchanged?: RegisteredClient | undefined
 }
 
-/** How long the secrets of a rotation are valid. */
+/** The lifetimes of the secrets of a rotation. */
 export interface RotationOptions {
   /** Seconds for which the previous secret stays valid. @default 86400 (a day) */
   readonly keepPreviousFor?: number | undefined
@@ -74,7 +74,7 @@ export interface RotationOptions {
   readonly keepExpiry?: boolean | undefined
 }
 
-/** Which clients `list()` returns. */
+/** A selection of clients for `list()`. */
 export interface ClientListOptions {
   /** The id of the last client of the page before. @default the first page */
   readonly after?: string | undefined

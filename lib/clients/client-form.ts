@@ -5,7 +5,7 @@ import { OAuthError } from '../protocol/errors.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { ClientUpdate } from './register.ts'
 
-/** How a field of the form is typed, and which value of the metadata it is. */
+/** The kinds of fields of the form, and how each becomes a value of the metadata. */
 const kinds = {
   client_id: 'text',
   client_name: 'text',
@@ -33,7 +33,7 @@ export type ClientFieldName = keyof typeof kinds
 export type ClientFieldNames = readonly ClientFieldName[]
 
 /**
- * What the fields contain, as text: lines and chosen values are separated by line breaks, and a ticked box is `on`. A field
+ * The contents of the fields, as text: lines and chosen values are separated by line breaks, and a ticked box is `on`. A field
  * that is missing is empty.
  */
 export type TypedClient = Readonly<Partial<Record<ClientFieldName, string>>>
@@ -64,7 +64,7 @@ const linesOf = (typed: string): string[] =>
     .filter((line) => line !== '')
 
 /**
- * What was typed into the fields of a form.
+ * The contents of the fields of a form, as typed.
  *
  * @throws OAuthError `invalid_request` if a value is repeated or too long
  */
@@ -82,7 +82,7 @@ const membersWithoutField = (metadata: Metadata, names: ClientFieldNames): [stri
   Object.entries(metadata).filter(([name]) => !names.some((field) => field === name))
 
 /**
- * What the fields contain for a client as it is registered.
+ * The contents of the fields for a client as it is registered.
  *
  * @param metadata also with `client_id`
  */
@@ -127,7 +127,7 @@ const memberOf = (name: ClientFieldName, typed: string): unknown => {
   return value === '' ? null : value
 }
 
-/** What a form says about a client. */
+/** A client as a form describes it. */
 export type ClientOfForm = ClientUpdate & { readonly client_id?: string | null }
 
 /**

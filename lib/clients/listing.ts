@@ -12,10 +12,10 @@ import { isLookup, type Users } from '../users/users.ts'
 import { type RegisteredClient, registeredClient } from './administration.ts'
 import type { ClientRegistry, WaitingClient } from './register.ts'
 
-/** Which clients a list has. */
+/** A selection of clients for a list. */
 export type ListFilter = ClientFilter | 'waiting'
 
-/** What a list is asked for. */
+/** A request for a list. */
 export interface ListedClients {
   /** Part of the id, the name, a host or a contact, or the id or login name of the owner; '' for all clients. */
   readonly search: string

@@ -36,7 +36,7 @@ export interface FieldDifference {
   readonly to?: unknown
 }
 
-/** How a client of the file differs from the stored one. */
+/** The difference between a client of the file and the stored one. */
 export interface ClientDifference {
   readonly client_id: string
   /** `keep`: it is stored but not in the file, and stays. */
@@ -44,7 +44,7 @@ export interface ClientDifference {
   readonly fields: readonly FieldDifference[]
 }
 
-/** What happens to stored clients that the file does not list. Clients that registered themselves always stay. */
+/** The treatment of stored clients that the file does not list. Clients that registered themselves always stay. */
 export type Unlisted = 'ignore' | 'keep' | 'remove'
 
 /**
@@ -196,7 +196,7 @@ const store = async (
   return storeClient(tx, registry, { ...registration, secret: undefined }, existing, now)
 }
 
-/** What {@link applyClients} needs. */
+/** The surroundings of {@link applyClients}. */
 export interface ApplyContext extends Pick<ClientRegistry, 'database' | 'now' | 'installed'> {
   /** Absent for seeds. */
   readonly events?: Pick<Events, 'change'>

@@ -56,7 +56,7 @@ export interface ClientCredentials {
   readonly client_secret?: string
 }
 
-/** What a client gets. */
+/** A grant to a client, with the time of its end. */
 export interface Granted {
   /** When everything of it is over, in epoch seconds. */
   readonly until: number
@@ -64,14 +64,14 @@ export interface Granted {
   readonly now: number
 }
 
-/** What a feature stores about clients. What is stored outlives the option, so this also runs while the feature is off. */
+/** Data of a feature about clients. The rows outlive the option, so this also runs while the feature is off. */
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
   /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
   takeOver?(tx: Database, clientId: string): Promise<void>
   /**
-   * What must hold, and what is stored, when this client gets an authorization, or a token of its own.
+   * Conditions and writes for the moment when this client gets an authorization, or a token of its own.
    *
    * @returns a condition, which does not hold if the client has been removed; undefined if there is none
    */
@@ -103,18 +103,18 @@ export interface WaitingClient {
   readonly isNew: boolean
 }
 
-/** What registration needs to know. */
+/** The surroundings of registration. */
 export interface ClientRegistry {
   /** The features, which may store something about clients. */
   readonly installed: readonly { readonly clientData: ClientData | undefined }[]
   readonly database: Database
-  /** What clients may be registered for. */
+  /** The scopes, resources and grants for which clients may be registered. */
   readonly registrable: Registrable
   /** Epoch seconds. */
   now(): number
 }
 
-/** What must hold when a client gets something: it has not been removed. A client that describes itself stays from now on. */
+/** The condition under which a client gets something: it has not been removed. A client that describes itself stays from now on. */
 export const whenGranted = (
   { installed }: Pick<ClientRegistry, 'installed'>,
   client: Client,

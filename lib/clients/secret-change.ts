@@ -16,10 +16,10 @@ interface Wanted {
   readonly metadata: ClientMetadata
 }
 
-/** What storing a registration does to the secret of its client. */
+/** The change of a client's secret when its registration is stored. */
 export type SecretChange = 'keep' | 'remove' | 'set' | 'create'
 
-/** What is stored in the row of the client; undefined if none was given. */
+/** The hash for the row of the client; undefined if none was given. */
 const givenHash = ({ secret, hashedSecret }: Wanted): string | undefined => {
   if (secret !== undefined) return hashSecret(secret)
   if (hashedSecret === undefined) return undefined

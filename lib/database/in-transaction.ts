@@ -2,9 +2,9 @@ import { execute } from './connection.ts'
 import { hasRolledBack, needsReconnect } from './errors.ts'
 import type { Database, Result, Transaction, Value } from './types.ts'
 
-/** What the work of a transaction returns to roll it back. */
+/** The work of a transaction returns this to roll it back. */
 export class RolledBack<T> {
-  /** What the transaction returns. */
+  /** The result of the transaction. */
   readonly result: T
   constructor(result: T) {
     this.result = result

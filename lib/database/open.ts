@@ -9,7 +9,7 @@ import type { Database, DriverOptions } from './types.ts'
 /** A database that is open. */
 export interface OpenedDatabase {
   readonly database: Database
-  /** The same pool as the host sees it, for the host's own tables. */
+  /** The pool as the host sees it, for the host's own tables. */
   readonly hostKnex: Knex
   /** Closes the pool if Latchkey opened it, and leaves the host's pool open. */
   close(): Promise<void>
@@ -124,7 +124,7 @@ const anyKey = query<Record<never, never>>((table) =>
   table('signing_keys').select('kid').limit(1, { skipBinding: true }),
 )
 
-/** The same database for the host's own tables, with the names that the host uses. The host may change them. */
+/** The database for the host's own tables, with the names that the host uses. The host may change them. */
 export const hostTables = (database: Database, hostKnex: Knex): Database => ({
   knex: hostKnex,
   driver: driverOf(hostKnex, { preparedStatements: database.driver.prepares, ofHost: true }),

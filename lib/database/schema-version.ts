@@ -3,7 +3,7 @@ import { isMissingTable } from './errors.ts'
 import { query, text } from './statement.ts'
 import type { Database, Row } from './types.ts'
 
-/** How the schema of a database compares with this version of the code. */
+/** The schema of a database, compared with this version of the code. */
 export interface SchemaVersion {
   /** Migrations of this version that have not run, in order. */
   readonly pending: readonly string[]
@@ -55,7 +55,7 @@ export const schemaVersion = async (
   return { pending: known.filter((name) => !ran.includes(name)), newer }
 }
 
-/** What a database lacks, in words. */
+/** The migrations that a database lacks, in words. */
 export const lackOf = (pending: readonly string[]): string =>
   pending.some((name) => name.startsWith('001_'))
     ? 'the database has no tables of Latchkey yet'

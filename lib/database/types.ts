@@ -15,7 +15,7 @@ export interface Result {
   readonly count: number
 }
 
-/** How one database driver runs a statement on a connection of Knex's pool. */
+/** Runs statements of one database driver on a connection of Knex's pool. */
 export interface Driver {
   readonly dialect: Dialect
   /** Whether the database prepares statements. */
@@ -52,7 +52,7 @@ export interface Transaction {
 export interface Compiled {
   readonly sql: string
   readonly bindings: readonly unknown[]
-  /** The same with `?` for each value, as a part of a larger statement. */
+  /** The statement with `?` for each value, as a part of a larger one. */
   readonly part: string
 }
 
@@ -73,7 +73,7 @@ export interface Database {
   readonly prefix: string
   /** Statements that are already built: by the function that builds them, or by the text of their parts. */
   readonly compiled: Map<object | string, Compiled>
-  /** What is known about the database server: whether it lacks RETURNING, like MySQL. */
+  /** Facts about the database server: whether it lacks RETURNING, like MySQL. */
   readonly learned: { lacksReturning?: boolean }
   /** Writes to commit together, on SQLite, in order of arrival; undefined on servers, which do this themselves. */
   readonly writes?: PendingWrite[]

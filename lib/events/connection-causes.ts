@@ -3,11 +3,11 @@ import { type SentencePart, sentenceParts } from './description.ts'
 // Why a connection of a client stopped, and what to do. The pages, the command line and checks of a running server all read
 // this list, so that one cause has the same words everywhere.
 
-/** What is known about a cause. `{name}` in a sentence stands for the value of that name. */
+/** The texts about a cause. `{name}` in a sentence stands for the value of that name. */
 export interface CauseText {
-  /** What is wrong. What stands in brackets is left out if one of its values is unknown. */
+  /** The fault. A part in brackets is left out if one of its values is unknown. */
   readonly sentence: string
-  /** What mends it, by the same rules. */
+  /** The mend, by the same rules. */
   readonly remedy: string
 }
 
@@ -245,7 +245,7 @@ export const causeInWords = ({ name, values }: Cause): CauseInWords => {
   return { sentence: sentenceParts(sentence, values), remedy: sentenceParts(remedy, values) }
 }
 
-/** The same as plain text. */
+/** The texts of a cause as plain text. */
 export const causeAsText = (cause: Cause): { readonly sentence: string; readonly remedy: string } => {
   const text = (parts: readonly SentencePart[]): string => parts.map((part) => part.text).join('')
   const { sentence, remedy } = causeInWords(cause)

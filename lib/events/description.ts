@@ -6,14 +6,14 @@ export type EventGroup = 'sign-in' | 'consent' | 'tokens' | 'refused' | 'admin'
 /** The colour of an event: something went well, was refused, or was administered. */
 export type EventTone = 'good' | 'bad' | 'admin'
 
-/** What operators read about a type of event, in English. */
+/** The texts that operators read about a type of event, in English. */
 export interface EventDescription {
   readonly group: EventGroup
   readonly tone: EventTone
   /** A few words, such as `Signed in`. */
   readonly title: string
   /**
-   * What happened. `{user}`, `{client}`, `{actor}` and the fields of the event are filled in; what stands in brackets is left out if
+   * The sentence about it. `{user}`, `{client}`, `{actor}` and the fields of the event are filled in; what stands in brackets is left out if
    * one of its values is unknown.
    */
   readonly sentence: string

@@ -27,7 +27,7 @@ type CoreType =
   | 'api.refused'
   | 'request.failed'
 
-/** What operators read about the events of the core. */
+/** The sentences that operators read about the events of the core. */
 export const coreEvents: EventDescriptions<CoreType> = {
   'login.succeeded': {
     group: 'sign-in',

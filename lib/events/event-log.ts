@@ -32,7 +32,7 @@ export interface StoredEvent extends EventRecord {
   readonly expiresAt: number
 }
 
-/** What a feature stores beside events. */
+/** A feature that stores more beside events. */
 export interface EventCompanion {
   /** Writes in the transaction that stores these events, after them. It consists of statements only, and may run again. */
   write(tx: Database, events: readonly StoredEvent[]): Promise<void>
@@ -47,7 +47,7 @@ export interface EventLogContext {
   readonly lifetime: number
   /** The types of events that anyone can cause as often as they like. */
   readonly brief: ReadonlySet<string>
-  /** What features store beside the events, in one transaction with them. */
+  /** Features that store more beside the events, in one transaction with them. */
   readonly companions: readonly EventCompanion[]
   /** Aborted when the server closes. */
   readonly closing: AbortSignal

@@ -26,7 +26,7 @@ export interface OrganizationFields {
 
 /** Set when an operator did it on our pages. */
 interface ActorFields {
-  /** What the host calls the operator; undefined if it did not say. */
+  /** The host's name of the operator; undefined if it did not say. */
   readonly actor?: string
 }
 
@@ -80,7 +80,7 @@ export interface EventDetails {
     readonly clientId: string
     readonly step: AccessStep
     readonly scopes: readonly string[]
-    /** What the host says to the user, or the levels that it asks for; undefined if it gave no reason. */
+    /** The text of the host for the user, or the levels that it asks for; undefined if it gave no reason. */
     readonly reason?: string
   }
   'authorization.issued': AuthorizationFields &
@@ -164,7 +164,7 @@ export type AuthEvent<Type extends EventType = EventType> = {
     readonly type: Each
     /** Epoch seconds. */
     readonly time: number
-    /** The same for all events of one request; the error id on an error page. */
+    /** One id for all events of a request; the error id on an error page. */
     readonly requestId: string
     /** The IP address of the request; undefined when no request caused the event. */
     readonly address?: string

@@ -17,7 +17,7 @@ export interface SeenCall {
     readonly clientId: string
     /** The id of the user in the host; undefined if it is not known, or if the client acts for itself. */
     readonly subject: string | undefined
-    /** What the user granted, where the token names it. */
+    /** The authorization, where the token names it. */
     readonly authorizationId: string | undefined
     /** Epoch seconds; undefined if it is not known. */
     readonly issuedAt: number | undefined
@@ -58,7 +58,7 @@ export interface SeenError {
 }
 
 /**
- * What the server sees of a client and announces as no event, because strangers can cause it without end. Features may choose
+ * A sight of a client that is no event, because strangers can cause it without end. Features may choose
  * what of it is worth an event.
  */
 export type Sighting = SeenCall | SeenDocument | SeenRequest | SeenConsent | SeenError

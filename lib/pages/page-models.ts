@@ -280,7 +280,7 @@ export interface PageModels extends DevicePageModels {
     manageUrl?: string
     /** With `forbidden`: who is signed in, and where another user can sign in instead. */
     account?: { username: string; switchUrl: string }
-    /** With `forbidden`, if nobody is signed in: where the user can sign in, and come back. */
+    /** With `forbidden`, if no user is signed in: where one can sign in, and come back. */
     signInUrl?: string
   }
   /** Asks for confirmation before signing out, if the request does not prove that the user wants it. */

@@ -88,7 +88,7 @@ export type TokenFault =
   /** It is for another resource. */
   | 'resource'
 
-/** What an error has beside its code and description. */
+/** The members of an error beside its code and description. */
 export interface OAuthErrorOptions {
   /** The underlying error, for the log only. */
   cause?: unknown
@@ -96,7 +96,7 @@ export interface OAuthErrorOptions {
   status?: number
   /** The registered client that the error is about, for the log and events only. */
   clientId?: string | undefined
-  /** What was expected and received, for operators only. */
+  /** The difference between expected and received, for operators only. */
   explanation?: Explanation | undefined
   /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
   headers?: Readonly<Record<string, string>>
@@ -121,7 +121,7 @@ export class OAuthError extends Error {
   readonly headers: Readonly<Record<string, string>>
   /** The registered client that the error is about, for the log and events only. */
   readonly clientId: string | undefined
-  /** What was expected and received, for operators only. */
+  /** The difference between expected and received, for operators only. */
   readonly explanation: Explanation | undefined
   /** Why an access token is refused, for events only. */
   readonly fault: TokenFault | undefined
@@ -145,17 +145,17 @@ export class OAuthError extends Error {
 export const aboutClient = <T>(error: T, clientId: string): T =>
   error instanceof OAuthError && error.clientId === undefined ? Object.assign(error, { clientId }) : error
 
-/** How the authorization response is returned (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
+/** The ways to return an authorization response (OAuth 2.0 Multiple Response Types §2.1, OAuth 2.0 Form Post Response Mode). */
 export const plainResponseModes = ['query', 'fragment', 'form_post'] as const
-/** The same for a response that is one signed JWT (JARM §2.3). `jwt` stands for one of the others. */
+/** The ways to return it as one signed JWT (JARM §2.3). `jwt` stands for one of the others. */
 export const signedResponseModes = ['jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'] as const
 export const responseModes = [...plainResponseModes, ...signedResponseModes] as const
 export type ResponseMode = (typeof responseModes)[number]
 
-/** How one response is returned. */
+/** The way in which one response is returned. */
 export type ResponseDelivery = Exclude<ResponseMode, 'jwt'>
 
-/** How a signed response is made. */
+/** The signing of a response. */
 export interface ResponseSigning {
   readonly clientId: string
   readonly algorithm: SigningAlgorithm

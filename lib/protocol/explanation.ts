@@ -1,8 +1,8 @@
-/** What a refused request should have had, and what it had: for operators only, never in an answer. */
+/** The difference between a refused request and a right one: for operators only, never in an answer. */
 export interface Explanation {
-  /** What the request should have had. */
+  /** The part that a right request has. */
   readonly expected: string
-  /** What it had, without tokens. */
+  /** The part that it had instead, without tokens. */
   readonly received: string
 }
 
@@ -14,7 +14,7 @@ const maxPlain = 20
 
 const hidden = 'a value that looks like a token'
 
-/** What tokens contain: one of our prefixes, or the beginning of a JWT. */
+/** Marks of tokens: one of our prefixes, or the beginning of a JWT. */
 const tokenLike = /lk_[a-z]{2}_[\w-]{20}|eyJ[\w-]{8}/
 
 const withoutTokens = (value: string): string =>

@@ -7,7 +7,7 @@ export const isShortTag = (tag: string): boolean => tag.length <= maxTagLength
 /** A language range (RFC 4647 §2.1) of bounded length. */
 const range = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8}$/i
 const maxRanges = 20
-/** How much of a list is read, in UTF-16 code units: many times what browsers send. */
+/** The most of a list that is read, in UTF-16 code units: many times what browsers send. */
 const maxLength = 1024
 const qualityValue = /^(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/
 

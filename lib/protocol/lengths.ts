@@ -1,5 +1,5 @@
 /**
- * How long each kind of value may be, in UTF-16 code units. A token that this server issues must fit everywhere it comes
+ * The maximum length of each kind of value, in UTF-16 code units. A token that this server issues must fit everywhere it comes
  * back: as a hint, at introspection, in an exchange and as a bearer token.
  */
 export const lengths = {
@@ -20,7 +20,7 @@ export const lengths = {
   other: 2048,
 } as const
 
-/** How many bytes what others send may have. */
+/** The maximum sizes of what others send, in bytes. */
 export const sizes = {
   /** A form from a client; the largest has three tokens and a few short values. */
   form: 65_536,
@@ -28,6 +28,6 @@ export const sizes = {
   pageForm: 16_384,
   /** A form from a client that our own page sends again: base64url takes four characters for three bytes. */
   repeatedForm: 87_400,
-  /** What a client says about itself, as JSON. */
+  /** The description of a client by itself, as JSON. */
   description: 16_384,
 } as const

@@ -36,7 +36,7 @@ export interface AccessToken {
   readonly ownerId: string | undefined
   /** The client's metadata; undefined if the client is disabled or was removed. */
   readonly client: ClientMetadata | undefined
-  /** What it says beyond its authorization; absent if it says nothing more. */
+  /** Contents beyond its authorization; absent if there are none. */
   readonly context?: TokenContext
 }
 

@@ -56,7 +56,7 @@ export const recordOf = (row: Row): AuthorizationRecord => ({
 /** The most authorizations of one client that the user's list reads and counts. */
 const maxOfClient = 200
 
-/** What a user granted to one client and did not end, newest first; the newest 200. */
+/** The authorizations of a user for one client that did not end, newest first; the newest 200. */
 export const listAuthorizationsOfClient = findAll(
   query<{ subject: string; clientId: string }>((table, v, name, raw) =>
     records(table, name, raw)
@@ -71,7 +71,7 @@ export const listAuthorizationsOfClient = findAll(
 /** The most authorizations and logins of a user that administrators see. */
 export const maxNewest = 50
 
-/** What a user granted and did not end, newest first; the newest 50. */
+/** The authorizations of a user that did not end, newest first; the newest 50. */
 export const listNewestAuthorizations = findAll(
   query<{ subject: string }>((table, v, name, raw) =>
     records(table, name, raw)

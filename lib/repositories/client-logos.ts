@@ -30,7 +30,7 @@ export const findLogo = findOne(
 
 interface Change {
   clientId: string
-  /** What the column has now; the change fails if another process was first. */
+  /** The present value of the column; the change fails if another process was first. */
   from: string
   to: string
 }

@@ -59,7 +59,7 @@ const recordOf = (row: Row, now: number): ClientRecord => ({
 const byId = query<{ clientId: string }>((table, v) =>
   table('clients').select(clientColumns).where({ client_id: v.clientId }),
 )
-/** Which client, and the time that decides which of its secrets are valid. */
+/** A client, and the time that decides which of its secrets are valid. */
 export interface ClientLookup {
   clientId: string
   /** Epoch seconds. */
@@ -86,7 +86,7 @@ const touch = command<{ clientId: string }>((table, v) =>
 export const lockClient = async (tx: Database, lookup: ClientLookup): Promise<Client | undefined> =>
   (await touch(tx, { clientId: lookup.clientId })) > 0 ? findClient(tx, lookup) : undefined
 
-/** The same client as its administrators see it. */
+/** A client as its administrators see it. */
 export const findClientRecord = async (
   db: Database,
   { clientId, now }: ClientLookup,
@@ -115,7 +115,7 @@ const hostOf = (uri: string): string =>
 const beginning = (text: string, length: number): string =>
   Buffer.from(text.toLowerCase().slice(0, length)).toString()
 
-/** What a search finds a client by, beside its id and its name: hosts and contacts. */
+/** The words by which a search finds a client, beside its id and its name: hosts and contacts. */
 export const searchedWords = ({
   redirect_uris: uris = [],
   client_uri: home,
@@ -132,7 +132,7 @@ const searchText = (clientId: string, metadata: ClientMetadata): string =>
 /** The beginning of a name, as lists are sorted by it. */
 export const sortNameOf = (name: string): string => beginning(name.replace(/\p{Cc}/gu, ''), maxSortName)
 
-/** What lists read of a client, so that they need not read its metadata. */
+/** The columns that lists read of a client, so that they need not read its metadata. */
 const listed = (clientId: string, metadata: ClientMetadata) => ({
   search_text: searchText(clientId, metadata),
   sort_name: sortNameOf(metadata.client_name ?? clientId),

@@ -21,7 +21,7 @@ interface Key extends Pair {
   organization: string
 }
 
-/** What a user allows a client in one organization. */
+/** The consent of a user to a client in one organization. */
 export interface KeptConsent {
   /** {@link noOrganization} if the host has none. */
   readonly organization: string
@@ -46,7 +46,7 @@ const byPair = query<Pair>((table, v) =>
     .where({ subject: v.subject, client_id: v.clientId }),
 )
 
-/** What a user allows a client, in every organization, the last used first. */
+/** The consents of a user to a client, in every organization, the last used first. */
 export const findConsents = async (db: Database, pair: Pair): Promise<KeptConsent[]> =>
   keptConsentsOf(await byPair(db, pair))
 
@@ -80,7 +80,7 @@ const ofClients = query<BatchParams>((table, v) =>
 )
 
 /**
- * What a user allows.
+ * The consents of a user.
  *
  * @param values.clientIds only to these clients, at most 100
  */
@@ -175,7 +175,7 @@ export interface KnownLogin {
   readonly consents: readonly KeptConsent[]
 }
 
-/** What the database knows about an authorization request: its client and, if it is valid, the login of the session. */
+/** The rows about an authorization request: its client and, if it is valid, the login of the session. */
 export interface AuthorizeLookup {
   readonly client: Client
   /** Undefined if the login is no longer valid. */

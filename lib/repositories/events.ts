@@ -93,7 +93,7 @@ export interface EventPlace {
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
-/** Which events are listed: at most one of the fields. */
+/** A selection of events: at most one of the fields. */
 export interface EventsAbout {
   readonly subject?: string | undefined
   readonly clientId?: string | undefined

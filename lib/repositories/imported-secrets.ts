@@ -25,7 +25,7 @@ export const removeImportedSecret = command<{ clientId: string }>((table, v) =>
 
 interface Upgrade {
   clientId: string
-  /** What stands for the imported hash in the row of the client. */
+  /** The mark that stands for the imported hash in the row of the client. */
   mark: string
   /** Our hash of the same secret. */
   hash: string

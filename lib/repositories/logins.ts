@@ -26,7 +26,7 @@ export interface LoginRecord extends Login {
   readonly lastSeenAt?: number
 }
 
-/** What people recognize a login by. */
+/** The facts by which people recognize a login. */
 export interface LoginPlace {
   /** The header `User-Agent`, as long as it is stored. */
   readonly userAgent?: string

@@ -20,7 +20,7 @@ import { insertInto } from './statements.ts'
 export interface PendingRequestRecord {
   /** Hash of the id that the pages carry. */
   readonly id: string
-  /** How it continues once it is decided: the name of a kind. */
+  /** The kind of request, which decides how it continues. */
   readonly kind: string
   /** Hash of the cookie of the only browser that may continue; a request that no browser has opened has another hash. */
   readonly browserHash: string
@@ -78,7 +78,7 @@ const byId = query<{ id: string; sessionHash: string | null; now: number }>((tab
 /** A pending request with what else decides its next step. */
 export interface PendingRequestLookup extends AuthorizeLookup {
   readonly pending: PendingRequestRecord
-  /** How many revocations there were: a sign-in for the request begins here. */
+  /** The number of revocations: a sign-in for the request begins here. */
   readonly since: number
 }
 

@@ -21,13 +21,13 @@ const byHash = query<{ hash: string }>((table, v) =>
   table('revocations').select('number').where({ hash: v.hash }),
 )
 
-/** How many revocations there were up to now. Read it before anything that a sign-in checks. */
+/** The number of revocations up to now. Read it before anything that a sign-in checks. */
 export const countRevocations = async (db: Database): Promise<number> => {
   const [row] = await byHash(db, { hash: latest })
   return row ? number(row, 'number') : 0
 }
 
-/** What {@link joinRevocations} adds; null if there was none. */
+/** The column that {@link joinRevocations} adds; null if there was no revocation. */
 export const revocationsColumn = 'revocations.number as revocations'
 
 /** Joins {@link countRevocations} to rows. */
@@ -37,7 +37,7 @@ export const joinRevocations = (rows: Knex.QueryBuilder, name: FullName): Knex.Q
 /** When an attempt began, and whose it is. */
 export interface Attempt {
   readonly subject: string
-  /** How many revocations there were then. */
+  /** The number of revocations then. */
   readonly since: number
 }
 

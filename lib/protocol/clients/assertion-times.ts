@@ -7,7 +7,7 @@ export const maxLifetime = 3600
 
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** What makes an assertion usable once. */
+/** The claims that make an assertion usable once. */
 export interface AssertionTimes {
   readonly id: string | undefined
   /** Until when the identifier must be stored, in epoch seconds. */

@@ -79,7 +79,7 @@ const uris = ({ subjectAltName = '' }: X509Certificate): readonly string[] =>
 /** Never the common name, and no wildcards: a client has one name. */
 const exactly = { subject: 'never', wildcards: false } as const
 
-/** How each member of client metadata names the subject (RFC 8705 §2.1.2). */
+/** The members of client metadata that name the subject, and how (RFC 8705 §2.1.2). */
 export const certificateSubjects = {
   tls_client_auth_subject_dn: (x509, name) => isSubject(name, x509.subject),
   tls_client_auth_san_dns: (x509, name) => x509.checkHost(name, exactly) !== undefined,

@@ -28,7 +28,7 @@ export const parseLocalizedName = (member: string): { name: LocalizedName; tag: 
   }
 }
 
-/** How many members in some language a client may have. */
+/** The most members in some language that a client may have. */
 const maxLocalized = 100
 
 /** Whether these are more members than a client may have in all languages. */

@@ -344,7 +344,7 @@ const checkedMetadata = (
 }
 
 /**
- * The same without what Latchkey set itself: what the host may change.
+ * The members that the host may change, without those that Latchkey set itself.
  *
  * @example const { client_name } = withoutInternals(client.metadata)
  */
@@ -411,7 +411,7 @@ export const parseRegistration = (
   })
 }
 
-/** What a name without case and separators is, and without an `s` at its end. */
+/** A name without case and separators, and without an `s` at its end. */
 const plainName = (name: string): string => name.replace(/[_-]/g, '').toLowerCase().replace(/s$/, '')
 
 /** The member that was meant by a name in another spelling, such as `redirectUri`. */

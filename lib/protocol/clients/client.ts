@@ -3,7 +3,7 @@ import type { ClientMetadata } from './client-metadata.ts'
 import { inLanguage } from './client-metadata-languages.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 
-/** What is known about the logo of a client. */
+/** The logo of a client. */
 export interface ClientLogo {
   /** The `logo_uri` from which it was fetched; absent if the host gave a file. */
   readonly uri?: string

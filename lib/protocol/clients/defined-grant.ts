@@ -18,7 +18,7 @@ const absoluteUri = /^[a-z][a-z0-9+.-]*:[\x21\x24-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-
 export const isDefinedGrantType = (name: string): name is DefinedGrantType =>
   name.length <= 255 && absoluteUri.test(name) && !name.toLowerCase().startsWith(registered)
 
-/** What a request asks for, or what the host decided, as lists of scopes and of identifiers of resources. */
+/** Scopes and identifiers of resources, as a request asks for them or as the host decided. */
 export interface DefinedTarget {
   readonly scopes: readonly string[]
   /** If the host leaves them out, the token is for those that the request names. */

@@ -48,7 +48,7 @@ const numberOf = (encoded: string): Buffer => {
 
 const bitsOf = (number: Buffer): number => number.length * 8 - Math.clz32(number[0] ?? 0) + 24
 
-/** What is wrong with the numbers of an RSA key. */
+/** A fault in the numbers of an RSA key; undefined if there is none. */
 const rsaFault = ({ n, e }: Readonly<Record<string, unknown>>): string | undefined => {
   const bits = bitsOf(numberOf(String(n)))
   const exponent = numberOf(String(e))

@@ -62,11 +62,11 @@ export const isLoopbackHost = (hostname: string): boolean =>
   hostname === '127.0.0.1' ||
   hostname === '[::1]'
 
-/** What a page shows of a redirect URI: host and port; empty for an app on the user's device. */
+/** The part of a redirect URI that a page shows: host and port; empty for an app on the user's device. */
 export const webHost = (uri: string): string =>
   redirectUriKind(uri) === 'private-use' ? '' : new URL(uri).host
 
-/** What a redirect URI is kept under: host and port, or the scheme of a native client. */
+/** The key under which a redirect URI is kept: host and port, or the scheme of a native client. */
 export const redirectUriHost = (uri: string): string => {
   const url = new URL(uri)
   return redirectUriKind(uri) === 'private-use' ? url.protocol : url.host

@@ -28,7 +28,7 @@ interface ProfiledMetadata {
   readonly authorization_signed_response_alg?: string
 }
 
-/** What a client of the profile has unless its metadata says otherwise, which {@link assertProfile} then refuses. */
+/** Defaults of a client of the profile. Other values of its metadata are refused by {@link assertProfile}. */
 const fapi2Defaults = {
   require_issuer_audience: true,
   require_pushed_authorization_requests: true,
@@ -65,7 +65,7 @@ interface Rule {
   isMet(metadata: ProfiledMetadata): boolean
 }
 
-/** What the FAPI 2.0 Security Profile requires of a client's metadata. */
+/** The requirements of the FAPI 2.0 Security Profile for a client's metadata. */
 const fapi2Rules: readonly Rule[] = [
   {
     section: '5.3.2.1',

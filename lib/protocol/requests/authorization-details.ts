@@ -89,7 +89,7 @@ export const checkedDetails = (values: unknown): AuthorizationDetail[] => {
   return [...new Map(values.map((detail) => [canonical(detail), detail])).values()]
 }
 
-/** The same string for all objects that are equal: members in order. */
+/** One string for all objects that are equal: members in order. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_name, member: unknown) =>
     isObject(member)

@@ -83,11 +83,11 @@ export interface AuthorizationRequest {
   /** The resources that the tokens are for (RFC 8707), each with its scopes among those requested. */
   readonly resources?: ResourceScopes
   /**
-   * What the client must prove to redeem the code (RFC 9449 §10). Once it is redeemed, a public client must prove the same to
+   * The key that the client must prove to redeem the code (RFC 9449 §10). Once it is redeemed, a public client must prove the same to
    * use its refresh tokens (RFC 9449 §5, RFC 8705 §4).
    */
   readonly binding?: KeyBinding
-  /** What the client asks for in detail (RFC 9396). */
+  /** The authorization details of the request (RFC 9396). */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
   /** Some of these details need the user's consent each time. */
   readonly alwaysAsks?: true
@@ -268,7 +268,7 @@ const keepsAccess = (client: Client, scopes: readonly string[], allowed: readonl
   !scopes.includes('offline_access') &&
   allowed.includes('offline_access')
 
-/** What a request asks for, and how the user is to answer it. */
+/** The scopes, resources and claims of a request, and how the user is to answer it. */
 const askedFor = (
   parameters: Parameters,
   client: Client,

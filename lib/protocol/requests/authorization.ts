@@ -5,7 +5,7 @@ import { bearer, explainedBinding, isSameBinding, type TokenBinding } from '../t
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { assertCodeVerifier } from './pkce.ts'
 
-/** What an authorization keeps of its request and login: only what a later step needs, because it lives as long as the family. */
+/** The part of its request and login that an authorization keeps: only what a later step needs, because it lives as long as the family. */
 export interface AuthorizationDetails
   extends Pick<
     AuthorizationRequest,
@@ -32,7 +32,7 @@ export interface Family {
   readonly loginStands: boolean
 }
 
-/** What a resource owner granted to a client: the code and the head of its token family. */
+/** The grant of a resource owner to a client: the code and the head of its token family. */
 export interface Authorization extends Family {
   readonly id: string
   readonly clientId: string
@@ -80,12 +80,12 @@ export const grantedStill = (
 export const refreshTokenExpiry = (now: number, idle: number, absolute: number): number =>
   Math.min(now + idle, absolute)
 
-/** What a client presents with a code (RFC 6749 §4.1.3). */
+/** A code as a client presents it (RFC 6749 §4.1.3). */
 export interface PresentedCode {
   readonly clientId: string
   readonly redirectUri: string | undefined
   readonly codeVerifier: string | undefined
-  /** What the request proved. */
+  /** The key or certificate that the request proved. */
   readonly binding: TokenBinding
 }
 

@@ -3,7 +3,7 @@ import { type AuthorizationDetail, detailEntry } from './authorization-details.t
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { Organization } from './organization.ts'
 
-/** What a user has allowed a client. */
+/** The consent of a user to a client. */
 export interface Consent {
   readonly scopes: readonly string[]
 }
@@ -35,7 +35,7 @@ export const consentLines = ({ scopes, claims, resources = {} }: Asked): string[
 ]
 
 /**
- * What a line of the page is remembered as. A scope of an API is remembered for each resource that the request names,
+ * The name under which a line of the page is remembered. A scope of an API is remembered for each resource that the request names,
  * because to allow it at one resource is not to allow it at another.
  */
 export const entriesOf = (line: string, { resources = {} }: Pick<Asked, 'resources'>): string[] => {
@@ -59,7 +59,7 @@ export const consentEntries = (asked: Asked): string[] => [
 ]
 
 /**
- * What a user allowed a client: at one host of its redirect URIs, each entry with a hash of what it meant. At another
+ * The consent of a user to a client: at one host of its redirect URIs, each entry with a hash of its meaning. At another
  * host nothing of it holds, and an entry whose meaning has changed does not hold either.
  */
 export interface ConsentTerms {
@@ -96,7 +96,7 @@ export interface ReceiptDetail {
   readonly detail: AuthorizationDetail
   readonly text: string
   readonly fields: readonly { readonly label: string; readonly value: string }[]
-  /** What the button said, if it did not say "Allow". */
+  /** The text of the button, if it was not "Allow". */
   readonly button?: string
   /** Whether the user is not asked again for the same one. */
   readonly remembered: boolean
@@ -104,7 +104,7 @@ export interface ReceiptDetail {
   readonly meaning: string
 }
 
-/** What the consent page showed when a user allowed a client: texts and names, but no values of claims. */
+/** The consent page as it was when a user allowed a client: texts and names, but no values of claims. */
 export interface ConsentReceipt {
   /** Language of the texts (BCP 47). */
   readonly locale: string
@@ -124,7 +124,7 @@ export interface ConsentReceipt {
   readonly organization?: Organization
 }
 
-/** What terms name for a request without a redirect URI. Hosts contain no space, so it cannot be mistaken for one. */
+/** The place that terms name for a request without a redirect URI. Hosts contain no space, so it cannot be mistaken for one. */
 const devicePlace = 'a device'
 
 /** The host of a redirect URI as terms name it, without the port of a loopback address, which varies (RFC 8252 §7.3). */

@@ -14,7 +14,7 @@ const endedStates: Readonly<Record<EndedReason, string>> = {
   'no-cookie': 'came without the cookie of its browser',
 }
 
-/** What names a request in a URL. */
+/** The parameters that name a request in a URL. */
 export interface RequestName {
   readonly parameter: string
   /** The error code of a request that has ended. */
@@ -31,7 +31,7 @@ export class EndedRequestError extends OAuthError {
   readonly reason: EndedReason
   /** Its client, for the link on the page; only if the browser may know it. */
   readonly client: Client | undefined
-  /** Whose texts the page has. */
+  /** The prefix of the texts of the page; undefined for those of the core. */
   readonly texts: string | undefined
 
   /** @param name what names the request; by default the parameter of our own pages */

@@ -27,7 +27,7 @@ export interface Decision {
   readonly organizationOnly?: boolean
   /** With `organizationOnly`: the lines that were ticked when the user went to choose another organization. */
   readonly ticked?: readonly string[]
-  /** What the page showed; present if the user allowed it. */
+  /** The page as it was; present if the user allowed it. */
   readonly receipt?: ConsentReceipt
 }
 

@@ -74,7 +74,7 @@ export interface OrganizationContext {
   readonly request: Pick<AuthorizationRequest, 'organization' | 'prompt'>
   /** Those that the user belongs to now. */
   readonly organizations: readonly Organization[]
-  /** What the user chose for this request, under the current login. */
+  /** The user's choice for this request, under the current login. */
   readonly chosen?: string
   /** Where the user last used this client. */
   readonly remembered?: string

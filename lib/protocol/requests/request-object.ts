@@ -48,7 +48,7 @@ export const registeredRequestUri = (uri: string, registered: readonly string[] 
   throw new OAuthError('invalid_request_uri', 'request_uri is not registered for this client')
 }
 
-/** What a client registered about its request objects. */
+/** The metadata of a client about its request objects. */
 interface ObjectMetadata {
   readonly request_object_signing_alg?: RequestObjectAlgorithm
   readonly require_signed_request_object?: boolean

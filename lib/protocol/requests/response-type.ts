@@ -79,7 +79,7 @@ const chooseMode = (
 }
 
 /**
- * What a request object says about the response. It is refused, but the client expects the refusal as it asked for all
+ * The parameters of a request object about the response. It is refused, but the client expects the refusal as it asked for all
  * responses in the object (OIDC Core §6.1). Nothing is verified, and an unreadable object says nothing.
  */
 const saidInObject = (parameters: Parameters): Parameters => {
@@ -104,7 +104,7 @@ const printableState = (parameters: Parameters): string | undefined => {
   }
 }
 
-/** How responses of a mode are signed; nothing for other modes. `RS256` is the default of JARM §3. */
+/** The signing of responses of a mode; nothing for unsigned modes. `RS256` is the default of JARM §3. */
 export const signingFor = (
   mode: ResponseDelivery,
   { clientId, metadata }: AnsweredClient,
@@ -114,7 +114,7 @@ export const signingFor = (
     : {}
 
 /**
- * How a request is to be answered, also if it is refused: with its `state`, even one that is too long (RFC 6749 §4.1.2.1), in a
+ * The way to answer a request, also if it is refused: with its `state`, even one that is too long (RFC 6749 §4.1.2.1), in a
  * mode that its client may use.
  */
 export const responseSettings = (

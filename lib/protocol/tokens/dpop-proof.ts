@@ -84,7 +84,7 @@ export const parseProofHeader = (header: Claims | undefined): ProofKey => {
 export const thumbprintInput = ({ kty, crv, e, n, x, y }: PublicJwk): string =>
   JSON.stringify(kty === 'RSA' ? { e, kty, n } : { crv, kty, x, y })
 
-/** What the request is, to which the proof must be bound. */
+/** The request to which the proof must be bound. */
 export interface ProofContext {
   readonly method: string
   /** The URLs, without query, by which the request may have been made. */
@@ -97,7 +97,7 @@ export interface ProofContext {
   readonly now: number
 }
 
-/** What is stored so that a proof is used once. */
+/** The record that makes a proof usable once. */
 export interface ProofRecord {
   readonly hash: string
   /** Epoch seconds. */
@@ -108,7 +108,7 @@ export interface ProofRecord {
 export const usedProof = (): OAuthError =>
   new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
 
-/** What makes a proof usable once. */
+/** The claims that make a proof usable once. */
 export interface ProofUse {
   readonly id: string
   /** Until when the identifier must be stored, in epoch seconds. */

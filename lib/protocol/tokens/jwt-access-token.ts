@@ -5,7 +5,7 @@ import { parseActClaim, type TokenContext } from './token-context.ts'
 /** The header `typ`, which keeps ID tokens from being accepted as access tokens (RFC 9068 §2.1). */
 export const accessTokenType = 'at+jwt'
 
-/** What a JWT access token of this server says. */
+/** The contents of a JWT access token of this server. */
 export interface JwtAccessToken {
   readonly clientId: string
   /** As the client knows the user, or the client itself if it acts for itself. */

@@ -21,11 +21,11 @@ export interface RefreshRules {
   readonly rotation: boolean
   /** Seconds in which a used token returns its successor again. */
   readonly refreshGracePeriod: number
-  /** What the request proved; undefined for a confidential client, whose tokens its authentication protects (RFC 9449 §5). */
+  /** The key or certificate that the request proved; undefined for a confidential client, whose tokens its authentication protects (RFC 9449 §5). */
   readonly binding: TokenBinding | undefined
 }
 
-/** What a presented refresh token leads to. */
+/** The consequence of a presented refresh token. */
 export type Refresh =
   /** Issue a successor. */
   | { readonly outcome: 'rotate'; readonly token: RefreshToken }

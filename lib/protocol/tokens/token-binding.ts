@@ -11,7 +11,7 @@ export interface KeyBinding {
   readonly thumbprint: string
 }
 
-/** What a client must prove, beyond holding an access token, to use it. A bearer token needs no proof (RFC 6750 §1.2). */
+/** The proof that a client needs, beyond the access token, to use it. A bearer token needs no proof (RFC 6750 §1.2). */
 export type TokenBinding = { readonly type: 'bearer' } | KeyBinding
 
 // RFC 8705 §3: a token that is bound to a certificate is used like a bearer token.
@@ -34,7 +34,7 @@ const thumbprintOf = (binding: TokenBinding): string | undefined =>
   binding.type === 'bearer' ? undefined : binding.thumbprint
 
 /**
- * What the tokens of a request are bound to: for a client with `tls_client_certificate_bound_access_tokens` its certificate
+ * The binding of the tokens of a request: for a client with `tls_client_certificate_bound_access_tokens` its certificate
  * (RFC 8705 §3), and otherwise the key that the request proved.
  *
  * @param key of the DPoP proof; undefined if there is none

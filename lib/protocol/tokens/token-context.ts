@@ -2,18 +2,18 @@ import { isObject } from '../json.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 
 /**
- * Who acts for the subject of a token (RFC 8693 §4.1): the claim `act`. A client has `client_id` too, a user has `sub` alone.
+ * The actor for the subject of a token (RFC 8693 §4.1): the claim `act`. A client has `client_id` too, a user has `sub` alone.
  */
 export interface ActClaim {
   /** The client, or the id of another user. */
   readonly sub: string
   /** Set if it is a client. */
   readonly client_id?: string
-  /** Who acted before. */
+  /** The actor before this one. */
   readonly act?: ActClaim
 }
 
-/** What an access token says beyond its authorization. */
+/** Contents of an access token beyond its authorization. */
 export interface TokenContext {
   readonly act?: ActClaim
   /** Its objects of `authorization_details`, if they are not those of the authorization (RFC 9396 §6). */

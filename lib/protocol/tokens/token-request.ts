@@ -13,7 +13,7 @@ export interface TokenRequest {
   /** Absent if the client presented none, or mutual TLS is off. */
   readonly certificate?: ClientCertificate
   readonly info: RequestInfo
-  /** What the client must prove to use the tokens that it requests. */
+  /** The binding of the tokens that the client requests. */
   readonly binding: TokenBinding
   /** The DPoP proof of that, which the grant uses up last; absent without one. */
   readonly proof?: ProofRecord

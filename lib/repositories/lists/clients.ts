@@ -7,10 +7,10 @@ import type { FullName, Places, Table } from '../statements.ts'
 
 // Clients by name, with what a list is filtered by. The index `clients_sorted` has all of it, so that only a search reads rows.
 
-/** Which clients a list has. `unused`: users allowed it nothing, and it has no token of its own. */
+/** A selection of clients for a list. `unused`: users allowed it nothing, and it has no token of its own. */
 export type ClientFilter = 'all' | 'disabled' | 'self-described' | 'first-party' | 'unused'
 
-/** What a list is searched for. */
+/** The search of a list. */
 export interface ClientSearch {
   /** Part of the id, the name, a host or a contact, in any case; '' for all clients. */
   readonly search: string
@@ -144,7 +144,7 @@ const countUnused = both((tools, v, isSearch) =>
   lookedAt(tools, v, isSearch).select(tools.raw('count(*) as unused')),
 )
 
-/** How many clients each list has; of the unused ones, only those among the first {@link maxLookedAt} by name. */
+/** The number of clients of each list; of the unused ones, only those among the first {@link maxLookedAt} by name. */
 export const countClients = async (
   db: Database,
   values: ClientSearch,
@@ -189,7 +189,7 @@ const named = query<{ name: string; clientId: string }>((table, v, _name, raw) =
   ]),
 )
 
-/** How many other clients have the same name, in any case; up to 100. Only the beginning of a long name counts. */
+/** The number of other clients with the same name, in any case; up to 100. Only the beginning of a long name counts. */
 export const countOthersNamed = async (
   db: Database,
   { name, clientId }: { readonly name: string; readonly clientId: string },

@@ -8,7 +8,7 @@ import { batchParams, batchSize, keysIn } from '../pruning/batch.ts'
 
 // Pages in the order of the primary key, each with what follows the last key of the page before.
 
-/** Whose rows a page has; without either, everybody's. */
+/** The owner of the rows of a page; without either, everybody's rows. */
 export interface Whose {
   readonly subject?: string | undefined
   readonly clientId?: string | undefined

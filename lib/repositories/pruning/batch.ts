@@ -2,7 +2,7 @@ import type { Knex } from 'knex'
 import type { Row, Value } from '../../database/types.ts'
 import type { Places } from '../statements.ts'
 
-/** How many rows one statement removed. */
+/** The number of rows that one statement removed. */
 export interface Removed {
   readonly table: string
   readonly count: number

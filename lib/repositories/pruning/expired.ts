@@ -70,7 +70,7 @@ export const removeExpiredLogins: RemoveExpired = async function* (db, { before 
   }
 }
 
-/** How the expired rows of each table are removed. Signing keys are removed by their rotation. */
+/** Removes the expired rows of each table. Signing keys are removed by their rotation. */
 export const removals: readonly RemoveExpired[] = [
   removeExpiredPendingRequests,
   removeExpiredAccessTokens,
