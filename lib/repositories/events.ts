@@ -162,7 +162,22 @@ export const listNewestEvents = async (
   }))
 }
 
-/** Removes the events about a user. */
-export const removeEventsOfSubject = command<{ subject: string }>((table, v) =>
+const accountsOf = query<{ subject: string }>((table, v) =>
+  table('events').distinct('account').where({ subject: v.subject }).whereNotNull('account'),
+)
+const removeOfAccount = command<{ account: string }>((table, v) =>
+  table('events').where({ account: v.account }).whereNull('subject').delete(),
+)
+const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('events').where({ subject: v.subject }).delete(),
 )
+
+/** Removes the events about a user, and those of failed logins under the names with which the user has signed in. */
+export const removeEventsOfSubject = async (
+  db: Database,
+  { subject }: { readonly subject: string },
+): Promise<void> => {
+  for (const row of await accountsOf(db, { subject }))
+    await removeOfAccount(db, { account: text(row, 'account') })
+  await removeOfSubject(db, { subject })
+}

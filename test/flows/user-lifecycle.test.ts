@@ -1,5 +1,6 @@
 import session from 'express-session'
 import { type AuthEvent, seedUsers } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf, expectErrorRedirect } from '../support/outcomes.ts'
@@ -275,6 +276,23 @@ describe('users.erase(id)', () => {
     await host.oauth.users.erase(1)
     expect(await host.oauth.users.export(1)).toEqual(nothing)
     expect((await agent.get('/oauth/account')).html).toContain('name="password"')
+  })
+
+  test('removes failed sign-ins under the names of the user from the stored events, and no others', async () => {
+    const kept = await startHost({ options: { features: { storedEvents: true } } })
+    const fail = async (name: string) => {
+      const agent = new RawBrowser(kept.app)
+      await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid' })), name, 'wrong')
+    }
+    for (const name of [ada.email, 'ADA@example.com', bob.email, 'mira']) await fail(name)
+    await signedIn(ada, kept)
+    await signedIn(bob, kept)
+    await kept.oauth.users.erase(1)
+    await serverBehind(kept.oauth)!.eventLog!.settled()
+    const accounts = (await kept.table('events').whereNotNull('account')).map(({ account }) => account)
+    const others = await Promise.all([bob.email, 'mira'].map((name) => kept.oauth.users.accountOf(name)))
+    expect(new Set(accounts)).toEqual(new Set(others))
+    await kept.close()
   })
 
   test('deletes an account in our own table', async () => {
