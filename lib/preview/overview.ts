@@ -40,7 +40,7 @@ const select = (
 }
 
 const file = (name: string, label: string, accept: string): string =>
-  `<div class="file"><label>${label} <input type="file" id="${name}" accept="${accept}"></label><button type="button" data-remove="${name}">None</button></div>`
+  `<div class="file"><label>${label} <input type="file" id="${name}" accept="${accept}"></label><button type="button" data-remove="${name}">Remove ${name}</button></div>`
 
 const standardAccent = '#2b54c4'
 const schemeNames: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ ${file('logo', 'Logo', '.svg,.png,.webp,.jpg,.gif,.ico')}
 ${file('font', 'Font (WOFF2)', '.woff2')}
 <label>Corners <input type="range" id="radius" min="0" max="22" value="${radius}"></label>
 ${select('brand-scheme', 'Scheme', ['auto', 'light', 'dark'], scheme, (each) => schemeNames[each] ?? each)}
-<button type="button" id="plan">Write…</button>
+<button type="button" id="plan" class="primary">Write…</button>
 <p id="said" role="status"></p></section>`
 
 const copyList = (copies: readonly TemplateCopy[], version: string): string =>
@@ -90,7 +90,7 @@ export const previewIndex = (
   const frame = ({ name, page, isForOperators }: ShownState): string => {
     const from = old.get(page)
     return `<figure id="state-${name}" data-name="${name}" data-page="${page}"${isForOperators ? ' data-operators' : ''}><figcaption><a href="/${language}/${name}">${name}</a> <output></output>${from ? ` <span class="old">template of ${escapeHtml(from)}</span>` : ''}</figcaption>
-<iframe src="/${language}/${name}" title="${name}" loading="lazy" class="w${width}"></iframe></figure>`
+<iframe data-src="/${language}/${name}" title="${name}" class="w${width}"></iframe></figure>`
   }
   const names = [...new Set(states.map(({ page }) => page))]
   const sections = names.map((page) => {
@@ -117,7 +117,7 @@ ${copyList(copies, version)}
 <main>${sections.join('\n')}</main>
 <iframe id="measure" title="Measurements" tabindex="-1" aria-hidden="true"></iframe>
 <dialog id="dialog"><h2>latchkey.branding.mjs</h2><pre id="diff"></pre><p id="copies"></p>
-<form method="dialog"><button value="cancel">Cancel</button> <button type="button" id="write">Write</button></form></dialog>
+<form method="dialog"><button value="cancel">Cancel</button> <button type="button" id="write" class="primary">Write</button></form></dialog>
 </body></html>
 `
 }

@@ -206,7 +206,10 @@ export const previewPages = (
         return send(200, asset.type, pretend(scheme, asset.body.toString()))
       res.setHeader('Content-Security-Policy', asset ? assetPolicy : policy)
       if (asset) return send(200, asset.type, asset.body)
-      const page = pageAt(first, second)
+      const shown = pageAt(first, second)
+      // In a frame a field would take the keyboard from the panel.
+      const isFramed = req.headers['sec-fetch-dest'] === 'iframe'
+      const page = isFramed ? shown?.replace(/ autofocus(?=[ >])/g, '') : shown
       return page === undefined
         ? send(404, html, '<p>There is no such page. <a href="/">All pages</a>')
         : send(200, html, pretend(scheme, page))

@@ -166,6 +166,25 @@ describeWith('chromium', 'the panel of latchkey preview', () => {
       expect(complaints.filter((text) => !/responded with a status of (400|503)/.test(text))).toEqual([])
     }))
 
+  test('only the frames near the view load, and none takes the keyboard from the panel', () =>
+    withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
+      const opened = new Set<string>()
+      page.on('request', (request) => {
+        if (request.frame() !== page.mainFrame() && request.isNavigationRequest()) opened.add(request.url())
+      })
+      await page.goto(url, { waitUntil: 'load' })
+      await frameOf(page, 'login')
+      const first = opened.size
+      const all = await page.locator('figure').count()
+      expect({ first, few: first < all / 4 }).toEqual({ first, few: true })
+      expect(await page.evaluate('document.activeElement.localName')).toBe('body')
+      const last = await page.locator('figure').last().getAttribute('data-name')
+      await frameOf(page, last ?? '')
+      expect(opened.size).toBeGreaterThan(first)
+      expect(await page.evaluate('document.activeElement.localName')).toBe('body')
+      await page.getByRole('button', { name: 'Remove logo' }).click()
+    }))
+
   test('states are found and measured, and low contrast and texts cut in one language are marked', () =>
     withPage(browser, { viewport: { width: 1280, height: 900 } }, async (page) => {
       const measured = async (state: string): Promise<string | null> => {

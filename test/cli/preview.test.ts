@@ -49,7 +49,7 @@ describe('latchkey preview', () => {
 
   test('frames every state, and shows each with the name, a language and the scopes of the host', async () => {
     const overview = await request(server).get('/?language=de&width=320').expect(200)
-    const states = [...overview.text.matchAll(/<iframe src="([^"]+)"[^>]*class="w320"/g)].map(
+    const states = [...overview.text.matchAll(/<iframe data-src="([^"]+)"[^>]*class="w320"/g)].map(
       ([, url = '']) => url,
     )
     // Those of the samples, and the consent page with the scopes of the host.

@@ -188,7 +188,7 @@ const badge = (text, isBad) => {
 const check = async (figure) => {
   const began = turn
   const { name, operators } = figure.dataset
-  const [, shownIn] = new URL(frameOf(figure).src).pathname.split('/')
+  const [, shownIn] = frameOf(figure).dataset.src.split('/')
   const others = operators === undefined ? tags.split(' ').filter((tag) => tag !== shownIn) : []
   const cut = []
   let lowest = 21
@@ -229,13 +229,22 @@ const measureVisible = () => {
   for (const figure of visible) if (figure.querySelector('output').childElementCount === 0) queue.add(figure)
   work()
 }
-const inView = new IntersectionObserver((entries) => {
-  for (const { isIntersecting, target } of entries) {
-    if (isIntersecting) visible.add(target)
-    else visible.delete(target)
-  }
-  measureVisible()
-})
+/** A frame loads when it comes near the view: a browser's own lazy loading begins far too early for so many. */
+const load = (frame) => {
+  if (!frame.src) frame.src = frame.dataset.src
+}
+const inView = new IntersectionObserver(
+  (entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (isIntersecting) {
+        visible.add(target)
+        load(frameOf(target))
+      } else visible.delete(target)
+    }
+    measureVisible()
+  },
+  { rootMargin: '300px' },
+)
 for (const figure of figures) inView.observe(figure)
 
 byId('check').addEventListener('click', async () => {
