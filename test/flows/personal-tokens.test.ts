@@ -319,6 +319,24 @@ describe('the pages', () => {
     ])
   })
 
+  test('the form says why a scope is sensitive, and what is missing in its own words', async () => {
+    const risky = {
+      description: 'Delete your notes',
+      risk: 'high',
+      riskReason: 'They are gone for ever',
+    } as const
+    const other = await another({
+      scopes: { 'notes:delete': risky, 'notes:read': 'Read your notes', 'notes:write': 'Write notes' },
+    })
+    const agent = await signedIn(other)
+    const page = await agent.open('/oauth/account/tokens/new')
+    expect(textOf(page)).toContain('Sensitive Delete your notes They are gone for ever')
+    // The browser's own words are in another language than the page, and cover it.
+    expect(page.html).toMatch(/<form method="post" action="[^"]*tokens\/new"[^>]* novalidate>/)
+    const refused = await agent.submit(page, form, { ...chosen, name: '' })
+    expect(textOf(refused)).toContain('Enter a name of at most 60 characters.')
+  })
+
   test('a new token is shown to no other browser, to no other user, and not by HEAD', async () => {
     const agent = await signedIn()
     const made = await agent.post('/oauth/account/tokens/new', {

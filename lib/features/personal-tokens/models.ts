@@ -64,7 +64,13 @@ declare module '../../pages/page-models.ts' {
       /** Absent unless the user belongs to several. The id posts as `organization`. */
       organizations?: readonly (Organization & { readonly isChosen: boolean })[]
       /** What a token can have; posts as `scope:<name>`. */
-      scopes: readonly (TokenScope & { name: string; isHighRisk?: boolean; checked: boolean })[]
+      scopes: readonly (TokenScope & {
+        name: string
+        isHighRisk?: boolean
+        /** Why it is sensitive. */
+        riskReason?: string
+        checked: boolean
+      })[]
       error?: PersonalTokenFormError
       /** With `access`: what the host says, as text. */
       reason?: string

@@ -49,7 +49,7 @@ const form: PageModels['personal-token-form'] = {
   other: { isChosen: false, date: '2026-12-22', earliest: '2026-11-23', latest: '2027-11-22' },
   scopes: [
     { ...read, checked: false },
-    { ...write, checked: true, isHighRisk: true },
+    { ...write, checked: true, isHighRisk: true, riskReason: 'It can order in your name' },
   ],
   cancelUrl: '/account/tokens',
 }
