@@ -237,6 +237,8 @@ export const createAuthorizationServer = (
         database,
         lifetime: options.lifetimes.event,
         brief: briefEvents(installed),
+        networkOf: subscriberOf,
+        now,
         companions,
         closing: closing.signal,
         runInBackground,

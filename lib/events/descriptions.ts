@@ -25,6 +25,7 @@ type CoreType =
   | 'key.revoked'
   | 'request.refused'
   | 'api.refused'
+  | 'events.limited'
   | 'request.failed'
 
 /** The sentences that operators read about the events of the core. */
@@ -208,6 +209,13 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'bad',
     title: 'A request of a client was refused',
     sentence: 'A request[ of {client}] was refused: {reason}',
+    isBrief: true,
+  },
+  'events.limited': {
+    group: 'refused',
+    tone: 'bad',
+    title: 'More events than are stored',
+    sentence: 'Not all events were stored, because there were too many of {of}',
     isBrief: true,
   },
   'request.failed': {

@@ -4,6 +4,7 @@ import { randomId } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
 import { createEvent, type EventRecord } from '../repositories/events.ts'
 import type { AuthEvent } from './event.ts'
+import { createShares } from './shares.ts'
 
 /** The most events that wait to be stored; later ones are dropped, so that a database that is down costs no memory. */
 const maxWaiting = 10_000
@@ -13,8 +14,12 @@ const batchSize = 100
 
 /** Stores events. */
 export interface EventLog {
-  /** Adds an event, which is stored in the background. It never throws and never waits. */
-  add(event: AuthEvent): void
+  /**
+   * Adds an event, which is stored in the background. It never throws and never waits.
+   *
+   * @returns who causes more than is stored, for the first such event in ten minutes
+   */
+  add(event: AuthEvent): string | undefined
   /** Stores an event in the transaction of the change that it reports. */
   write(tx: Database, event: AuthEvent): Promise<void>
   /** Called when such a transaction is committed. */
@@ -47,6 +52,10 @@ export interface EventLogContext {
   readonly lifetime: number
   /** The types of events that anyone can cause as often as they like. */
   readonly brief: ReadonlySet<string>
+  /** The network to count an address under. */
+  networkOf(address: string): string
+  /** Epoch seconds. */
+  now(): number
   /** Features that store more beside the events, in one transaction with them. */
   readonly companions: readonly EventCompanion[]
   /** Aborted when the server closes. */
@@ -64,6 +73,9 @@ const storable = (event: AuthEvent): Readonly<Record<string, unknown>> => {
 
 /** Seconds that an event is kept at most that anyone can cause: a week, in which its reason is looked for. */
 const briefLifetime = 604_800
+
+/** Of events of one type that anyone can cause: so many of a network in ten minutes and in this process, and so many of all. */
+const ofStrangers = { seconds: 600, each: 300, all: 10_000 }
 
 type Kept = Pick<EventLogContext, 'lifetime' | 'brief'>
 
@@ -118,9 +130,12 @@ export const createEventLog = ({
   lifetime,
   brief,
   companions,
+  networkOf,
+  now,
   closing,
   runInBackground,
 }: EventLogContext): EventLog => {
+  const take = createShares({ ...ofStrangers, now })
   let waiting: Waiting[] = []
   let dropped = 0
   let running: Promise<void> | undefined
@@ -219,15 +234,23 @@ export const createEventLog = ({
   }
   return {
     add: (event) => {
-      if (!isStored(event, { brief })) return
+      if (!isStored(event, { brief })) return undefined
+      // What says that too much was caused is never too much.
+      if (brief.has(event.type) && event.type !== 'events.limited') {
+        const network = networkOf(event.address ?? '')
+        const outcome = take(`${event.type} ${network}`)
+        if (outcome !== 'within') return outcome === 'reached' ? network : undefined
+      }
       if (waiting.length >= maxWaiting) {
         dropped += 1
-        return
+        return undefined
       }
       waiting.push({ event, failures: 0 })
-      if (running !== undefined) return
-      running = keepStoring()
-      runInBackground(running)
+      if (running === undefined) {
+        running = keepStoring()
+        runInBackground(running)
+      }
+      return undefined
     },
     write: (tx, event) => store(tx, [recordOf(event, { lifetime, brief })], companions),
     written,

@@ -140,6 +140,11 @@ export interface EventDetails {
   } & Partial<Explanation>
   /** An API endpoint refused a request of a client, such as for a code that has expired; or sign-out did not use what it sent. */
   'api.refused': EventDetails['request.refused']
+  /** More was caused than is stored. Announced once in ten minutes and process. */
+  'events.limited': {
+    /** Who caused it first: a network, or a client with its user. */
+    readonly of: string
+  }
   /** The answer was 500 or 503. The reason names the option or the kind of error; the log has the error itself. */
   'request.failed': { readonly code: string; readonly status: number; readonly reason: string }
 }

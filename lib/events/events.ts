@@ -126,14 +126,17 @@ export const createEvents = (logger: Logger, now: () => number, log?: EventLog):
     diagnostics.publish(event)
   }
 
+  const announce: Events['announce'] = (type, info, details) => {
+    if (log === undefined && !isHeard(type)) return
+    const event = eventOf(type, info, details)
+    const tooMuch = log?.add(event)
+    publish(event)
+    if (tooMuch !== undefined) announce('events.limited', undefined, { of: tooMuch })
+  }
+
   return {
     listeners,
-    announce: (type, info, details) => {
-      if (log === undefined && !isHeard(type)) return
-      const event = eventOf(type, info, details)
-      log?.add(event)
-      publish(event)
-    },
+    announce,
     change: async (database, work) => {
       let told: AuthEvent[] = []
       const result = await transaction(database, (tx) => {

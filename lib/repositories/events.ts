@@ -93,13 +93,15 @@ export interface EventPlace {
 /** The most events that are read at once. */
 export const eventWindow = 1000
 
-/** A selection of events: at most one of the fields. */
+/** A selection of events: at most one of the fields, beside `isNamed`. */
 export interface EventsAbout {
   readonly subject?: string | undefined
   readonly clientId?: string | undefined
   /** The keyed hash of a login name, which events of failed logins have. */
   readonly account?: string | undefined
   readonly type?: string | undefined
+  /** With `type`: only events that name a client. @default all */
+  readonly isNamed?: boolean | undefined
 }
 
 const beforePlace = (rows: Knex.QueryBuilder, v: Places<'time' | 'id'>): Knex.QueryBuilder =>
@@ -132,15 +134,30 @@ const newestInTypes = query<EventPlace & { value: string }>((table, v) =>
   beforePlace(table('events').whereBetween('type', [v.value, v.value]).orderBy('type', 'desc'), v),
 )
 
+/** As an expression, because by the index of clients planners would read all that any client ever did. */
+const isNamed = (raw: Knex.RawBuilder): Knex.Raw => raw("coalesce(??, '') <> ''", ['client_id'])
+const newestNamed = query<EventPlace & { value: string }>((table, v, _name, raw) =>
+  beforePlace(table('events').where({ type: v.value }).where(isNamed(raw)), v),
+)
+const newestNamedInTypes = query<EventPlace & { value: string }>((table, v, _name, raw) =>
+  beforePlace(
+    table('events').whereBetween('type', [v.value, v.value]).where(isNamed(raw)).orderBy('type', 'desc'),
+    v,
+  ),
+)
+
 const readNewest = (
   db: Database,
   place: EventPlace,
-  { subject, clientId, account, type }: EventsAbout,
+  { subject, clientId, account, type, isNamed: mustName = false }: EventsAbout,
 ): Promise<readonly Row[]> => {
   if (subject !== undefined) return newestOfSubject(db, { ...place, value: subject })
   if (account !== undefined) return newestOfAccount(db, { ...place, value: account })
   if (clientId !== undefined) return newestOfClient(db, { ...place, value: clientId })
-  const ofType = db.driver.dialect === 'mysql' ? newestOfType : newestInTypes
+  const isMysql = db.driver.dialect === 'mysql'
+  const ofType = isMysql ? newestOfType : newestInTypes
+  const ofNamed = isMysql ? newestNamed : newestNamedInTypes
+  if (type !== undefined && mustName) return ofNamed(db, { ...place, value: type })
   if (type !== undefined) return ofType(db, { ...place, value: type })
   return newest(db, place)
 }

@@ -432,7 +432,7 @@ const rows = async (type: string): Promise<{ details: string }[]> => {
   return host.table('events').where({ type })
 }
 
-test('what strangers repeat is stored once, and no more than a hundred things in ten minutes', async () => {
+test('what strangers repeat is stored once, and no more than a hundred things of a network in ten minutes', async () => {
   const app = await start()
   clock.travel(600 - (clock.now() % 600))
   for (let times = 0; times < 5; times += 1) await supertest(app).get('/mcp').set('User-Agent', 'one/1')
@@ -445,6 +445,43 @@ test('what strangers repeat is stored once, and no more than a hundred things in
   clock.travel(600)
   await supertest(app).get('/mcp').set('User-Agent', 'one/1')
   expect(await rows('call.refused')).toHaveLength(51 + 1)
+})
+
+test('what one network causes is stored up to its share, and others are seen; the page says so', async () => {
+  const app = await start()
+  app.set('trust proxy', 1)
+  clock.travel(600 - (clock.now() % 600))
+  const from = (address: string) => ({ 'X-Forwarded-For': address, 'User-Agent': `from/${address}` })
+  for (let times = 0; times < 120; times += 1)
+    await supertest(app).get(`/.well-known/oauth-protected-resource/${times}`).set(from('203.0.113.1'))
+  expect(await rows('document.requested')).toHaveLength(100)
+  expect(await page(app)).toContain('than is stored, so some connections')
+  await supertest(app).get('/mcp').set(from('203.0.113.2'))
+  expect(await rows('call.refused')).toHaveLength(1)
+  expect(await rows('events.limited')).toHaveLength(1)
+})
+
+test('more than a thousand refused requests of strangers hide no connection, and no trouble of a client', async () => {
+  const app = await start()
+  clock.travel(600 - (clock.now() % 600))
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  const wrong = { client_id: client.id ?? '', redirect_uri: 'https://wrong.example/', response_type: 'code' }
+  await supertest(app).get(`/oauth/authorize?${new URLSearchParams(wrong)}`)
+  clock.travel(60)
+  const unknown = '/oauth/authorize?client_id=none&response_type=code'
+  for (let times = 0; times < 320; times += 1) await supertest(app).get(unknown)
+  const [refused] = (await rows('request.refused')).filter(({ details }) => !details.includes(`${client.id}`))
+  expect(await rows('request.refused')).toHaveLength(300)
+  // The others, as if from many networks.
+  const many = Array.from({ length: 1100 }, (_, number) => ({ ...refused, id: `x${number}` }))
+  for (let first = 0; first < many.length; first += 50)
+    await host.table('events').insert(many.slice(first, first + 50))
+  expect(await page(app)).toContain('Helper')
+  expect(await page(app)).toContain('Only the newest events were read')
+  const overview = textOf(await new RawBrowser(app).get('/oauth/admin'))
+  expect(overview).toMatch(/Helper : 1 person saw an error page/)
+  expect(overview).toContain('More was refused at')
 })
 
 test('a guard answers with an id that finds the reason, even when it refuses the same again', async () => {

@@ -85,8 +85,8 @@ export const explainConnection = async (
   const [event] = events.filter((each) => stepOf(each) !== undefined)
   if (event === undefined) return []
   const clientId = textIn(event, 'clientId')
-  const found = await readConnections(context, { clientId }, Object.keys(context.options.resources))
-  const stop = found.find((each) => each.stop?.event.requestId === event.requestId)?.stop
+  const { connections } = await readConnections(context, { clientId }, Object.keys(context.options.resources))
+  const stop = connections.find((each) => each.stop?.event.requestId === event.requestId)?.stop
   if (stop === undefined) return []
   const { sentence, remedy } = causeAsText(stop.cause)
   return [`connection  stopped at: ${stepNames[stop.step]}`, `  ${sentence}.`, `  ${remedy}.`]
@@ -110,8 +110,18 @@ export const connectionsCommand: Command = {
     const { options } = context
     const [clientId, user] = [invocation.text('client'), invocation.text('user')]
     const subject = user === undefined ? undefined : await subjectOf(context, user)
-    const found = await readConnections(context, { clientId, subject }, Object.keys(options.resources))
-    const asked = (invocation.flag('stopped') ? found.filter(({ stop }) => stop) : found).slice(0, most)
+    const { connections, isWindow, limitedAt } = await readConnections(
+      context,
+      { clientId, subject },
+      Object.keys(options.resources),
+    )
+    const stopped = connections.filter(({ stop }) => stop)
+    const asked = (invocation.flag('stopped') ? stopped : connections).slice(0, most)
+    if (isWindow) note('only the newest events were read; older connections may be missing')
+    if (limitedAt !== undefined)
+      note(
+        `not all that was seen at ${timeOf(limitedAt)} is stored; some connections or steps may be missing`,
+      )
     if (invocation.flag('json')) return printJson(asked.map(asJson))
     if (asked.length > 0) return print(...asked.flatMap(printed))
     note(

@@ -4,11 +4,22 @@ import { readableIdentifier } from '../../protocol/explanation.ts'
 import {
   type EventRecord,
   type EventsAbout,
+  eventWindow,
   listNewestEvents,
   othersFirst,
 } from '../../repositories/index.ts'
 import { type Connection, connectionsOf } from './connections.ts'
-import { textIn } from './steps.ts'
+import { stepTypes, textIn } from './steps.ts'
+
+/** What the stored events show of connections. */
+export interface History {
+  /** Newest first. */
+  readonly connections: readonly Connection[]
+  /** Whether there are more events than were read, so that older connections are missing. */
+  readonly isWindow: boolean
+  /** When more was caused than is stored, in epoch seconds, the last time of those that are kept. */
+  readonly limitedAt: number | undefined
+}
 
 /** What is asked for; nothing asks for the newest connections of all. */
 export interface HistoryFilter {
@@ -41,20 +52,27 @@ const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[
   })
 }
 
-const readAll = async (database: Database, filter: HistoryFilter): Promise<EventRecord[]> => {
+/** By type, and those that name a client apart, so that what one of them has much of hides nothing of the others. */
+const readAll = async (
+  database: Database,
+  filter: HistoryFilter,
+): Promise<{ readonly events: readonly EventRecord[]; readonly isWindow: boolean }> => {
   // The same event may be read by its client and by its type.
   const read = new Map<string, EventRecord>()
+  let isWindow = false
   const add = async (about: EventsAbout): Promise<void> => {
-    for (const event of await listNewestEvents(database, about)) read.set(event.place.id, event)
+    const found = await listNewestEvents(database, about)
+    for (const event of found) read.set(event.place.id, event)
+    isWindow ||= found.length >= eventWindow
     await othersFirst()
   }
   if (filter.clientId !== undefined) await add({ clientId: filter.clientId })
   else if (filter.subject !== undefined) {
     await add({ subject: filter.subject })
     for (const clientId of clientIdsIn([...read.values()]).slice(0, maxClients)) await add({ clientId })
-  } else await add({})
+  } else for (const type of stepTypes) await add({ type, isNamed: true })
   for (const type of unnamedTypes) await add({ type })
-  return [...read.values()]
+  return { events: [...read.values()], isWindow }
 }
 
 /** A client that waits for approval is disabled until then. */
@@ -74,8 +92,8 @@ const withWaiting = async (
 }
 
 /**
- * The connections that the stored events show, newest first. It reads the newest thousand events of each kind, and so the newest
- * connections of a busy server.
+ * The connections that the stored events show. It reads the newest thousand events of each type, and so the newest connections
+ * of a busy server.
  *
  * @param resources the identifiers of the resources
  */
@@ -83,13 +101,14 @@ export const readConnections = async (
   context: Parameters<typeof waitingClients>[0],
   filter: HistoryFilter,
   resources: readonly string[],
-): Promise<readonly Connection[]> => {
-  const events = await readAll(context.database, filter)
+): Promise<History> => {
+  const { events, isWindow } = await readAll(context.database, filter)
+  const [limited] = await listNewestEvents(context.database, { type: 'events.limited' })
   const connections = await connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
   const asked = connections.filter(
     ({ clientId, subject }) =>
       (filter.clientId === undefined || clientId === filter.clientId) &&
       (filter.subject === undefined || subject === filter.subject),
   )
-  return withWaiting(context, asked)
+  return { connections: await withWaiting(context, asked), isWindow, limitedAt: limited?.time }
 }

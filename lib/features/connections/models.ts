@@ -53,6 +53,10 @@ declare module '../../pages/page-models.ts' {
       connections: readonly ShownConnection[]
       /** Of how many the page shows the newest. */
       total: number
+      /** Whether older events were not read. */
+      isWindow: boolean
+      /** ISO 8601: when more was caused than is stored, the last time; absent if all was stored. */
+      limitedAt?: string
     }
   }
 }

@@ -1,3 +1,5 @@
+import { createShares, type SharesSettings } from '../../events/shares.ts'
+
 /** Lets through what was not seen in this window of time yet, and no more than a number of things. */
 export interface Once {
   /**
@@ -9,39 +11,40 @@ export interface Once {
   isFirst(owner: string, what: string, id?: string): boolean
   /** The id of the request in which it was first seen; undefined if it is beyond the most, or has none. */
   firstId(owner: string, what: string): string | undefined
-  /** Begins anew for an owner. */
+  /** Begins anew for an owner. What it has taken of its share stays taken. */
   forget(owner: string): void
 }
 
-export interface OnceSettings {
-  /** The length of a window. */
-  readonly seconds: number
-  /** The most things of a window. Those beyond are taken as seen. */
-  readonly most: number
-  /** Epoch seconds. */
-  now(): number
+/** What is beyond a share is taken as seen. */
+export interface OnceSettings extends SharesSettings {
+  /** Whose share an owner takes. */
+  shareOf(owner: string): string
+  /** Called once in a window in which something is beyond a share. */
+  reached(share: string): void
 }
 
 /**
  * Creates a memory of what was seen, so that what strangers repeat costs nothing.
  *
- * @example const once = createOnce({ seconds: 600, most: 100, now: server.now })
+ * @example const once = createOnce({ seconds: 600, each: 100, all: 5000, now, shareOf: subscriberOf, reached: () => {} })
  */
-export const createOnce = ({ seconds, most, now }: OnceSettings): Once => {
+export const createOnce = ({ shareOf, reached, ...settings }: OnceSettings): Once => {
+  const { seconds, now } = settings
   const seen = new Map<string, Map<string, string | undefined>>()
+  const take = createShares(settings)
   let window = 0
-  let count = 0
   return {
     isFirst: (owner, what, id) => {
       const current = Math.floor(now() / seconds)
       if (current !== window) {
         seen.clear()
         window = current
-        count = 0
       }
       const known = seen.get(owner)
-      if (known?.has(what) || count >= most) return false
-      count += 1
+      if (known?.has(what)) return false
+      const outcome = take(shareOf(owner))
+      if (outcome === 'reached') reached(shareOf(owner))
+      if (outcome !== 'within') return false
       if (known) known.set(what, id)
       else seen.set(owner, new Map([[what, id]]))
       return true

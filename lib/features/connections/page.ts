@@ -103,7 +103,7 @@ export const connectionsPage: OperatorPage = {
     const linked = query.optional('subject', 255) ?? ''
     const user = linked || (query.optional('user', 255)?.trim() ?? '')
     const isStopped = query.has('stopped')
-    const found = await readConnections(
+    const { connections, isWindow, limitedAt } = await readConnections(
       server,
       {
         ...(client !== '' && { clientId: client }),
@@ -111,13 +111,15 @@ export const connectionsPage: OperatorPage = {
       },
       Object.keys(server.options.resources),
     )
-    const asked = isStopped ? found.filter(({ stop }) => stop !== undefined) : found
+    const asked = isStopped ? connections.filter(({ stop }) => stop !== undefined) : connections
     context.send('operator-connections', {
       ...person.header,
       action: ownPath(server, path),
       filter: { client, user, stopped: isStopped },
       connections: await shown(context, asked.slice(0, pageSize)),
       total: asked.length,
+      isWindow,
+      ...(limitedAt !== undefined && { limitedAt: iso(limitedAt) }),
     })
   },
 }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { ServerSetup } from '../../authorization-server.ts'
 import { clientAuthMethodsOf } from '../../client-auth/index.ts'
 import type { AuthEvent } from '../../events/event.ts'
@@ -12,13 +13,17 @@ import type {
 } from '../../events/sighting.ts'
 import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { readable } from '../../protocol/explanation.ts'
+import { subscriberOf } from '../../throttle/network.ts'
 import { createOnce, type Once } from './once.ts'
 import './event-details.ts'
 
-/** Of what strangers can cause: so many rows of a process in ten minutes. */
-const ofStrangers = { seconds: 600, most: 100 }
-/** Of calls with tokens of known clients, in an hour: one for each token, and one for each reason to refuse it. */
-const ofClients = { seconds: 3600, most: 50_000 }
+/** Of what strangers can cause: so many rows of a process in ten minutes, for each network and for all. */
+const ofStrangers = { seconds: 600, each: 100, all: 5000 }
+/**
+ * Of calls with tokens of known clients, in an hour, for each client and user and for all: one for each token, and one for each
+ * reason to refuse it.
+ */
+const ofClients = { seconds: 3600, each: 1000, all: 50_000 }
 
 const maxPath = 200
 
@@ -32,6 +37,9 @@ interface Recorded {
 }
 
 const ownerOf = (clientId: string, subject: string | undefined): string => `${clientId} ${subject ?? ''}`
+
+/** An API in another process has an id instead of an address. */
+const networkIn = (owner: string): string => (isIP(owner) === 0 ? owner : subscriberOf(owner))
 
 const path = (value: string | undefined) =>
   value === undefined ? {} : { path: readable(value.slice(0, maxPath)) }
@@ -149,12 +157,19 @@ const beginAnew = ({ strangers, clients, consents }: Recorded, event: AuthEvent<
  * events.
  */
 export const createRecorder = (server: ServerSetup): Observe => {
-  const { now } = server
+  const { now, events } = server
+  const reached = (share: string): void => events.announce('events.limited', undefined, { of: share })
   const recorded = {
     server,
-    strangers: createOnce({ ...ofStrangers, now }),
-    clients: createOnce({ ...ofClients, now }),
-    consents: createOnce({ ...ofClients, seconds: ofStrangers.seconds, now }),
+    strangers: createOnce({ ...ofStrangers, now, shareOf: networkIn, reached }),
+    clients: createOnce({ ...ofClients, now, shareOf: (owner) => owner, reached }),
+    consents: createOnce({
+      ...ofClients,
+      seconds: ofStrangers.seconds,
+      now,
+      shareOf: (owner) => owner,
+      reached,
+    }),
   }
   server.events.listeners.on('tokens.issued', (event) => beginAnew(recorded, event))
   return (sighting) => record(recorded, sighting)

@@ -86,6 +86,7 @@ const model: PageModels['operator-connections'] = {
   filter: { client: '', user: '', stopped: false },
   connections,
   total: connections.length,
+  isWindow: false,
 }
 
 /** Every state of the page. */
@@ -100,6 +101,8 @@ export const samples: readonly Sample[] = statesOf('operator-connections', {
   'operator-connections-long': {
     ...model,
     total: 1234,
+    isWindow: true,
+    limitedAt: time,
     connections: [
       {
         client: { name: long, id: long, url: '/admin/client' },

@@ -67,6 +67,16 @@ const failed: Readonly<Record<string, StepName>> = {
   'authorization.refused': 'requested',
 }
 
+/** The types of events that show a step. */
+export const stepTypes: readonly string[] = [
+  ...Object.keys(done),
+  ...Object.keys(failed),
+  'tokens.issued',
+  'call.refused',
+  'api.refused',
+  'document.requested',
+]
+
 /** Codes of requests that must not show a page: the client asks again with one (OIDC Core §3.1.2.6). */
 const silentAnswers = ['login_required', 'consent_required', 'interaction_required', 'access_denied']
 const stepUpCodes = ['insufficient_scope', 'insufficient_user_authentication']

@@ -20,6 +20,9 @@ export const operatorTexts = {
   'operator-connections.remedy': 'What to do',
   'operator-connections.events': 'Events',
   'operator-connections.more': 'The newest {count} of {total}.',
+  'operator-connections.window': 'Only the newest events were read. Older connections may be missing here.',
+  'operator-connections.limited':
+    'More was refused or asked for at {time} than is stored, so some connections or steps may be missing here.',
   'operator-connections.state.done': 'done',
   'operator-connections.state.failed': 'failed',
   'operator-connections.state.missing': 'missing',

@@ -55,6 +55,8 @@ declare module '../../../pages/page-models.ts' {
         isMoreTokens: boolean
         /** Those that hurt most people first, of the last 24 hours. */
         troubles: readonly ShownTrouble[]
+        /** When more was refused than is stored, in the last 24 hours; absent if all was stored. */
+        limitedAt?: string
         /** Of the last 24 hours; `share` is a percentage of the greatest. */
         clients: readonly { name: string; url: string; count: number; share: number }[]
       }

@@ -66,8 +66,12 @@ const hoursOf = async (
 }
 
 /** The newest thousand events of a type, of the last 24 hours. */
-const newestOf = async ({ server }: OperatorContext, type: string): Promise<PlacedEvent[]> => {
-  const events = await listNewestEvents(server.database, { type })
+const newestOf = async (
+  { server }: OperatorContext,
+  type: string,
+  { isNamed = false } = {},
+): Promise<PlacedEvent[]> => {
+  const events = await listNewestEvents(server.database, { type, isNamed })
   return events.filter(({ time }) => time > server.now() - day)
 }
 
@@ -107,18 +111,22 @@ const shownTrouble = async (
 }
 
 const troubles = async (context: OperatorContext): Promise<ShownTrouble[]> => {
-  const lists = new Map<string, PlacedEvent[]>()
-  for (const type of troubleTypes) lists.set(type, await newestOf(context, type))
-  const found = troublesOf([...lists.values()].flat()).slice(0, maxTroubles)
+  const named = new Map<string, PlacedEvent[]>()
+  const others = new Map<string, PlacedEvent[]>()
+  // Clients apart, so that strangers hide no trouble of a client.
+  for (const type of troubleTypes) {
+    named.set(type, await newestOf(context, type, { isNamed: true }))
+    others.set(type, await newestOf(context, type))
+  }
+  const unnamed = [...others.values()].flat().filter(({ details }) => details.clientId === undefined)
+  const found = troublesOf([...[...named.values()].flat(), ...unnamed]).slice(0, maxTroubles)
+  const isMore = ({ type, clientId }: Trouble): boolean =>
+    ((clientId === undefined ? others : named).get(type)?.length ?? 0) >= eventWindow
   const records = await recordsOf(
     context,
     found.flatMap(({ clientId }) => clientId ?? []),
   )
-  return Promise.all(
-    found.map((trouble) =>
-      shownTrouble(context, trouble, records, (lists.get(trouble.type)?.length ?? 0) >= eventWindow),
-    ),
-  )
+  return Promise.all(found.map((trouble) => shownTrouble(context, trouble, records, isMore(trouble))))
 }
 
 const clients = async (context: OperatorContext): Promise<Now['clients']> => {
@@ -142,6 +150,7 @@ const nowOf = async (context: OperatorContext): Promise<Now> => {
   const { server } = context
   const now = server.now()
   const midnight = now - (now % day)
+  const [limited] = await newestOf(context, 'events.limited')
   const tokens = await countEvents(server.database, { type: 'tokens.issued', from: now - day, to: now + 1 })
   return {
     date: iso(midnight),
@@ -156,6 +165,7 @@ const nowOf = async (context: OperatorContext): Promise<Now> => {
     tokensUrl: ownPath(server, eventsPath, { type: 'tokens.issued' }),
     isMoreTokens: tokens >= maxCountedEvents,
     troubles: await troubles(context),
+    ...(limited && { limitedAt: iso(limited.time) }),
     clients: await clients(context),
   }
 }

@@ -22,6 +22,8 @@ export const overviewTexts = {
 
   'operator-overview.wrong': 'What is wrong',
   'operator-overview.wrong.none': 'Nothing was refused in the last 24 hours.',
+  'operator-overview.wrong.limited':
+    'More was refused at {time} than is stored, so something may be missing here.',
   'operator-overview.wrong.someone': 'No known client',
   'operator-overview.wrong.server': 'This server',
   'operator-overview.wrong.people.one': '1 person saw an error page at {time}.',
