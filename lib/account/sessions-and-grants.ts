@@ -78,6 +78,12 @@ export interface Grant {
   readonly sessionId: string
 }
 
+/** Whose session or grant may end. */
+interface OwnerOptions {
+  /** The user's id, as `users` finds it. @default every user */
+  readonly user?: string | number | bigint
+}
+
 /** Lists and ends the sessions of your users. */
 export interface SessionAdministration {
   /**
@@ -90,10 +96,12 @@ export interface SessionAdministration {
   /**
    * Ends a session with everything granted under it without `offline_access`, and notifies clients (OIDC Back-Channel Logout).
    *
-   * @returns whether it was active
-   * @example await oauth.sessions.end(session.id)
+   * @param options.user the user's id, on a page for users: a session of anyone else stays
+   * @returns whether it was active, and is the user's
+   * @throws TypeError if the session or the user is not named by an id
+   * @example await oauth.sessions.end(req.body.id, { user: req.user.id })
    */
-  end(id: string): Promise<boolean>
+  end(id: string, options?: OwnerOptions): Promise<boolean>
 }
 
 /** Lists and ends what users granted to clients. */
@@ -108,10 +116,12 @@ export interface GrantAdministration {
   /**
    * Ends a grant with all of its tokens. The consent stays: `oauth.users` and the page Connected apps remove it.
    *
-   * @returns whether it was active
-   * @example await oauth.grants.end(grant.id)
+   * @param options.user the user's id, on a page for users: a grant of anyone else stays
+   * @returns whether it was active, and is the user's
+   * @throws TypeError if the grant or the user is not named by an id
+   * @example await oauth.grants.end(req.body.id, { user: req.user.id })
    */
-  end(id: string): Promise<boolean>
+  end(id: string, options?: OwnerOptions): Promise<boolean>
 }
 
 const usualLimit = 50
@@ -207,25 +217,33 @@ const assertText = (id: unknown, need: string): void => {
   if (typeof id !== 'string') throw new TypeError(`latchkey: ${need}, as a string`)
 }
 
+/** Whether something is of the user whom a call names, or of anyone if it names none. @throws TypeError */
+const ownerCheck = (options: OwnerOptions = {}, call: string) => {
+  const owner = 'user' in Object(options) ? givenId(options.user, call) : undefined
+  return ({ subject }: { readonly subject: string }): boolean => owner === undefined || subject === owner
+}
+
 /** `oauth.sessions` */
 export const sessionAdministration = (setup: ServerSetup): SessionAdministration => ({
   list: async (options = {}) => listSessions(await setup.ready(), options),
-  end: async (id) => {
+  end: async (id, options) => {
     assertText(id, 'sessions.end() needs the id of the session')
+    const isTheirs = ownerCheck(options, 'sessions.end()')
     const server = await setup.ready()
     const login = isLookup(id) ? await findLogin(server.database, { sid: id, now: server.now() }) : undefined
-    return login !== undefined && end(server, login)
+    return login !== undefined && isTheirs(login) && end(server, login)
   },
 })
 
 /** `oauth.grants` */
 export const grantAdministration = (setup: ServerSetup): GrantAdministration => ({
   list: async (options = {}) => listGrants(await setup.ready(), options),
-  end: async (id) => {
+  end: async (id, options) => {
     assertText(id, 'grants.end() needs the id of the grant')
+    const isTheirs = ownerCheck(options, 'grants.end()')
     const { database, events, now } = await setup.ready()
     const found = isLookup(id) ? await findAuthorization(database, { id }) : undefined
-    if (found === undefined) return false
+    if (found === undefined || !isTheirs(found)) return false
     const { clientId, subject } = found
     return events.change(database, async (tx, tell) => {
       if (!(await revokeAuthorization(tx, { id, now: now() }))) return false

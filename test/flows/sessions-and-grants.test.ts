@@ -2,7 +2,7 @@ import type { AuthEvent, Grant, ListOptions, ListPage } from '../../lib/index.ts
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
-import { RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import {
   ada,
   answerOf,
@@ -59,6 +59,14 @@ interface Asked {
 
 const newBrowser = () => new RawBrowser(host.app, undefined, { 'user-agent': chrome })
 
+/** Chooses an organization, also instead of the one for which the consent page is, and allows the client in it. */
+const allowIn = async (agent: RawBrowser, page: Answer, organization: string): Promise<Answer> => {
+  const list = page.html.includes('value="allow"')
+    ? await agent.submit(page, 'value="organization"', { decision: 'organization' })
+    : page
+  return agent.decide(await agent.submit(list, 'name="organization"', { organization }), 'allow')
+}
+
 /** The user allows a client, in one organization. */
 const allow = async (
   agent: RawBrowser,
@@ -69,7 +77,7 @@ const allow = async (
   let page = await agent.open(url)
   if (page.html.includes('type="password"'))
     page = await agent.submit(page, 'type="password"', { username: as.email, password: as.password })
-  const done = await agent.submit(page, 'value="allow"', { decision: 'allow', organization })
+  const done = await allowIn(agent, page, organization)
   return answerOf(redeem(host, codeOf(done), { client_id: client }))
 }
 
@@ -139,7 +147,7 @@ test('back-channel logout follows the end of a session', async () => {
   const agent = newBrowser()
   const login = await agent.open(url)
   const page = await agent.submit(login, 'type="password"', { username: ada.email, password: ada.password })
-  await agent.submit(page, 'value="allow"', { decision: 'allow', organization: 'acme' })
+  await allowIn(agent, page, 'acme')
   const [session] = (await host.oauth.sessions.list({ client: 'other' })).items
   await host.oauth.sessions.end(String(session?.id))
   const [told] = await receiver.requests.until(1)
@@ -166,6 +174,22 @@ test('a grant that ends takes its tokens along, and nothing else', async () => {
   )
   for (const gone of [id, 'unknown', '', '\0']) expect(await host.oauth.grants.end(gone)).toBe(false)
   expect((await host.oauth.grants.list({ user: 1 })).items.map((grant) => grant.id)).not.toContain(id)
+})
+
+test('for a user, only a session or grant of that user ends', async () => {
+  const tokens = await allow(newBrowser(), ada)
+  const [session] = (await host.oauth.sessions.list({ user: 1 })).items
+  const [grant] = (await host.oauth.grants.list({ user: 1 })).items
+  for (const [end, id] of [
+    [host.oauth.grants.end, grant?.id ?? ''],
+    [host.oauth.sessions.end, session?.id ?? ''],
+  ] as const) {
+    expect(await end(id, { user: bob.id })).toBe(false)
+    await expect(end(id, { user: undefined as never })).rejects.toThrow('needs the id of the user')
+    expect((await userinfo(host, tokens.access_token)).status).toBe(end === host.oauth.grants.end ? 200 : 401)
+    expect(await end(id, { user: '1' })).toBe(true)
+  }
+  expect(await host.oauth.sessions.list({ user: 1 })).toEqual({ items: [] })
 })
 
 test('lists go by user, client and organization, page by page', async () => {
