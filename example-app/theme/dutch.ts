@@ -414,6 +414,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'developer-form.where.default.hint': 'De app krijgt een geheim.',
   'developer-form.where.none': 'In een browser of op een telefoon',
   'developer-form.where.none.hint': 'De app heeft geen geheim en gebruikt PKCE.',
+  'developer-form.line': 'Regel {line}:',
   'developer-form.problem.https': 'Gebruik https://. http:// werkt alleen voor localhost.',
   'developer-form.problem.wildcard': 'Schrijf elk adres voluit. “*” mag niet.',
   'developer-form.problem.name': 'Voer een naam in.',

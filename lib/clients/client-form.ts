@@ -152,7 +152,7 @@ export const clientOfForm = (
 const shownAs: Readonly<Record<string, string>> = { redirect_uri: 'redirect_uris', scope: 'scopes' }
 
 /** The field that an error of registration is about; undefined if it names none of them. */
-const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldName | undefined => {
+export const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldName | undefined => {
   const [, first = ''] = /^([a-z_]+)/.exec(message) ?? []
   const name = Object.hasOwn(shownAs, first) ? (shownAs[first] ?? first) : first
   const field = names.find((each) => each === name) ?? names.find((each) => each === first)

@@ -292,6 +292,28 @@ describe('a client of a developer', () => {
     expect(await host.table('client_owners')).toEqual([])
   })
 
+  test('every mistake of a form is told at once, with its line, also of a change', async () => {
+    const lines = ['http://desk.example.com/', '', redirectUri, ' nope ', 'https://*.example.com/cb']
+    const wrong = { client_name: '', redirect_uris: lines.join('\n'), logo_uri: 'javascript:alert(1)' }
+    const { clientId } = await register(agent)
+    for (const path of ['/new', `/edit?client_id=${clientId}`]) {
+      const page = await sent(agent, path, wrong)
+      expect(page.status).toBe(400)
+      const errors = [...page.html.matchAll(/<p class="field-error">(.*?)<\/p>/g)].map(([, said = '']) =>
+        said.replaceAll(/<[^>]+>/g, ''),
+      )
+      expect(errors).toEqual([
+        'Enter a name.',
+        'Line 1: Use https://. http:// works for localhost only.',
+        'Line 4: Enter a whole address, such as https://example.com/callback.',
+        'Line 5: Write each address in full. “*” is not allowed.',
+        'Use https://. http:// works for localhost only.',
+      ])
+      const links = [...page.html.matchAll(/<a href="#(field-\w+)">/g)].map(([, id]) => id)
+      expect(links).toEqual(['field-client_name', 'field-redirect_uris', 'field-logo_uri'])
+    }
+  })
+
   test.each<[string, () => unknown]>([
     ['returns a promise', async () => true],
     ['returns a word', () => 'no'],

@@ -13,11 +13,11 @@ import type { ActResult } from '../../endpoints/signed-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { ClientForm } from '../../pages/client-form-models.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { toClient } from './client-page.ts'
+import { type Mistake, mistakesOf } from './mistakes.ts'
 import type { DeveloperOption } from './option.ts'
 import {
   clientPath,
@@ -28,8 +28,7 @@ import {
   type OwnClient,
   recent,
 } from './page.ts'
-import { problemOf } from './problem.ts'
-import { changeDeveloperClient, registerDeveloperClient } from './register.ts'
+import { changeDeveloperClient, changedMetadata, checkedNew, registerDeveloperClient } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 
 const fieldNames: ClientFieldNames = [
@@ -66,26 +65,37 @@ interface Refusal {
   readonly notice?: 'stale'
 }
 
+/** What is wrong with a refused form. */
+const mistakesIn = (
+  names: ClientFieldNames,
+  { scopes }: DeveloperOption,
+  refused: Refusal | undefined,
+  check: (fields: DeveloperFields) => unknown,
+): readonly Mistake[] => {
+  if (refused?.error === undefined) return []
+  const { typed, error } = refused
+  return mistakesOf({ names, typed, fields: fieldsOf(typed), scopes, check }, error)
+}
+
 /** What the form shows beside its fields. */
 const shownBeside = (
   { server, language }: DeveloperPageContext,
   { scopes }: DeveloperOption,
-  form: ClientForm,
-) => {
-  const problem = form.error === undefined ? undefined : problemOf(form.error)
-  return {
-    scopes: scopes.map((name) => ({ ...scopeWords(server, name, language), name })),
-    ...(problem && { problem }),
-  }
-}
+  mistakes: readonly Mistake[],
+) => ({
+  scopes: scopes.map((name) => ({ ...scopeWords(server, name, language), name })),
+  mistakes,
+})
 
 const showNew = (context: DeveloperPageContext, option: DeveloperOption, refused?: Refusal): void => {
   const typed = refused?.typed ?? { scopes: 'openid' }
   const form = clientForm({ ...refused, names: newFieldNames, typed, choices: choicesOf(option) })
+  const isPublic = typed.token_endpoint_auth_method === 'none'
+  const check = (fields: DeveloperFields) => checkedNew({ ...context.server, option }, { fields, isPublic })
   const model = {
     ...context.form({}, 'create'),
     form,
-    ...shownBeside(context, option, form),
+    ...shownBeside(context, option, mistakesIn(newFieldNames, option, refused, check)),
     needsApproval: context.person.needsApproval,
     cancelUrl: ownPath(context.server, listPath),
   }
@@ -134,11 +144,13 @@ const showEdit = async (
   const { action, hidden } = context.form(about, 'save')
   const typed = refused?.typed ?? typedFrom(own, option.scopes)
   const form = clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(option) })
+  const check = (fields: DeveloperFields) =>
+    changedMetadata({ ...context.server, option }, client.metadata, fields)
   const model = {
     action,
     hidden: { ...hidden, [revisionField]: String(owner.revision) },
     form,
-    ...shownBeside(context, option, form),
+    ...shownBeside(context, option, mistakesIn(fieldNames, option, refused, check)),
     client: { name: clientName(client, context.language) },
     needsApproval: context.person.needsApproval,
     isApproved: owner.approvedAt !== null,

@@ -2,7 +2,7 @@ import type { AccountPageModel } from '../../pages/account-page-model.ts'
 import type { ClientForm } from '../../pages/client-form-models.ts'
 import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
 import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
-import type { DeveloperProblem } from './problem.ts'
+import type { Mistake } from './mistakes.ts'
 import type { ProgressStep } from './progress.ts'
 
 /**
@@ -71,8 +71,8 @@ declare module '../../pages/page-models.ts' {
       form: ClientForm
       /** The scopes of the form in words. */
       scopes: readonly DeveloperScope[]
-      /** What is wrong with the field that the form names, if the page has words of its own for it. */
-      problem?: DeveloperProblem
+      /** Everything that is wrong with it, in the order of the fields. */
+      mistakes: readonly Mistake[]
       /** The client that is changed; absent for a new one. */
       client?: { readonly name: string }
       /** What the user sends waits for approval. */

@@ -79,20 +79,30 @@ export const changedMetadata = (
     .metadata
 
 /**
+ * Checks a new client by all rules.
+ *
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
+ */
+export const checkedNew = (
+  context: Pick<DeveloperContext, 'options' | 'option'>,
+  { fields, isPublic }: { readonly fields: DeveloperFields; readonly isPublic: boolean },
+): CheckedRegistration =>
+  checked(context, { ...fields, ...(isPublic && { token_endpoint_auth_method: 'none' }) })
+
+/**
  * Registers a client of a user. One that waits for approval is disabled.
  *
- * @param client.isPublic whether the client has no secret
+ * @param created.isPublic whether the client has no secret
  * @returns undefined if the user has as many clients as the option `developers` allows
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`; status 429 after too many registrations
  */
 export const registerDeveloperClient = async (
   context: DeveloperContext,
   { subject, needsApproval, info }: Developer,
-  { fields, isPublic }: { readonly fields: DeveloperFields; readonly isPublic: boolean },
+  created: { readonly fields: DeveloperFields; readonly isPublic: boolean },
 ): Promise<ClientCredentials | undefined> => {
   const { database, option, events, now: clock } = context
-  const method = isPublic ? { token_endpoint_auth_method: 'none' } : {}
-  const { metadata, ...registration } = checked(context, { ...fields, ...method })
+  const { metadata, ...registration } = checkedNew(context, created)
   await context.throttle.takeQuota([{ name: 'developerClient', subject }])
   const { clientId } = registration
   const described: ClientMetadata = { ...metadata, self_described: 'user' }

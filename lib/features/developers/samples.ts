@@ -57,18 +57,29 @@ const form: ClientForm = {
 const refused: ClientForm = {
   inputs: form.inputs.map((field) =>
     field.name === 'redirect_uris'
-      ? { ...field, value: 'https://*.example.com/', error: 'redirect_uri must not contain a wildcard' }
+      ? {
+          ...field,
+          value: 'https://*.example.com/\nhttps://desk.example.com/callback\nhttp://desk.example.com/',
+          error: 'redirect_uri must not contain a wildcard',
+        }
       : { ...field, value: field.kind === 'text' ? long : field.value },
   ),
   error: 'redirect_uri must not contain a wildcard',
   refused: 'redirect_uris',
 }
 
+const mistakes: PageModels['developer-form']['mistakes'] = [
+  { field: 'redirect_uris', line: 1, error: 'redirect_uri must not contain a wildcard', problem: 'wildcard' },
+  { field: 'redirect_uris', line: 3, error: 'redirect_uri must use https beyond loopback', problem: 'https' },
+  { field: 'logo_uri', error: 'logo_uri must not exceed 2048 characters' },
+]
+
 const newForm: PageModels['developer-form'] = {
   action: '/developer/new',
   hidden,
   form,
   scopes: scopeWords,
+  mistakes: [],
   needsApproval: false,
   cancelUrl: '/developer',
 }
@@ -197,7 +208,7 @@ export const samples: readonly Sample[] = [
   }),
   ...statesOf('developer-form', {
     'developer-new': newForm,
-    'developer-new-refused': { ...newForm, form: refused, problem: 'wildcard', needsApproval: true },
+    'developer-new-refused': { ...newForm, form: refused, mistakes, needsApproval: true },
     'developer-edit-stale': {
       ...newForm,
       client: { name: long },

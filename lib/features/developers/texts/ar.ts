@@ -28,6 +28,7 @@ export const ar = {
   'developer-form.where.default.hint': 'يحصل على سر.',
   'developer-form.where.none': 'في متصفح أو على هاتف',
   'developer-form.where.none.hint': 'ليس له سر ويستخدم PKCE.',
+  'developer-form.line': 'السطر {line}:',
   'developer-form.problem.https': 'استخدم https://. يعمل http:// مع localhost فقط.',
   'developer-form.problem.wildcard': 'اكتب كل عنوان كاملًا. لا يُسمح بـ “*”.',
   'developer-form.problem.name': 'أدخل اسمًا.',

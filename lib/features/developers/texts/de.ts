@@ -31,6 +31,7 @@ export const de = {
   'developer-form.where.default.hint': 'Sie bekommt ein Geheimnis.',
   'developer-form.where.none': 'Im Browser oder auf einem Gerät',
   'developer-form.where.none.hint': 'Sie hat kein Geheimnis und verwendet PKCE.',
+  'developer-form.line': 'Zeile {line}:',
   'developer-form.problem.https': 'Verwenden Sie https://. http:// gilt nur für localhost.',
   'developer-form.problem.wildcard': 'Schreiben Sie jede Adresse aus. „*“ ist nicht erlaubt.',
   'developer-form.problem.name': 'Geben Sie einen Namen ein.',

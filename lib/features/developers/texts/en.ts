@@ -29,6 +29,7 @@ export const en = {
   'developer-form.where.default.hint': 'It gets a secret.',
   'developer-form.where.none': 'In a browser or on a phone',
   'developer-form.where.none.hint': 'It has no secret and uses PKCE.',
+  'developer-form.line': 'Line {line}:',
   'developer-form.problem.https': 'Use https://. http:// works for localhost only.',
   'developer-form.problem.wildcard': 'Write each address in full. “*” is not allowed.',
   'developer-form.problem.name': 'Enter a name.',

@@ -30,6 +30,7 @@ export const es = {
   'developer-form.where.default.hint': 'Recibe un secreto.',
   'developer-form.where.none': 'En un navegador o un teléfono',
   'developer-form.where.none.hint': 'No tiene secreto y usa PKCE.',
+  'developer-form.line': 'Línea {line}:',
   'developer-form.problem.https': 'Use https://. http:// solo sirve para localhost.',
   'developer-form.problem.wildcard': 'Escriba cada dirección completa. «*» no está permitido.',
   'developer-form.problem.name': 'Introduzca un nombre.',

@@ -31,6 +31,7 @@ export const fr = {
   'developer-form.where.default.hint': 'Elle reçoit un secret.',
   'developer-form.where.none': 'Dans un navigateur ou sur un téléphone',
   'developer-form.where.none.hint': 'Elle n’a pas de secret et utilise PKCE.',
+  'developer-form.line': 'Ligne {line}\u00a0:',
   'developer-form.problem.https': 'Utilisez HTTPS. HTTP ne convient qu’à localhost.',
   'developer-form.problem.wildcard': 'Écrivez chaque adresse en entier. « * » n’est pas autorisé.',
   'developer-form.problem.name': 'Saisissez un nom.',

@@ -29,6 +29,7 @@ export const ja = {
   'developer-form.where.default.hint': 'シークレットが発行されます。',
   'developer-form.where.none': 'ブラウザーまたはスマートフォン',
   'developer-form.where.none.hint': 'シークレットはなく、PKCEを使います。',
+  'developer-form.line': '{line} 行目:',
   'developer-form.problem.https': 'https:// を使ってください。http:// は localhost のみ使えます。',
   'developer-form.problem.wildcard': 'アドレスは省略せずに入力してください。「*」は使えません。',
   'developer-form.problem.name': '名前を入力してください。',
