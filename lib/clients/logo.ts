@@ -5,6 +5,7 @@ import { type Outbound, OutboundError } from '../outbound/outbound.ts'
 import { type Reaches, reachOf } from '../outbound/reach.ts'
 import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import { imageOf } from '../protocol/clients/image.ts'
+import { isAhead } from '../protocol/stored-time.ts'
 import { changeLogo, type LogoImage } from '../repositories/client-logos.ts'
 
 /** The part of the server that fetches logos. */
@@ -76,7 +77,8 @@ const refresh = async (
 const isDue = ({ logo, metadata: { logo_uri: uri } }: Client, now: number): boolean => {
   if (uri === undefined || (logo && logo.uri === undefined)) return false
   if (logo?.uri !== uri) return true
-  return logo.hash === undefined && logo.checkedAt + pauseAfterFailure <= now
+  const retryAt = logo.checkedAt + pauseAfterFailure
+  return logo.hash === undefined && !isAhead(retryAt, now, pauseAfterFailure)
 }
 
 /** Fetches the logo of a client in the background, if that is due. The page that shows the client does not wait. */

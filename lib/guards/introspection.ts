@@ -4,6 +4,7 @@ import type { OutboundResponse } from '../outbound/outbound.ts'
 import { formatBasicCredentials } from '../protocol/clients/basic-credentials.ts'
 import { temporarilyUnavailable } from '../protocol/errors.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import { isAhead } from '../protocol/stored-time.ts'
 import { parseConfirmation, tokenType } from '../protocol/tokens/token-binding.ts'
 import { invalidToken, type TokenClaims } from './auth-info.ts'
 import type { RemoteIssuer, RemoteIssuerContext } from './remote-issuer.ts'
@@ -79,7 +80,7 @@ export const createIntrospection = (
     if (cacheSeconds === 0) return ask(token)
     const key = hashSecret(token)
     const answer = answers.get(key)
-    if (answer && answer.usableUntil > now()) return answer.claims
+    if (answer && isAhead(answer.usableUntil, now(), cacheSeconds)) return answer.claims
     const claims = await ask(token)
     remember(key, claims)
     return claims

@@ -1,3 +1,5 @@
+import { isAhead } from '../protocol/stored-time.ts'
+
 /** A value that is fetched, kept, and used for a while if it cannot be fetched again. */
 export interface Cached<Value> {
   /** The value, at most as old as its lifetime, or older while it cannot be fetched; undefined without one. */
@@ -54,13 +56,16 @@ export const createCached = <Value>({
 
   return {
     find: async () => {
-      const isFresh = fetchedAt + lifetime > now() || failedAt + pauseAfterFailure > now()
+      const isFresh =
+        isAhead(fetchedAt + lifetime, now(), lifetime) ||
+        isAhead(failedAt + pauseAfterFailure, now(), pauseAfterFailure)
       return isFresh ? value : fetched()
     },
     renew: async () => {
       if (underway === undefined) {
-        const isRecent = fetchedAt >= now() || renewedAt + pauseAfterRenewal > now()
-        if (isRecent || failedAt + pauseAfterFailure > now()) return undefined
+        const isRecent =
+          fetchedAt === now() || isAhead(renewedAt + pauseAfterRenewal, now(), pauseAfterRenewal)
+        if (isRecent || isAhead(failedAt + pauseAfterFailure, now(), pauseAfterFailure)) return undefined
         renewedAt = now()
       }
       return fetched()

@@ -4,6 +4,7 @@ import { command, commandReturning, number, query, text } from '../database/stat
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row, Value } from '../database/types.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { isAhead, longestLock } from '../protocol/stored-time.ts'
 import { keyPlaces } from './pruning/batch.ts'
 import type { FullName, Places, Table } from './statements.ts'
 
@@ -38,6 +39,8 @@ const increment = (
   const points = `${name('throttles')}.points`
   const expiresAt = `${name('throttles')}.expires_at`
   const given = isMysql ? 'values(expires_at)' : 'excluded.expires_at'
+  const stands = `?? > ? and ?? <= ${given} + ${longestLock}`
+  const expiry = [expiresAt, v.now ?? 0, expiresAt]
   return (
     table('throttles')
       .insert(
@@ -50,8 +53,8 @@ const increment = (
       .onConflict('key')
       // MySQL assigns from left to right: points first, because they depend on the old expiry.
       .merge({
-        points: raw('case when ?? > ? then ?? + 1 else 1 end', [expiresAt, v.now ?? 0, points]),
-        expires_at: raw(`case when ?? > ? then ?? else ${given} end`, [expiresAt, v.now ?? 0, expiresAt]),
+        points: raw(`case when ${stands} then ?? + 1 else 1 end`, [...expiry, points]),
+        expires_at: raw(`case when ${stands} then ?? else ${given} end`, [...expiry, expiresAt]),
       })
   )
 }
@@ -140,19 +143,21 @@ const decrementLockedKeys = command<Values>((table, v, _name, raw) => {
 /**
  * The counts under at most six keys, in the order of the keys; zero where none stands.
  *
+ * @param given the keys, and when a count that began now would expire
  * @param now epoch seconds
  */
 export const readThrottles = async (
   db: Database,
-  keys: readonly string[],
+  given: readonly NewThrottle[],
   { now }: { now: number },
 ): Promise<Throttle[]> => {
-  if (keys.length === 0) return []
-  const rows = await byKeys(db, keyParams(keys))
-  return keys.map((key) => {
+  if (given.length === 0) return []
+  const rows = await byKeys(db, keyParams(given.map(({ key }) => key)))
+  return given.map(({ key, expiresAt: latest }) => {
     const row = rows.find((one) => text(one, 'key') === key)
     const expiresAt = row === undefined ? now : number(row, 'expires_at')
-    return { key, points: row && expiresAt > now ? number(row, 'points') : 0, expiresAt }
+    const stands = row !== undefined && isAhead(expiresAt, now, latest - now + longestLock)
+    return { key, points: stands ? number(row, 'points') : 0, expiresAt: stands ? expiresAt : now }
   })
 }
 

@@ -1,4 +1,5 @@
 import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
+import { isAhead, longestLock } from '../protocol/stored-time.ts'
 
 /** What counts failures of one kind: its name and its limit. */
 export interface Counter {
@@ -46,7 +47,10 @@ export interface Counters {
 }
 
 /** The counters with one name that belong to one owner. */
-export type CountersOfOwner = Required<Pick<Counter, 'name' | 'owner'>>
+export type CountersOfOwner = Required<Pick<Counter, 'name' | 'limit' | 'owner'>>
+
+/** Seconds: what a count or a lock of a limit can last at most. */
+export const longestCount = ({ seconds }: Limit): number => seconds + longestLock
 
 /** A counter that is locked, and for how many seconds. */
 export interface Locked extends Pick<Counter, 'name' | 'key'> {
@@ -83,8 +87,6 @@ interface Store {
 }
 
 const isOwned = (counter: Counter): counter is Counter & CountersOfOwner => counter.owner !== undefined
-/** A limit for counters that are only read. */
-const readOnly: Limit = { max: 0, seconds: 1 }
 
 const countersOf = (store: Store): Counters => ({
   read: (counters) => Promise.all(counters.map((counter) => store.add(counter, 0))),
@@ -101,10 +103,11 @@ const countersOf = (store: Store): Counters => ({
     await store.set(counter, locked, seconds)
     if (isOwned(counter)) await store.note(counter, seconds)
   },
-  listLocked: async ({ name, owner }) => {
+  listLocked: async (counters) => {
+    const { name, limit } = counters
     const found: Locked[] = []
-    for (const key of await store.noted({ name, owner })) {
-      const { failures, seconds } = await store.add({ name, key, limit: readOnly }, 0)
+    for (const key of await store.noted(counters)) {
+      const { failures, seconds } = await store.add({ name, key, limit }, 0)
       if (isLocked(failures)) found.push({ name, key, seconds })
     }
     return found
@@ -146,7 +149,7 @@ const memoryStore = (now: () => number): Store => {
       [...countsFor(name).keys()].filter((key) => key.startsWith(`${owner}:`)).slice(0, maxNoted),
     add: async (counter, failures) => {
       const known = countsFor(counter.name).get(counter.key)
-      if (known === undefined || known.expiresAt <= now()) {
+      if (known === undefined || !isAhead(known.expiresAt, now(), longestCount(counter.limit))) {
         const { seconds } = counter.limit
         return failures > 0 ? set(counter, failures, seconds) : { failures: 0, seconds: 1 }
       }
@@ -215,7 +218,10 @@ const redisStore = (store: RedisClient, { prefix, now }: SharedContext): Store =
     return { failures, seconds: Math.max(1, seconds) }
   }
   /** The set of the locks of an owner. */
-  const locksOf = ({ name, owner }: CountersOfOwner) => ({ name: `${name}:locked`, key: owner })
+  const locksOf = ({ name, owner }: Pick<CountersOfOwner, 'name' | 'owner'>) => ({
+    name: `${name}:locked`,
+    key: owner,
+  })
   return {
     add: (counter, failures) =>
       evaluate(addInRedis, counter, [failures, counter.limit.seconds]).then(countIn, () =>

@@ -1,15 +1,26 @@
 import type { Database } from '../database/types.ts'
 import type { LimitStore } from '../options/limits.ts'
+import { isAhead } from '../protocol/stored-time.ts'
 import {
   decrementThrottles,
   incrementThrottles,
   listThrottles,
+  type NewThrottle,
   readThrottles,
   removeThrottle,
   setThrottle,
   type Throttle,
 } from '../repositories/throttles.ts'
-import { type Count, type Counters, isLocked, keyOf, locked, sharedCounters } from './counters.ts'
+import {
+  type Count,
+  type Counter,
+  type Counters,
+  isLocked,
+  keyOf,
+  locked,
+  longestCount,
+  sharedCounters,
+} from './counters.ts'
 
 export interface CountersContext {
   readonly database: Database
@@ -22,29 +33,30 @@ const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
   seconds: Math.max(1, expiresAt - now),
 })
 
+const newThrottle =
+  (time: number) =>
+  (counter: Counter): NewThrottle => ({ key: keyOf(counter), expiresAt: time + counter.limit.seconds })
+
 /** Counters in Latchkey's own table, on every database. */
 const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   read: async (counters) => {
-    const found = await readThrottles(database, counters.map(keyOf), { now: now() })
+    const time = now()
+    const found = await readThrottles(database, counters.map(newThrottle(time)), { now: time })
     return found.map((throttle) => countOf(throttle, now()))
   },
   increment: async (counters) => {
     const time = now()
-    const throttles = counters.map((counter) => ({
-      key: keyOf(counter),
-      expiresAt: time + counter.limit.seconds,
-    }))
-    const counted = await incrementThrottles(database, throttles, { now: time })
+    const counted = await incrementThrottles(database, counters.map(newThrottle(time)), { now: time })
     return counted.map((throttle) => countOf(throttle, now()))
   },
   decrement: (counters, reset = []) =>
     decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
   lock: (counter, seconds) =>
     setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
-  listLocked: async ({ name, owner }) => {
+  listLocked: async ({ name, owner, limit }) => {
     const found = await listThrottles(database, { prefix: `${name}:${owner}:`, now: now() })
     return found
-      .filter(({ points }) => isLocked(points))
+      .filter(({ points, expiresAt }) => isLocked(points) && isAhead(expiresAt, now(), longestCount(limit)))
       .map(({ key, expiresAt }) => ({ name, key: key.slice(name.length + 1), seconds: expiresAt - now() }))
   },
   clear: async (counters) => {

@@ -1,5 +1,6 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { Limit } from '../options/limits.ts'
+import { longestLock } from '../protocol/stored-time.ts'
 import {
   type Counter,
   type Counters,
@@ -91,8 +92,6 @@ export type LoginLimits = Readonly<
 const defaultDeviceLimit: Limit = { max: 5, seconds: 900 }
 
 const day = 86_400
-/** Seconds; no lock lasts longer, unless the limit itself does. */
-const maxLock = 3600
 /** Counters that lock when they reach their limit; the others only fill up. */
 const locking = ['loginAccountAddress', 'loginDevice']
 /** Counters that protect one account. */
@@ -187,7 +186,7 @@ export const createLoginThrottle = (
   const lock = async (counter: Counter): Promise<number> => {
     const [count] = await counters.increment([locksOf(counter)])
     const { seconds: base } = counter.limit
-    const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, maxLock))
+    const seconds = Math.min(base * 2 ** ((count?.failures ?? 1) - 1), Math.max(base, longestLock))
     await counters.lock(counter, seconds)
     return seconds
   }
@@ -205,7 +204,9 @@ export const createLoginThrottle = (
   const { loginAccountAddress, loginAddress, loginNetwork, loginAccount } = limits
 
   const listLocked = (account: string): Promise<readonly Locked[]> =>
-    counters.listLocked({ name: 'loginAccountAddress', owner: account })
+    loginAccountAddress
+      ? counters.listLocked({ name: 'loginAccountAddress', limit: loginAccountAddress, owner: account })
+      : Promise.resolve([])
 
   /** The lock of an account as a whole, as a list. */
   const lockedEverywhere = async (account: string): Promise<Locked[]> => {

@@ -347,6 +347,15 @@ test.each([
   },
 )
 
+test('a document that was read while the clock was 30 days ahead is read again', async () => {
+  clock.travel(30 * 86_400)
+  await open()
+  clock.travel(-30 * 86_400)
+  serve({ client_name: 'Renamed' })
+  await open()
+  await until(async () => (await host.oauth.clients.get(id))?.client_name === 'Renamed')
+})
+
 test('a client ends with its document, or when the document was unavailable for two days', async () => {
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token: first } = (await redeem(code)).body

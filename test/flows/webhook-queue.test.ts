@@ -13,12 +13,16 @@ let receiver: WebhookReceiver
 let clock: Clock
 let host: Host
 let server: ServerSetup
+let logged: string[]
 let endpoints: WebhookEndpoints
 let sender: WebhookStepper
 beforeEach(async () => {
   receiver = await openWebhookReceiver()
   clock = stopClock()
-  host = await startHost({ options: { features: { storedEvents: true } } })
+  logged = []
+  const note = (line: string): void => void logged.push(line)
+  const logger = { info: () => {}, warn: note, error: note }
+  host = await startHost({ options: { features: { storedEvents: true }, logger } })
   server = serverBehind(host.oauth)!
   endpoints = { crm: { url: receiver.url, secrets: [webhookSecret], events: ['*'] } }
   sender = await startStepper(server, endpoints)
@@ -85,6 +89,21 @@ describe('a receiver that refuses events', () => {
     await sender.step()
     expect(await delayOf('ada', 3600)).toBeLessThanOrEqual(10)
   })
+})
+
+test('the log says that events wait for longer than ten minutes', async () => {
+  receiver.answer((res) => res.writeHead(503).end())
+  await sender.happens('login.succeeded', 'ada')
+  await sender.step()
+  expect(logged.filter((line) => line.includes('wait for crm'))).toEqual([])
+  clock.travel(660)
+  await sender.step()
+  clock.travel(660)
+  await sender.step()
+  expect(logged.filter((line) => line.includes('wait for crm'))).toEqual([
+    'latchkey: 1 webhooks wait for crm, the oldest for 11 minutes',
+    'latchkey: 1 webhooks wait for crm, the oldest for 22 minutes',
+  ])
 })
 
 describe('a user with many events', () => {

@@ -8,7 +8,7 @@ import {
   listLane,
   postponeLane,
 } from '../../lib/features/webhooks/lanes.ts'
-import { countWaiting, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
+import { findBacklog, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -97,7 +97,7 @@ const webhooksAt = async (database: Database): Promise<void> => {
   await listLane(database, { endpoint, lane })
   await listDueOfLane(database, { endpoint, lane, priority, now })
   await gatherLane(database, { endpoint, lane, priority, attemptAt: now, until: now })
-  await countWaiting(database, { endpoint })
+  await findBacklog(database, { endpoint })
   await postponeLane(database, { endpoint, lane, priority, failure: null, until: now })
   await listDeadLetters(database, {})
   await removeLane(database, { lane })

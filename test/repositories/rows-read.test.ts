@@ -10,7 +10,7 @@ import {
 } from '../../lib/features/webhooks/lanes.ts'
 import {
   countDeadLetters,
-  countWaiting,
+  findBacklog,
   listDeadLetters,
   removeLane,
 } from '../../lib/features/webhooks/table.ts'
@@ -101,7 +101,7 @@ const lists: Call[] = [
     (db) => postponeLane(db, { ...crm, lane: 'subject:u9', failure: null, until: now + total }),
   ],
   ['a lane that is removed', 500, (db) => removeLane(db, { lane: 'subject:u10' })],
-  ['the backlog', total, (db) => countWaiting(db, { endpoint: 'crm' })],
+  ['the backlog', total, (db) => findBacklog(db, { endpoint: 'crm' })],
 ]
 
 describeWith('mariadb', `on MariaDB with ${total} rows of each table`, () => {

@@ -67,14 +67,22 @@ export const findUndecidedDevice = findOne(
   deviceCodeOf,
 )
 
+/** Seconds: the clocks of two processes differ by less. A poll that is further ahead was stored by a wrong clock. */
+const mostAhead = 60
+
 /**
  * Records a poll. No interval allows two in one second.
  *
  * @param values.due a second from now: times are whole seconds, so a poll may seem to come up to a second too early
  * @returns whether the interval had passed; only one of several polls at the same time returns true
  */
-export const pollDeviceCode = touches(
-  command<{ hash: string; now: number; due: number }>((table, v, _name, raw) =>
+export const pollDeviceCode = (
+  db: Database,
+  values: { readonly hash: string; readonly now: number; readonly due: number },
+): Promise<boolean> => poll(db, { ...values, latest: values.now + mostAhead })
+
+const poll = touches(
+  command<{ hash: string; now: number; due: number; latest: number }>((table, v, _name, raw) =>
     table('device_codes')
       .where({ hash: v.hash })
       .where((due) =>
@@ -82,7 +90,8 @@ export const pollDeviceCode = touches(
           .whereNull('polled_at')
           .orWhere((later) =>
             later.where('polled_at', '<', v.now).where(raw('polled_at + poll_interval'), '<=', v.due),
-          ),
+          )
+          .orWhere('polled_at', '>', v.latest),
       )
       .update({ polled_at: v.now }),
   ),

@@ -86,7 +86,8 @@ export const isDocumentGone = (error: unknown, status: number | undefined): bool
 // Seconds.
 const minAge = 300
 const usualAge = 3600
-const maxAge = 86_400
+/** Seconds. */
+export const longestLifetime = 86_400
 
 /**
  * How long a document may be used before it is read again (RFC 9111 §4.2.1), between 5 minutes and a day; one hour if it
@@ -100,5 +101,5 @@ export const documentLifetime = (cacheControl = '', age = ''): number => {
   const stated = /(?:^|[\s,])max-age\s*=\s*"?([0-9]{1,9})/i.exec(cacheControl)?.[1]
   if (stated === undefined) return usualAge
   const left = Number(stated) - (/^[0-9]{1,9}$/.test(age) ? Number(age) : 0)
-  return Math.min(maxAge, Math.max(minAge, left))
+  return Math.min(longestLifetime, Math.max(minAge, left))
 }

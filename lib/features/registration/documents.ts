@@ -5,9 +5,16 @@ import { transaction } from '../../database/transaction.ts'
 import { isOwnLimit, OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { isAhead } from '../../protocol/stored-time.ts'
 import { findClient, lockClient } from '../../repositories/clients.ts'
 import { describedClient } from './description.ts'
-import { documentLifetime, isDocumentGone, isDocumentUrl, parseMetadataDocument } from './document-rules.ts'
+import {
+  documentLifetime,
+  isDocumentGone,
+  isDocumentUrl,
+  longestLifetime,
+  parseMetadataDocument,
+} from './document-rules.ts'
 import type { DocumentOption } from './option.ts'
 import {
   type ClientRegistrationRecord,
@@ -125,7 +132,8 @@ const noteFailure = async (
   { clientId, readAt }: ClientRegistrationRecord,
   { isGone }: DocumentError,
 ): Promise<void> => {
-  await setDocumentRead(database, { clientId, readAt: isGone ? 0 : (readAt ?? 0), freshUntil: now() + pause })
+  const read = Math.min(readAt ?? 0, now())
+  await setDocumentRead(database, { clientId, readAt: isGone ? 0 : read, freshUntil: now() + pause })
 }
 
 /**
@@ -167,7 +175,7 @@ const readAgain = async (
     // First, so that requests at the same time do not read it too.
     await setDocumentRead(server.database, {
       clientId,
-      readAt: readAt ?? 0,
+      readAt: Math.min(readAt ?? 0, server.now()),
       freshUntil: server.now() + pause,
     })
     await readDocument(server, documents, clientId, { known, address })
@@ -220,7 +228,7 @@ export const ensureDocumentClient = async (
   assertOrigin(clientId, documents)
   const [readAt, freshUntil] = [known.readAt ?? 0, known.freshUntil ?? 0]
   const isUsable = readAt + maxStale > now
-  if (freshUntil <= now) {
+  if (!isAhead(freshUntil, now, longestLifetime)) {
     if (!isUsable) return readStale(server, documents, known, address)
     server.runInBackground(readAgain(server, documents, known, address))
   }

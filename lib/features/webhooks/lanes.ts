@@ -3,7 +3,7 @@ import type { Database, Row } from '../../database/types.ts'
 import type { EventRecord } from '../../repositories/index.ts'
 import { batchSize } from '../../repositories/pruning/batch.ts'
 import { findAll } from '../../repositories/statements.ts'
-import { type Priority, priorities } from './rules.ts'
+import { longestWait, type Priority, priorities } from './rules.ts'
 
 /** An event that waits for a receiver. Times are epoch seconds. */
 export interface Delivery {
@@ -83,6 +83,31 @@ export const findDueLanes = async (
     if (rows.length < batchSize) break
   }
   return [...lanes.values()].slice(0, most)
+}
+
+const tooFarAhead = query<{ endpoint: string; priority: number; latest: number }>((table, v) =>
+  table('webhook_deliveries')
+    .select('seq')
+    .where({ endpoint: v.endpoint, priority: v.priority })
+    .where('attempt_at', '>', v.latest)
+    .orderBy('attempt_at', 'desc')
+    .limit(1, { skipBinding: true }),
+)
+
+const makeDue = command<{ endpoint: string; priority: number; latest: number; now: number }>((table, v) =>
+  table('webhook_deliveries')
+    .where({ endpoint: v.endpoint, priority: v.priority })
+    .where('attempt_at', '>', v.latest)
+    .update({ attempt_at: v.now }),
+)
+
+/** Makes due what waits longer than anything can. */
+export const correctTimes = async (
+  db: Database,
+  values: { readonly endpoint: string; readonly priority: Priority; readonly now: number },
+): Promise<void> => {
+  const latest = values.now + longestWait
+  if ((await tooFarAhead(db, { ...values, latest })).length > 0) await makeDue(db, { ...values, latest })
 }
 
 /** Gives all of a lane that is due the time of its first, so that it takes one place among the lanes. */

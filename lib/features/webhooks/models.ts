@@ -7,6 +7,8 @@ export interface ShownEndpoint {
   /** Absent if the configuration has no such receiver any more. */
   origin?: string
   backlog: number
+  /** ISO 8601: when the first of what waits happened. */
+  oldest?: string
   /** It is `down`, or it `refuses` an event. */
   state: 'ok' | 'down' | 'refuses' | 'disabled' | 'removed'
   /** ISO 8601. */

@@ -20,13 +20,24 @@ const shownEndpoint = (
   status: EndpointStatus,
   letters: readonly DeadLetter[],
 ): ShownEndpoint => {
-  const { name: endpoint, origin, backlog, succeededAt, failedAt, failure, refusedAt, refusal } = status
+  const {
+    name: endpoint,
+    origin,
+    backlog,
+    oldest,
+    succeededAt,
+    failedAt,
+    failure,
+    refusedAt,
+    refusal,
+  } = status
   const state = conditionOf(status)
   return {
     name: endpoint,
     ...(origin !== undefined && { origin }),
     backlog,
     state,
+    ...(oldest !== null && { oldest: iso(oldest) }),
     ...(succeededAt !== null && { succeeded: iso(succeededAt) }),
     ...(failedAt !== null && { failed: iso(failedAt) }),
     ...(refusedAt !== null && { refused: iso(refusedAt) }),

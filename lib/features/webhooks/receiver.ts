@@ -59,6 +59,8 @@ export interface Receiver {
   hasSucceeded: boolean
   /** Epoch seconds of the last line of the log about a refused event. */
   refusalLoggedAt: number
+  /** Epoch seconds: when it was last looked how long events wait. */
+  backlogReadAt: number
   isGone: boolean
 }
 
@@ -189,5 +191,6 @@ export const receiverOf = async (
   heldUntil: 0,
   hasSucceeded: false,
   refusalLoggedAt: 0,
+  backlogReadAt: server.now(),
   isGone: false,
 })

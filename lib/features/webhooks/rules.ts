@@ -101,6 +101,9 @@ export type Outcome =
 /** Seconds: a receiver can ask for a pause of a day at most. */
 const longestRetryAfter = 86_400
 
+/** Seconds: nothing waits longer for its next attempt, or for a receiver that rests. What does was stored by a wrong clock. */
+export const longestWait = Math.ceil(Math.max(longestRetryAfter, ...retryPauses) * 1.2)
+
 const isTooMuch = (status: number): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504
 

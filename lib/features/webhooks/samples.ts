@@ -11,6 +11,7 @@ const endpoints: readonly ShownEndpoint[] = [
     name: 'billing',
     origin: 'http://billing.internal:8080',
     backlog: 1204,
+    oldest: time,
     state: 'down',
     succeeded: time,
     failed: time,

@@ -1,15 +1,18 @@
 import type { ServerSetup } from '../../authorization-server.ts'
+import { isAhead } from '../../protocol/stored-time.ts'
 import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'
 import { post, type Receiver, receiverOf, settle } from './receiver.ts'
-import { restAfter } from './rules.ts'
-import { createEndpoint, holdEndpoint, isWaiting, restEndpoint, storeSuccess } from './table.ts'
+import { longestWait, restAfter } from './rules.ts'
+import { createEndpoint, findBacklog, holdEndpoint, isWaiting, restEndpoint, storeSuccess } from './table.ts'
 import { nextLanes, turnOf } from './turns.ts'
 
 /** How many lanes are sent to a receiver at one time. */
 const atOnce = 8
 /** Seconds for which a process may send to a receiver without asking again. */
 const holdSeconds = 60
+/** Seconds after which the log says that events wait. */
+const longWait = 600
 /** Seconds that a request and the statement after it can take: none begins later. */
 const reserve = 30
 /** Milliseconds after which a process looks for what others stored, and for what is due again. */
@@ -24,7 +27,11 @@ const mayGoOn = (receiver: Receiver): boolean => {
   const { server, heldUntil, restsUntil, isGone } = receiver
   const now = server.now()
   return (
-    !server.closing.aborted && !isGone && !isDown(receiver) && restsUntil <= now && now + reserve < heldUntil
+    !server.closing.aborted &&
+    !isGone &&
+    !isDown(receiver) &&
+    !isAhead(restsUntil, now, longestWait) &&
+    isAhead(heldUntil, now + reserve, holdSeconds)
   )
 }
 
@@ -45,22 +52,37 @@ const storeSucceeded = async (receiver: Receiver): Promise<void> => {
   await storeSuccess(database, { name, now: server.now() })
 }
 
+/** Says in the log that events wait for long, every ten minutes. */
+const warnOfBacklog = async (receiver: Receiver): Promise<void> => {
+  const { server, database, name } = receiver
+  const now = server.now()
+  if (isAhead(receiver.backlogReadAt + longWait, now, longWait)) return
+  receiver.backlogReadAt = now
+  const { count, oldest } = await findBacklog(database, { endpoint: name })
+  if (oldest === null || now - oldest <= longWait) return
+  server.options.logger.warn(
+    `latchkey: ${count} webhooks wait for ${name}, the oldest for ${Math.floor((now - oldest) / 60)} minutes`,
+  )
+}
+
 /** Takes the right to send, or prolongs it while little of it is left. */
 const hold = async (receiver: Receiver): Promise<boolean> => {
   const { server, database, name, holder, heldUntil } = receiver
   const now = server.now()
-  if (now + (reserve + holdSeconds) / 2 < heldUntil) return true
+  if (isAhead(heldUntil, now + (reserve + holdSeconds) / 2, holdSeconds)) return true
   await storeSucceeded(receiver)
   const until = now + holdSeconds
   if (!(await holdEndpoint(database, { name, holder, now, until }))) return false
   receiver.heldUntil = until
+  await warnOfBacklog(receiver)
   return true
 }
 
 /** Begins as many lanes as may be sent at one time. Returns whether it began one. */
 const begin = async (receiver: Receiver, onFault: (fault: unknown) => void): Promise<boolean> => {
   const { server, running, isGone, restsUntil } = receiver
-  if (server.closing.aborted || isGone || isDown(receiver) || restsUntil > server.now()) return false
+  if (server.closing.aborted || isGone || isDown(receiver) || isAhead(restsUntil, server.now(), longestWait))
+    return false
   const free = slotsOf(receiver) - running.size
   if (free <= 0) return false
   if (receiver.queue.length === 0) receiver.queue = await nextLanes(receiver)

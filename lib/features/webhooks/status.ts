@@ -1,6 +1,6 @@
 import type { Database } from '../../database/types.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { countWaiting, type EndpointState, listEndpoints } from './table.ts'
+import { type EndpointState, findBacklog, listEndpoints } from './table.ts'
 
 /** How a receiver is doing. */
 export interface EndpointStatus extends EndpointState {
@@ -8,6 +8,8 @@ export interface EndpointStatus extends EndpointState {
   readonly origin: string | undefined
   /** How many events wait. */
   readonly backlog: number
+  /** Epoch seconds: when the first of them happened; null if none waits. */
+  readonly oldest: number | null
 }
 
 /**
@@ -47,13 +49,18 @@ export const endpointStatuses = async (
 ): Promise<EndpointStatus[]> => {
   const stored = await listEndpoints(database, {})
   const names = [...new Set([...Object.keys(endpoints), ...stored.map(({ name }) => name)])].sort()
-  const statuses = names.map(async (name) => ({
-    ...unknown,
-    ...stored.find((each) => each.name === name),
-    name,
-    origin: endpoints[name] && new URL(endpoints[name].url).origin,
-    backlog: (await countWaiting(database, { endpoint: name })) ?? 0,
-  }))
+  const statuses = names.map(async (name) => {
+    const { count: backlog, oldest } = await findBacklog(database, { endpoint: name })
+    const known = stored.find((each) => each.name === name)
+    return {
+      ...unknown,
+      ...known,
+      name,
+      origin: endpoints[name] && new URL(endpoints[name].url).origin,
+      backlog,
+      oldest,
+    }
+  })
   const all = await Promise.all(statuses)
   return all.filter(({ origin, backlog }) => origin !== undefined || backlog > 0)
 }

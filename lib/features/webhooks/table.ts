@@ -1,7 +1,8 @@
 import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { batchSize } from '../../repositories/pruning/batch.ts'
-import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+import { findAll, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+import { longestWait } from './rules.ts'
 
 /** What is known about a receiver. */
 export interface EndpointState {
@@ -53,16 +54,24 @@ interface Hold {
   readonly until: number
 }
 
-/** Takes or prolongs the right to send to a receiver. Returns whether this process has it. */
-export const holdEndpoint = touches(
-  command<Hold>((table, v) =>
+const hold = touches(
+  command<Hold & { readonly latest: number }>((table, v) =>
     table('webhook_endpoints')
       .where({ name: v.name })
       .whereNull('disabled_at')
-      .where((either) => either.where({ holder: v.holder }).orWhere('held_until', '<=', v.now))
+      .where((either) =>
+        either
+          .where({ holder: v.holder })
+          .orWhere('held_until', '<=', v.now)
+          .orWhere('held_until', '>', v.latest),
+      )
       .update({ holder: v.holder, held_until: v.until }),
   ),
 )
+
+/** Takes or prolongs the right to send to a receiver. Returns whether this process has it. */
+export const holdEndpoint = (db: Database, values: Hold): Promise<boolean> =>
+  hold(db, { ...values, latest: values.now + longestWait })
 
 /** Gives the right up, or keeps it until a time, in which nothing is sent. */
 export const restEndpoint = command<Pick<Hold, 'name' | 'holder' | 'until'>>((table, v) =>
@@ -203,15 +212,34 @@ const deadSeqs = query<Record<never, never>>((table) =>
 /** How many dead letters there are, up to 100. */
 export const countDeadLetters = async (db: Database): Promise<number> => (await deadSeqs(db, {})).length
 
+/** What waits for a receiver. */
+export interface Backlog {
+  readonly count: number
+  /** Epoch seconds: when the first of it happened; null if nothing waits. */
+  readonly oldest: number | null
+}
+
 const waiting = query<{ endpoint: string }>((table, v, _name, raw) =>
   table('webhook_deliveries')
-    .select(raw('count(*) as ??', ['count']))
+    .select(raw('count(*) as ??, min(seq) as ??', ['count', 'first']))
     .where({ endpoint: v.endpoint })
     .whereNotNull('attempt_at'),
 )
 
-/** How many events wait for a receiver. */
-export const countWaiting = findOne(waiting, (row) => number(row, 'count'))
+const timeOf = query<{ seq: number }>((table, v, name) =>
+  table('webhook_deliveries as deliveries')
+    .innerJoin(name('events as events'), 'events.id', 'deliveries.event_id')
+    .select('events.time as time')
+    .where('deliveries.seq', v.seq),
+)
+
+/** What waits for a receiver. */
+export const findBacklog = async (db: Database, values: { readonly endpoint: string }): Promise<Backlog> => {
+  const [row] = await waiting(db, values)
+  const first = row ? numberOrNull(row, 'first') : null
+  const [event] = first === null ? [] : await timeOf(db, { seq: first })
+  return { count: row ? number(row, 'count') : 0, oldest: event ? number(event, 'time') : null }
+}
 
 /** Tries a dead letter again, at once. Returns whether it was one. */
 export const replayDelivery = touches(

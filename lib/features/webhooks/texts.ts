@@ -9,6 +9,7 @@ export const operatorTexts = {
   'operator-webhooks.removed': 'not configured',
   'operator-webhooks.origin': 'Origin',
   'operator-webhooks.backlog': 'Waiting',
+  'operator-webhooks.oldest': 'Waiting since',
   'operator-webhooks.succeeded': 'Last success',
   'operator-webhooks.failed': 'Last outage',
   'operator-webhooks.refused': 'Last refusal',

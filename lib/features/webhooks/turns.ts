@@ -1,4 +1,5 @@
 import {
+  correctTimes,
   type Delivery,
   type DueLane,
   findDueLanes,
@@ -20,6 +21,7 @@ const lanesAtOnce = 8
 const nextOf = async (receiver: Receiver, each: Priority): Promise<DueLane[]> => {
   const { server, database, name: endpoint, rounds } = receiver
   const round = rounds.get(each)
+  if (round === undefined) await correctTimes(database, { endpoint, priority: each, now: server.now() })
   // A clock that was set back must not make anything due early.
   const until = Math.min(round?.until ?? Infinity, server.now())
   const lanes = await findDueLanes(database, {
@@ -43,6 +45,7 @@ const nextOf = async (receiver: Receiver, each: Priority): Promise<DueLane[]> =>
  */
 const probe = async ({ server, database, name: endpoint }: Receiver): Promise<DueLane[]> => {
   const now = server.now()
+  for (const each of priorities) await correctTimes(database, { endpoint, priority: each, now })
   const untried = await findUntriedLane(database, { endpoint, now })
   if (untried !== undefined) return [{ lane: untried, attemptAt: now, isSpread: false }]
   for (const each of priorities) {
