@@ -9,6 +9,7 @@ import { clients, people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { answerOf } from '../support/tokens.ts'
 import { useBrowserApp } from './app.ts'
+import { barriersOf } from './barriers.ts'
 
 jest.setTimeout(60_000)
 
@@ -46,11 +47,15 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
     await press(page, 'Sign in')
   }
 
-  test('a wrong password, a wrong code, an organization and consent', () =>
+  test('a wrong password, a wrong code, an organization and consent, without a barrier', () =>
     app.visit(async (page) => {
+      /** What keeps anybody from using this page, and its title. */
+      const found = async () => [await page.title(), ...(await barriersOf(page))]
       needsCode = true
       await page.goto(app.url({ scope: 'openid email notes:write' }))
       await waitForHeading(page, 'Sign in')
+      expect(await found()).toEqual(['Sign in'])
+      expect(await page.getByLabel('Email').getAttribute('autocomplete')).toBe('username')
       expect(new URL(page.url()).pathname).toBe('/sign-in')
       await signIn(page, 'wrong')
       await page.getByRole('alert').getByText('do not match').waitFor()
@@ -63,8 +68,11 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
       await page.getByLabel('Code').fill(codeNow())
       await press(page, 'Continue')
       await waitForHeading(page, 'Choose an organization')
+      expect(await found()).toEqual(['Choose an organization'])
       await press(page, 'Acme')
       await waitForHeading(page, 'Allow Web client?')
+      expect(await found()).toEqual(['Allow Web client?'])
+      await page.getByLabel('Write notes for you').uncheck()
       await press(page, 'Change')
       await press(page, 'Globex')
       await page.getByText('For Globex').waitFor()
