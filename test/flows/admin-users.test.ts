@@ -141,6 +141,18 @@ describe('an unknown user', () => {
   })
 })
 
+test('a disabled user who is found by name is said to be disabled', async () => {
+  const disable = (at: number | null) =>
+    host.database.knex(host.usersTable).where({ id: 2 }).update({ disabled_at: at })
+  expect(textOf(await open('q=bob%40example.com'))).not.toContain('disabled')
+  await disable(1)
+  try {
+    expect(textOf(await open('q=bob%40example.com'))).toContain('This user is disabled and cannot sign in.')
+  } finally {
+    await disable(null)
+  }
+})
+
 describe('what features add', () => {
   test('the page has their sections with counts, and names of browsers and addresses of logins', async () => {
     await fill()

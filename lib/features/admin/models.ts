@@ -140,6 +140,8 @@ declare module '../../pages/page-models.ts' {
         id: string
         /** Absent if no enabled user has this id. */
         username?: string
+        /** The user cannot sign in. */
+        isDisabled?: boolean
         clients: readonly (Ending & {
           name: string
           id: string

@@ -31,7 +31,9 @@ type ShownUser = NonNullable<PageModels['operator-users']['user']>
 /** Whom the page is about: a link names the subject, a search an id or a login name. */
 interface Asked {
   readonly subject: string
+  /** Found by name they may be disabled. */
   readonly user: User | undefined
+  readonly isDisabled: boolean
 }
 
 const find = async ({ server }: OperatorContext, parameters: Parameters): Promise<Asked | undefined> => {
@@ -41,7 +43,8 @@ const find = async ({ server }: OperatorContext, parameters: Parameters): Promis
   if (!isLookup(asked)) return undefined
   const byId = await server.users.find(asked)
   const user = byId ?? (subject === undefined ? await server.users.findByUsername?.(asked) : undefined)
-  return { subject: user?.subject ?? asked, user }
+  const isDisabled = user !== byId && user !== undefined && !(await server.users.find(user.subject))
+  return { subject: user?.subject ?? asked, user, isDisabled }
 }
 
 const clientsOf = async (
@@ -72,7 +75,7 @@ const clientsOf = async (
 
 const overview = async (
   context: OperatorContext,
-  { subject, user }: Asked,
+  { subject, user, isDisabled }: Asked,
   parameters: Parameters,
 ): Promise<ShownUser> => {
   const { server } = context
@@ -82,6 +85,7 @@ const overview = async (
   return {
     id: subject,
     username: user?.username,
+    isDisabled,
     ...(await clientsOf(context, subject, pageNumberOf(parameters))),
     authorizations: authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
       id,

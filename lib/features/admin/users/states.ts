@@ -83,6 +83,7 @@ export const userStates = (users: Users, user: User, form: Form, long: string): 
       },
     ],
   },
+  'operator-users-disabled': { ...users, query: 'alice@example.com', user: { ...user, isDisabled: true } },
   'operator-users-no-user': { ...users, query: 'mira', unknown: true },
   'operator-users-no-user-tried': {
     ...users,

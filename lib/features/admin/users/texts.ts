@@ -2,6 +2,7 @@
 export const userTexts = {
   'operator-users.unknown.names': 'No user is called “{query}”. Enter the whole login name or ID.',
   'operator-users.unknown.ids': 'No user has the ID “{query}”. Enter the whole ID.',
+  'operator-users.disabled': 'This user is disabled and cannot sign in.',
   'operator-users.trouble': 'Signing in',
   'operator-users.trouble.failures': '{count} wrong passwords for “{username}” since {time}.',
   'operator-users.trouble.failure': '1 wrong password for “{username}” at {time}.',
