@@ -19,10 +19,10 @@ const members = {
   /** All refresh tokens of one authorization, counted from the user's consent: 1 year. */
   refreshTokenAbsolute: seconds(365 * day),
   /**
-   * The time in which a client that lost a response may repeat a refresh: docs/clients.md#tokens. With 0 a lost response signs
-   * the user out.
+   * The time in which a client that lost a response may repeat a refresh: docs/clients.md#tokens. 1 minute; with 0 a lost
+   * response signs the user out.
    */
-  refreshGracePeriod: seconds(10, { min: 0 }),
+  refreshGracePeriod: seconds(60, { min: 0 }),
   /**
    * A login in Latchkey's own session without activity: 30 minutes. Then the user signs in again; tokens stay valid.
    */

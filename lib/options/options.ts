@@ -143,13 +143,13 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      */
     acrValues: withDefault([], list(acrValue, { what: 'a list of strings without spaces' })),
     /**
-     * The PKCE methods to accept (RFC 7636 §4.2). `['S256']` is stricter, and every current library supports it.
-     * @default `['S256', 'plain']`, and `['S256']` with `features.fapi2`
+     * The PKCE methods to accept (RFC 7636 §4.2). Add `'plain'` only for an old client that cannot hash: it does not protect the
+     * code from those who see the request.
      */
-    codeChallengeMethods: list(oneOf('S256', 'plain'), {
-      what: "a list with 'S256', 'plain' or both",
-      min: 1,
-    }),
+    codeChallengeMethods: withDefault(
+      ['S256'],
+      list(oneOf('S256', 'plain'), { what: "a list with 'S256', 'plain' or both", min: 1 }),
+    ),
     /**
      * Lifetimes in seconds. Without the scope `offline_access`, all tokens end when the user signs out, or `sessionAbsolute` after the
      * login.
@@ -199,5 +199,4 @@ export interface Options extends CheckedMembers<Tree['members']> {
   readonly secrets: readonly [string, ...string[]]
   /** By canonical identifier; empty if the host has none. */
   readonly resources: Readonly<Record<string, Resource>>
-  readonly codeChallengeMethods: readonly ('S256' | 'plain')[]
 }

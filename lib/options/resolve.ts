@@ -107,7 +107,6 @@ export const resolveOptions = (
     database: { ...checked.database, knex },
     secrets: checked.secrets ?? required(secrets).check([secretOf(knex, logger)], 'secrets'),
     resources,
-    codeChallengeMethods: checked.codeChallengeMethods ?? (features.fapi2 ? ['S256'] : ['S256', 'plain']),
     features: {
       ...features,
       authorizationDetails: completeDetailTypes(features.authorizationDetails, { ...checked, resources }),

@@ -367,11 +367,9 @@ describe.each(mounts)('an authorization request, mounted $name', (mount) => {
   })
 })
 
-// ASVS 10.4.6 asks for S256 alone; a host can have it so.
-describe('where only S256 is accepted', () => {
-  const target = targetIn(plainMount, () => ({
-    options: { ...still, codeChallengeMethods: ['S256' as const] },
-  }))
+// ASVS 10.4.6.
+describe('by default only S256 is accepted', () => {
+  const target = targetIn(plainMount, () => ({ options: still }))
   const { authorizeUrl, browser, silent, signedIn, code, expectRefusal } = browserSide(target)
 
   test('a downgrade to plain is refused', async () => {

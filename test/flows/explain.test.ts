@@ -24,6 +24,7 @@ beforeAll(async () => {
     options: {
       features: { storedEvents: true, admin: { allow: () => false } },
       lifetimes: { refreshGracePeriod: 0 },
+      codeChallengeMethods: ['S256', 'plain'],
     },
     clients: [...clients, signing, off],
   })

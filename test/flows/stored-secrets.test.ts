@@ -47,7 +47,13 @@ beforeAll(async () => {
     lines.push(parts.map((part) => (part instanceof Error ? part.stack : JSON.stringify(part))).join(' '))
   }
   const logger = { info: log, warn: log, error: log }
-  const options = { users: undefined, secrets: [serverSecret], logger, features: { storedEvents: true } }
+  const options = {
+    users: undefined,
+    secrets: [serverSecret],
+    logger,
+    features: { storedEvents: true },
+    codeChallengeMethods: ['S256', 'plain'] as const,
+  }
   host = await startHost({ database, before: [watch], options })
   await runFlows()
   await makeSeeds()
