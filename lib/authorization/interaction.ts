@@ -70,8 +70,12 @@ export const interactions = (
       new Promise((resolve, reject) => {
         if (server.options.pages.url === undefined)
           return reject(new OptionsError('oauth.interaction() needs the option pages.url'))
+        const answer: Incoming['answer'] = (interaction) => {
+          res.setHeader('Cache-Control', 'no-store')
+          resolve(interaction)
+        }
         // HEAD and a prefetch get an empty answer.
-        run({ req, res, answer: resolve }, () => {}).then(() => resolve(undefined), reject)
+        run({ req, res, answer }, () => {}).then(() => resolve(undefined), reject)
       }),
   }
 }

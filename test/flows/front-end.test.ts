@@ -213,12 +213,17 @@ test('coming back from another page of the host continues the request', async ()
 })
 
 describe('a host that renders on its server', () => {
-  test('shows the same values, and takes the form itself or leaves it to the router', async () => {
+  test('shows the same values, which no cache keeps, and takes the form itself or leaves it to the router', async () => {
     const browser = new RawBrowser(host.app)
-    const open = async (location: string): Promise<Shown> => jsonOf(await browser.open(location))
+    const open = async (location: string): Promise<Shown> => {
+      const answer = await browser.open(location)
+      // It has a token for this browser, and the name of the user.
+      expect(answer.headers['cache-control']).toBe('no-store')
+      return jsonOf(answer)
+    }
     const post = async (path: string, { model }: Shown, fields: Fields): Promise<URL> => {
       const answer = await browser.post(path, { ...model?.hidden, ...fields })
-      expect(answer.status).toBe(303)
+      expect([answer.status, answer.headers['cache-control']]).toEqual([303, 'no-store'])
       return answer.location as URL
     }
     const login = await open(authorizeUrl({ client_id: 'web', scope, state: 's' }))
