@@ -1,0 +1,199 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import supertest from 'supertest'
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import { openServer, type TestServer } from '../support/client-server.ts'
+import { codesFor, deviceClients, typeCode } from '../support/device.ts'
+import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
+import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { ada, bob } from '../support/tokens.ts'
+
+// Each limit is a budget, and someone spends it. Whoever spends all of one must leave everyone else what they need.
+
+const addresses = { attacker: '203.0.113.1', other: '198.51.100.1' }
+
+let host: Host
+let server: TestServer
+beforeAll(async () => {
+  server = await openServer()
+  server.serve((req, res) => {
+    const client_id = `${server.origin}${req.url}`
+    const document = { client_id, client_name: 'Any', redirect_uris: [callback] }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
+  })
+})
+afterAll(() => server.close())
+afterEach(() => host.close())
+
+const from = (address: string) => ({ 'X-Forwarded-For': address })
+const browser = (address: string) => new RawBrowser(host.app, undefined, from(address))
+const proof = { code_challenge: pkce().challenge, code_challenge_method: 'S256' }
+const asked = (client_id = 'native') => authorizeUrl({ client_id, ...proof })
+
+interface Acted {
+  readonly status: number
+  /** Of a browser. */
+  readonly url?: URL
+}
+
+/** One act from an address, with a number that no other act has. It answers 429 if it is refused. */
+type Act = (address: string, number: number) => PromiseLike<Acted>
+
+interface Budget {
+  /** Whose it is: no one else may spend it. */
+  readonly of: string
+  readonly spend: Act
+  /** What all others do. @default the same act, at another address */
+  readonly others?: Act
+}
+
+const posting =
+  (path: string, form: object): Act =>
+  (address) =>
+    supertest(host.app).post(`/oauth${path}`).set(from(address)).type('form').send(form)
+const signIn = async (address: string, username: string, password: string): Promise<Answer> => {
+  const agent = browser(address)
+  return agent.signIn(await agent.open(asked()), username, password)
+}
+const rightPassword: Act = (address) => signIn(address, ada.email, ada.password)
+const wrongPassword: Act = (address, number) => signIn(address, `nobody-${number}`, 'wrong')
+const authenticating = (path: string, client_id: string, client_secret: string): Act =>
+  posting(path, { client_id, client_secret, token: 'x', grant_type: 'client_credentials' })
+const secretAt = (path: string, client = 'web'): Budget => ({
+  of: 'the client, at the network',
+  spend: authenticating(path, client, 'wrong'),
+  others: authenticating(path, client, secret),
+})
+const register: Act = (address, number) =>
+  supertest(host.app)
+    .post('/oauth/register')
+    .set(from(address))
+    .send({ client_name: `Client ${number}`, redirect_uris: [callback] })
+const wrongToken: Act = (address) =>
+  supertest(host.app)
+    .get('/oauth/register/none')
+    .set({ ...from(address), Authorization: `Bearer ${'x'.repeat(43)}` })
+const document: Act = (address, number) =>
+  browser(address).open(asked(`${server.origin}/${address}-${number}.json`))
+const wrongCode: Act = (address) => typeCode(browser(address), 'BBBB-BBBB')
+const rightCode: Act = async (address) => typeCode(browser(address), (await codesFor(host)).user_code)
+const userinfo: Act = (address) =>
+  supertest(host.app)
+    .get('/oauth/userinfo')
+    .set({ ...from(address), Authorization: 'Bearer wrong' })
+
+const network = 'the network'
+
+/** Every budget that a stranger can spend. */
+const budgets: Readonly<Record<string, Budget>> = {
+  'failures.loginAccountAddress': {
+    of: 'the account, at the network',
+    spend: (address) => signIn(address, ada.email, 'wrong'),
+    others: rightPassword,
+  },
+  'failures.loginAddress': { of: network, spend: wrongPassword, others: rightPassword },
+  'failures.loginNetwork': {
+    of: 'the site',
+    spend: (_, number) => wrongPassword(`2001:db8:1:${number}::1`, number),
+    others: () => rightPassword('2001:db8:2::1', 0),
+  },
+  'failures.loginAccount': {
+    of: 'the account',
+    spend: (address) => signIn(address, ada.email, 'wrong'),
+    others: (address) => signIn(address, bob.email, 'wrong'),
+  },
+  'failures.token': secretAt('/token'),
+  'failures.introspect': secretAt('/introspect'),
+  'failures.revoke': secretAt('/revoke'),
+  'failures.userinfo': { of: network, spend: userinfo },
+  'failures.userCodeAddress': { of: network, spend: wrongCode, others: rightCode },
+  'failures.userCodeNetwork': {
+    of: 'the site',
+    spend: (_, number) => wrongCode(`2001:db8:1:${number}::1`, number),
+    others: () => rightCode('2001:db8:2::1', 0),
+  },
+  'failures.userCodeTotal': { of: 'all who are not signed in', spend: wrongCode, others: rightCode },
+  'failures.deviceAuthorization': secretAt('/device_authorization', 'box'),
+  'failures.par': secretAt('/par'),
+  'failures.register': { of: network, spend: wrongToken },
+  'quotas.clientHost': { of: 'the host, at the network', spend: document },
+  'quotas.newBrowser': { of: network, spend: (address) => browser(address).open(asked()) },
+  'quotas.deviceCode': {
+    of: network,
+    spend: posting('/device_authorization', { client_id: 'tv', scope: 'openid' }),
+  },
+  'quotas.pushedRequest': {
+    of: network,
+    spend: posting('/par', {
+      response_type: 'code',
+      client_id: 'native',
+      redirect_uri: callback,
+      scope: 'openid',
+      ...proof,
+    }),
+  },
+  'quotas.registration': { of: network, spend: register },
+  'quotas.registrationDaily': { of: network, spend: register },
+  'quotas.document': { of: network, spend: document },
+}
+
+/** Only someone with an account spends them, and each has their own. */
+const ofUsers = [
+  'failures.userCodeUser',
+  'quotas.refresh',
+  'quotas.secondFactorSend',
+  'quotas.developerClient',
+]
+
+const documented = (): string[] => {
+  const options = readFileSync(join(__dirname, '../../docs/options.md'), 'utf8')
+  return Array.from(options.matchAll(/^\| `((?:failures|quotas)\.\w+)` \|/gm), ([, name]) => String(name))
+}
+
+const limitsWith = (only: string): AuthRouterOptions['limits'] => {
+  const limitOf = (name: string) => (name === only ? { max: 2, seconds: 3600 } : false)
+  const entries = documented().map((name) => [...name.split('.'), limitOf(name)] as const)
+  const of = (kind: string) =>
+    Object.fromEntries(entries.flatMap(([each, name, limit]) => (each === kind ? [[name, limit]] : [])))
+  return { failures: of('failures'), quotas: of('quotas') }
+}
+
+const start = async (budget: string): Promise<void> => {
+  host = await startHost({
+    clients: [...clients, ...deviceClients],
+    options: {
+      outbound: { allowSelfDescribed: [server.origin] },
+      limits: limitsWith(budget),
+      features: {
+        clientMetadataDocuments: true,
+        deviceAuthorization: true,
+        pushedRequests: true,
+        registration: true,
+      },
+    },
+  })
+  host.app.set('trust proxy', 1)
+}
+
+test('every limit is in one of the two lists', async () => {
+  await start('')
+  expect([...Object.keys(budgets), ...ofUsers].sort()).toEqual(documented().sort())
+})
+
+/** Beyond its limit an act is refused, or asks for a sign-in first. */
+const isRefused = ({ status, url }: Acted): boolean =>
+  status === 429 || url?.searchParams.has('sign_in') === true
+
+test.each(Object.entries(budgets))(
+  '%s, spent from one address, leaves others theirs',
+  async (name, budget) => {
+    await start(name)
+    const { of, spend, others = spend } = budget
+    const spent: boolean[] = []
+    for (let number = 1; number <= 5; number += 1)
+      spent.push(isRefused(await spend(addresses.attacker, number)))
+    expect([of, spent]).toEqual([of, [false, false, true, true, true]])
+    const { status } = await others(addresses.other, 6)
+    expect([of, status === 429]).toEqual([of, false])
+  },
+)
