@@ -37,8 +37,21 @@ export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'field
   readonly section: string
   /** How many things wait in its section, up to 100. The link to it shows the number. */
   waiting?(context: PageContext): Promise<number>
+  /** What is wrong in its section now. It stands first on the overview. @default nothing */
+  troubles?(context: PageContext): Promise<readonly OperatorTrouble[]>
   /** The parameters of its URL by which it shows one client or user: the pages about them link to it. @default none */
   readonly about?: { readonly client?: string; readonly user?: string }
+}
+
+/** Something that is wrong until somebody looks after it. */
+export interface OperatorTrouble {
+  /** What it is about. */
+  readonly name: string
+  /** The text that goes on after the name, with `{time}` and `{count}`. */
+  readonly text: string
+  /** ISO 8601. */
+  readonly time?: string
+  readonly count?: number
 }
 
 // What features add to the page about a user. Pages for operators are in English, and so are these words.

@@ -244,7 +244,7 @@ describe('a receiver that fails', () => {
     expect(receiver.requests.items).toHaveLength(1)
     const browser = new RawBrowser(host.app)
     const page = await browser.get('/oauth/admin/webhooks')
-    expect(textOf(page)).toContain('disabled')
+    expect(textOf(page)).toContain('Stopped')
     await browser.submit(page, 'value="enable"')
     await receiver.requests.until(3)
     expect(receiver.requests.items.map(said)).toEqual(['ada one', 'ada one', 'ada two'])
@@ -289,6 +289,28 @@ test('a slow receiver gets one event of a user at a time, and those of others me
   await waitingFor(0)
 })
 
+test('a receiver that fails is on the overview, and a test message shows when it is there again', async () => {
+  await start()
+  const browser = new RawBrowser(host.app)
+  const overview = async () => textOf(await browser.get('/oauth/admin'))
+  expect(await overview()).toContain('Nothing was refused')
+  receiver.answer((res) => res.writeHead(500).end())
+  happens('ada', 'lost')
+  await until(async () => (await failures()) === 1)
+  expect(await overview()).toContain('test has never accepted a webhook. Waiting: 1.')
+  const page = await browser.get('/oauth/admin/webhooks')
+  expect(textOf(page)).toContain('Next attempt')
+  expect(textOf(await browser.submit(page, 'value="test"'))).toContain(
+    'test did not accept a test message: the answer has status 500.',
+  )
+  receiver.answer((res) => res.writeHead(204).end())
+  expect(textOf(await browser.submit(page, 'value="test"'))).toContain('test accepted a test message.')
+  const sent = receiver.requests.items.at(-1)
+  expect(sent?.body).toMatchObject({ type: 'webhook.test', data: { requestId: expect.any(String) } })
+  // It says nothing about what waits.
+  expect(await failures()).toBe(1)
+})
+
 describe('dead letters', () => {
   const bury = async (): Promise<void> => {
     receiver.answer((res) => res.writeHead(500).end())
@@ -306,7 +328,7 @@ describe('dead letters', () => {
     const browser = new RawBrowser(host.app)
     const page = await browser.get('/oauth/admin/webhooks')
     const text = textOf(page)
-    for (const part of ['Webhooks', 'test', 'is down', 'the answer has status 500', 'user.revoked'])
+    for (const part of ['Webhooks', 'test', 'Failing', 'the answer has status 500', 'user.revoked'])
       expect(text).toContain(part)
     expect(page.html).not.toContain('of-the-path')
     expect(page.html).not.toContain('whsec_')

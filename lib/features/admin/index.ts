@@ -35,7 +35,7 @@ export const admin: Feature = {
         (await permission(context, given)) === undefined ? undefined : clientUrl(context.server, clientId),
       operatorArea: (others) =>
         adminArea(given, [
-          overviewPage,
+          overviewPage(others),
           clientsPage,
           newClientPage,
           clientPage,

@@ -16,6 +16,10 @@ export interface ShownEndpoint {
   failed?: string
   refused?: string
   failure?: string
+  /** ISO 8601: when it is tried next, if it is `down` or `refuses`. */
+  next?: string
+  /** Sends a test message; absent if it is `removed`. */
+  test?: PageForm
   /** Sends again to a receiver that is disabled. */
   enable?: PageForm
   /** Sends all again that was given up. */
@@ -42,7 +46,11 @@ declare module '../../pages/page-models.ts' {
       endpoints: readonly ShownEndpoint[]
       /** Newest first. */
       deadLetters: readonly ShownDeadLetter[]
-      notice?: 'replayed' | 'enabled' | 'stale'
+      notice?: 'replayed' | 'enabled' | 'stale' | 'tested' | 'test-failed'
+      /** With `tested` and `test-failed`: the receiver. */
+      about?: string
+      /** With `test-failed`: why, in English. */
+      reason?: string
     }
   }
 }

@@ -1,10 +1,12 @@
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
+import type { OperatorContext, OperatorPage, OperatorTrouble } from '../../endpoints/operator-page.ts'
 import { iso } from '../../endpoints/page-values.ts'
+import { randomId } from '../../keys/secrets.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import type { Bell } from './bell.ts'
 import './models.ts'
 import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
 import type { WebhookEndpoints } from './option.ts'
+import { post, receiverOf } from './receiver.ts'
 import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import {
   countDeadLetters,
@@ -30,6 +32,7 @@ const shownEndpoint = (
     failure,
     refusedAt,
     refusal,
+    nextAt,
   } = status
   const state = conditionOf(status)
   return {
@@ -43,6 +46,8 @@ const shownEndpoint = (
     ...(refusedAt !== null && { refused: iso(refusedAt) }),
     ...(state === 'down' && failure !== null && { failure }),
     ...(state === 'refuses' && refusal !== null && { failure: refusal }),
+    ...((state === 'down' || state === 'refuses') && nextAt !== undefined && { next: iso(nextAt) }),
+    ...(state !== 'removed' && { test: context.form({ endpoint }, 'test') }),
     ...(state === 'disabled' && { enable: context.form({ endpoint }, 'enable') }),
     ...(letters.some((letter) => letter.endpoint === endpoint) && {
       replay: context.form({ endpoint }, 'replay-all'),
@@ -80,10 +85,34 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
       ...person.header,
       endpoints: statuses.map((status) => shownEndpoint(context, status, letters)),
       deadLetters: letters.map((letter) => shownLetter(context, letter)),
-      notice: noticeOf(notice, ['replayed', 'enabled', 'stale']),
+      notice: noticeOf(notice, ['replayed', 'enabled', 'stale', 'tested', 'test-failed']),
+      about: notice?.about?.split('\n')[0],
+      reason: notice?.about?.split('\n')[1],
+    })
+  },
+  async troubles({ server }) {
+    const statuses = await endpointStatuses(server.database, endpoints)
+    return statuses.flatMap((status): OperatorTrouble[] => {
+      const state = conditionOf(status)
+      const { name, backlog: count, succeededAt, disabledAt } = status
+      if (state === 'ok') return []
+      const since = state === 'disabled' ? disabledAt : succeededAt
+      const text = `operator-webhooks.trouble.${state}${since === null && state !== 'removed' ? '.never' : ''}`
+      return [{ name, text, count, ...(since !== null && { time: iso(since) }) }]
     })
   },
   acts: {
+    async test(context, form) {
+      const { server, info } = context
+      const name = form.optional('endpoint', 64) ?? ''
+      const endpoint = Object.hasOwn(endpoints, name) ? endpoints[name] : undefined
+      if (endpoint === undefined) return { notice: { kind: 'stale' } }
+      const event = { type: 'webhook.test', time: server.now(), requestId: info.requestId, details: {} }
+      const outcome = await post(await receiverOf(server, name, endpoint), { event, eventId: randomId() })
+      if (outcome.kind === 'delivered') return { notice: { kind: 'tested', about: name } }
+      const reason = outcome.kind === 'gone' ? 'the answer has status 410' : outcome.reason
+      return { notice: { kind: 'test-failed', about: `${name}\n${reason.replaceAll('\n', ' ')}` } }
+    },
     async replay(context, form) {
       const { server, info } = context
       const id = form.optional('delivery', 15) ?? ''

@@ -67,7 +67,7 @@ export interface Receiver {
 /** Sends one event. It does not throw. */
 export const post = async (
   { server, url, outbound, sign }: Receiver,
-  { event, eventId }: Delivery,
+  { event, eventId }: Pick<Delivery, 'event' | 'eventId'>,
 ): Promise<Outcome> => {
   // The event expired, or its user was erased.
   if (event === undefined) return { kind: 'delivered' }

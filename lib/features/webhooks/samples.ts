@@ -6,7 +6,14 @@ const form = { action: '/admin/webhooks', hidden }
 const time = '2026-11-21T18:04:31.000Z'
 
 const endpoints: readonly ShownEndpoint[] = [
-  { name: 'audit', origin: 'https://audit.notes.example', backlog: 0, state: 'ok', succeeded: time },
+  {
+    name: 'audit',
+    origin: 'https://audit.notes.example',
+    backlog: 0,
+    state: 'ok',
+    succeeded: time,
+    test: form,
+  },
   {
     name: 'billing',
     origin: 'http://billing.internal:8080',
@@ -16,6 +23,8 @@ const endpoints: readonly ShownEndpoint[] = [
     succeeded: time,
     failed: time,
     failure: 'the answer has status 503',
+    next: time,
+    test: form,
     replay: form,
   },
   { name: 'crm', origin: 'https://crm.example', backlog: 12, state: 'disabled', failed: time, enable: form },
@@ -68,6 +77,13 @@ export const samples: readonly Sample[] = statesOf('operator-webhooks', {
   'operator-webhooks-replayed': { ...model, notice: 'replayed' },
   'operator-webhooks-enabled': { ...model, notice: 'enabled' },
   'operator-webhooks-stale': { ...model, notice: 'stale' },
+  'operator-webhooks-tested': { ...model, notice: 'tested', about: 'audit' },
+  'operator-webhooks-test-failed': {
+    ...model,
+    notice: 'test-failed',
+    about: 'billing',
+    reason: 'the answer has status 503',
+  },
   'operator-webhooks-new': {
     ...model,
     endpoints: [{ name: 'audit', origin: 'https://audit.notes.example', backlog: 0, state: 'ok' }],

@@ -1,6 +1,6 @@
 import type { Database } from '../../database/types.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { type EndpointState, findBacklog, listEndpoints } from './table.ts'
+import { type EndpointState, findBacklog, findNextAttempt, listEndpoints } from './table.ts'
 
 /** How a receiver is doing. */
 export interface EndpointStatus extends EndpointState {
@@ -10,6 +10,8 @@ export interface EndpointStatus extends EndpointState {
   readonly backlog: number
   /** Epoch seconds: when the first of them happened; null if none waits. */
   readonly oldest: number | null
+  /** When an event is tried next, in epoch seconds; undefined if none waits. */
+  readonly nextAt: number | undefined
 }
 
 /**
@@ -59,6 +61,7 @@ export const endpointStatuses = async (
       origin: endpoints[name] && new URL(endpoints[name].url).origin,
       backlog,
       oldest,
+      nextAt: backlog > 0 ? await findNextAttempt(database, { endpoint: name }) : undefined,
     }
   })
   const all = await Promise.all(statuses)

@@ -1,7 +1,7 @@
 import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { batchSize } from '../../repositories/pruning/batch.ts'
-import { findAll, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
 import { longestWait } from './rules.ts'
 
 /** What is known about a receiver. */
@@ -240,6 +240,20 @@ export const findBacklog = async (db: Database, values: { readonly endpoint: str
   const [event] = first === null ? [] : await timeOf(db, { seq: first })
   return { count: row ? number(row, 'count') : 0, oldest: event ? number(event, 'time') : null }
 }
+
+/** When an event is tried next: not before the receiver is asked again. Undefined if none waits. */
+export const findNextAttempt = findOne(
+  query<{ endpoint: string }>((table, v, name) =>
+    table('webhook_deliveries as deliveries')
+      .join(name('webhook_endpoints as endpoints'), 'endpoints.name', 'deliveries.endpoint')
+      .select(['deliveries.attempt_at as attempt_at', 'endpoints.held_until as held_until'])
+      .where({ 'deliveries.endpoint': v.endpoint })
+      .whereNotNull('deliveries.attempt_at')
+      .orderBy('deliveries.attempt_at')
+      .limit(1, { skipBinding: true }),
+  ),
+  (row) => Math.max(number(row, 'attempt_at'), number(row, 'held_until')),
+)
 
 /** Tries a dead letter again, at once. Returns whether it was one. */
 export const replayDelivery = touches(

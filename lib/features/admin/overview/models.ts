@@ -1,3 +1,4 @@
+import type { OperatorTrouble } from '../../../endpoints/operator-page.ts'
 import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
 
 /** An hour of today, and the same of a week ago. */
@@ -53,6 +54,8 @@ declare module '../../../pages/page-models.ts' {
         tokensUrl: string
         /** Whether there were more tokens than are counted. */
         isMoreTokens: boolean
+        /** What is wrong in the sections of other features, until somebody looks after it. */
+        alarms: readonly (OperatorTrouble & { url: string })[]
         /** Those that hurt most people first, of the last 24 hours. */
         troubles: readonly ShownTrouble[]
         /** When more was refused than is stored, in the last 24 hours; absent if all was stored. */

@@ -146,7 +146,20 @@ const clients = async (context: OperatorContext): Promise<Now['clients']> => {
   }))
 }
 
-const nowOf = async (context: OperatorContext): Promise<Now> => {
+/** What is wrong in the sections of other features. */
+const alarmsOf = async (
+  context: OperatorContext,
+  others: readonly OperatorPage[],
+): Promise<Now['alarms']> => {
+  const alarms = await Promise.all(
+    others.map(async ({ path, troubles: read }) =>
+      ((await read?.(context)) ?? []).map((trouble) => ({ ...trouble, url: ownPath(context.server, path) })),
+    ),
+  )
+  return alarms.flat()
+}
+
+const nowOf = async (context: OperatorContext, others: readonly OperatorPage[]): Promise<Now> => {
   const { server } = context
   const now = server.now()
   const midnight = now - (now % day)
@@ -164,14 +177,19 @@ const nowOf = async (context: OperatorContext): Promise<Now> => {
     tokens,
     tokensUrl: ownPath(server, eventsPath, { type: 'tokens.issued' }),
     isMoreTokens: tokens >= maxCountedEvents,
+    alarms: await alarmsOf(context, others),
     troubles: await troubles(context),
     ...(limited && { limitedAt: iso(limited.time) }),
     clients: await clients(context),
   }
 }
 
-/** What happens now: the first of the admin pages. */
-export const overviewPage: OperatorPage = {
+/**
+ * What happens now: the first of the admin pages.
+ *
+ * @param others the pages of other features
+ */
+export const overviewPage = (others: readonly OperatorPage[]): OperatorPage => ({
   path: '/admin',
   section: 'overview',
   async show(context) {
@@ -179,9 +197,9 @@ export const overviewPage: OperatorPage = {
     const keys = await listSigningKeys(server.database)
     send('operator-overview', {
       ...person.header,
-      now: server.eventLog && (await nowOf(context)),
+      now: server.eventLog && (await nowOf(context, others)),
       nextKey: nextKeyOf(keys, server.now()),
       keysUrl: ownPath(server, '/admin/keys'),
     })
   },
-}
+})

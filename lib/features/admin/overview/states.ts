@@ -41,6 +41,15 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
       tokens: 50_000,
       tokensUrl: '/admin/events?type=tokens.issued',
       isMoreTokens: true,
+      alarms: [
+        {
+          name: 'crm',
+          text: 'has not accepted a webhook since {time}. Waiting: {count}.',
+          time: '2026-11-21T00:58:00.000Z',
+          count: 61,
+          url: '/admin/webhooks',
+        },
+      ],
       troubles: [
         sentBack,
         {
@@ -85,6 +94,7 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
         locks: 0,
         tokens: 0,
         isMoreTokens: false,
+        alarms: [],
         troubles: [],
         clients: [],
       },

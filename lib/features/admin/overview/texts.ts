@@ -21,6 +21,7 @@ export const overviewTexts = {
   'operator-overview.keys.none': 'not published yet',
 
   'operator-overview.wrong': 'What is wrong',
+  'operator-overview.wrong.open': 'Open',
   'operator-overview.wrong.none': 'Nothing was refused in the last 24 hours.',
   'operator-overview.wrong.limited':
     'More was refused at {time} than is stored, so something may be missing here.',
