@@ -5,23 +5,21 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from '../options/server.ts'
 
-/**
- * A folder of this package, by its path from this file.
- *
- * @throws Error if a bundler has moved the code away from it; one that writes CommonJS also leaves `import.meta` empty
- */
-const folderOfPackage = (path: string, from: string | undefined = import.meta.url): string => {
-  const folder = from && fileURLToPath(new URL(path, from))
-  if (folder && existsSync(folder)) return folder
-  throw new Error(
-    'latchkey: its templates are not where its code is; if you bundle your server, leave latchkey out of the bundle, with esbuild by --external:latchkey',
-  )
-}
+// A bundler that writes CommonJS leaves it empty.
+const here: string | undefined = import.meta.url
+
+const folderOfPackage = (path: string): string => (here ? fileURLToPath(new URL(path, here)) : '')
 
 /** The folder with the templates and assets of the core. */
 export const ownViews = folderOfPackage('../../views/')
 
 const featureFolder = folderOfPackage('../features/')
+
+if (!existsSync(featureFolder)) {
+  throw new Error(
+    'latchkey: its templates are not where its code is; if you bundle your server, leave latchkey out of the bundle, with esbuild by --external:latchkey',
+  )
+}
 
 /** Every folder with our templates and assets: that of the core, then those of the features. */
 export const viewFolders: readonly string[] = [
