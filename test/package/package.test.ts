@@ -266,6 +266,29 @@ describe.each(systems)('a host in %s', (system, file, source) => {
   })
 })
 
+test('Jest loads a CommonJS app with the flag of docs/testing.md', async () => {
+  const path = packed.hostFolder('under Jest', { jest: 'jest' })
+  writeFileSync(join(path, 'package.json'), '{ "type": "commonjs", "jest": {} }')
+  writeFileSync(
+    join(path, 'app.test.js'),
+    `const express = require('express')
+    const { authRouter } = require('latchkey')
+    const { actingAsClient } = require('latchkey/testing')
+    test('serves', async () => {
+      const connection = { filename: ':memory:' }
+      const database = { knex: require('knex')({ client: 'better-sqlite3', connection, useNullAsDefault: true }) }
+      const oauth = authRouter({ database, secrets: ['of the test, and as long as it has to be'], scopes: { notes: 'Notes' } })
+      const { token } = await actingAsClient(oauth, 'reports', 'notes')
+      expect(token).toMatch(/^lk_at_/)
+      await oauth.close()
+      await database.knex.destroy()
+    })`,
+  )
+  const [, command = ''] =
+    /^NODE_OPTIONS=(\S+) npx jest$/m.exec(readFileSync(join(root, 'docs/testing.md'), 'utf8')) ?? []
+  await run(path, process.execPath, command, join(modules, 'jest/bin/jest.js'))
+}, 60_000)
+
 /** An app that knows nothing of Latchkey yet. */
 const emptyApp = `import express from 'express'
 
