@@ -117,6 +117,9 @@ describe('a scheme without a dot', () => {
     'smb://x/y',
     'ssh://x/y',
     'web+x:/y',
+    'googlechromes://a.example/x',
+    'x-safari-https://a.example/x',
+    'applescript://x/y',
     'JAVASCRIPT://x/%0aalert(1)',
   ]
   test.each(dangerous)('is not one that browsers or systems act on: %s', async (uri) => {
@@ -127,6 +130,20 @@ describe('a scheme without a dot', () => {
     const { knex, tablePrefix } = host.database
     await expect(seedClients(knex, [seed], { database: { tablePrefix } })).rejects.toThrow(OAuthError)
   })
+
+  test.each(['a-program://x/y', 'mycursor://x/y', 'cursor2://x/y', 'httpss://a.example/x'])(
+    'is that of a known app, and not %s, which any program may have',
+    async (uri) => {
+      expectError(await register({ redirect_uris: [uri] }), 400, 'invalid_redirect_uri')
+      const logout = { redirect_uris: [callback], post_logout_redirect_uris: [uri] }
+      expectError(await register(logout), 400, 'invalid_redirect_uri')
+      const { body } = await register({ redirect_uris: [uri, 'com.example.app:/cb'] })
+      expect(body.redirect_uris).toEqual(['com.example.app:/cb'])
+      const seed = { client_id: 'app', token_endpoint_auth_method: 'none' as const, redirect_uris: [uri] }
+      const { knex, tablePrefix } = host.database
+      await seedClients(knex, [seed], { database: { tablePrefix } })
+    },
+  )
 
   test('is for public clients only', async () => {
     const secret = { token_endpoint_auth_method: 'client_secret_basic', redirect_uris: [redirect_uri] }

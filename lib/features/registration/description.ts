@@ -16,7 +16,7 @@ import {
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
-import { isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
+import { assertKnownScheme, isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
@@ -223,6 +223,7 @@ export const describedClient = async (
     registrableOf(options).securityProfile,
   )
   assertPlainNames(said)
+  for (const uri of [...said.redirect_uris, ...(said.post_logout_redirect_uris ?? [])]) assertKnownScheme(uri)
   if (options.production) assertHttpsPages(said)
   assertReachable(outbound, said)
   await assertSector(outbound, said)

@@ -77,7 +77,13 @@ const uriCharacters = /^(?:[A-Za-z0-9\-._~:/?[\]@!$&'()+,;=]|%[0-9A-Fa-f]{2})+$/
 const dotSegment = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?:$|[/?]|%2f|%5c)/i
 /** Schemes that browsers or systems handle themselves, and families of them that begin with `ms-` and the like. */
 const systemSchemes =
-  /^(javascript|vbscript|data|file|filesystem|blob|about|wss?|s?ftp|urn|intent|android-app|content|jar|resource|view-source|(moz|chrome|safari|safari-web|ms-browser)-extension|chrome(-.*)?|edge|brave|opera|devtools|ms-.*|search-ms|mailto|tel|sms|mms|callto|facetime.*|maps|itms.*|market|shell|ssh|telnet|ldaps?|smb|nfs|git|x-apple.*|web\+.*):$/
+  /^(javascript|vbscript|data|file|filesystem|blob|about|wss?|s?ftp|urn|intent|android-app|content|jar|resource|res|mk|hcp|help|x-help-.*|view-source|(moz|chrome|safari|safari-web|ms-browser)-extension|chrome(-.*)?|devtools|ms-.*|search|search-ms|mailto|tel|sms|mms|callto|skype|facetime.*|messages?|imessage|maps|geo|itms.*|market|shell|ssh|telnet|rlogin|rdp|vnc|ldaps?|smb|cifs|afp|nfs|davs?|webdavs?|git(\+.*)?|svn(\+.*)?|rsync|gopher|magnet|ed2k|webcals?|feed|jnlps?|x-man-page|x-web-search|applescript|shortcuts|workflow|prefs|app-prefs|app-settings|x-apple.*|apple-.*|com-apple-.*|web\+.*):$/
+/** Schemes by which a program opens the web address that stands in the URI: a code would go to that address. */
+const webSchemes =
+  /^(.+[-+.]https?|googlechromes?|googlechrome-.*|chromium|firefox.*|microsoft-edge.*|edge|brave|opera|opera-.*|vivaldi|duckduckgo|ddgquicklink|yandexbrowser.*|ucbrowser):$/
+/** Schemes without a dot of apps that are known to register themselves, such as editors in which an extension does. */
+const appSchemes =
+  /^(claude|code-oss|cursor|cursor-nightly|kiro|trae|vscode|vscode-insiders|vscodium|warp|windsurf|zed):$/
 const responseParameters = [
   'code',
   'state',
@@ -106,7 +112,8 @@ export const assertRegistrableRedirectUri = (uri: string): void => {
   if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')
   if (!URL.canParse(uri)) refuse('must be an absolute URI')
   const url = new URL(uri)
-  if (systemSchemes.test(url.protocol)) refuse(`must not use the scheme ${url.protocol}`)
+  if (systemSchemes.test(url.protocol) || webSchemes.test(url.protocol))
+    refuse(`must not use the scheme ${url.protocol}`)
   if (url.username !== '' || url.password !== '' || authorityOf(uri).includes('@'))
     refuse('must not contain user information')
   if (dotSegment.test(uri.slice(url.protocol.length).split('?')[0] ?? ''))
@@ -122,7 +129,7 @@ export const assertRegistrableRedirectUri = (uri: string): void => {
  * Whether a redirect URI has a private-use scheme without a dot, such as `cursor://`. RFC 8252 §8.4 says that schemes should
  * have one; many native apps have not, and those are public clients.
  */
-export const hasDotlessScheme = (uri: string): boolean => {
+const hasDotlessScheme = (uri: string): boolean => {
   const { protocol } = new URL(uri)
   return redirectUriKind(uri) === 'private-use' && !protocol.includes('.')
 }
@@ -137,11 +144,23 @@ export const assertRedirectUriOf = (uri: string, client: { readonly isPublic: bo
     refuse('must have a private-use scheme with a dot, such as com.example.app, unless the client is public')
 }
 
-/** Whether a client may register a redirect URI. */
+/**
+ * Checks a URI of a client that describes itself. Which program has a scheme without a dot is unknown, so only those of known apps
+ * are accepted; a scheme with a dot is a domain in reverse (RFC 8252 §7.1).
+ *
+ * @throws OAuthError `invalid_redirect_uri`
+ */
+export const assertKnownScheme = (uri: string): void => {
+  if (hasDotlessScheme(uri) && !appSchemes.test(new URL(uri).protocol))
+    refuse('must have a private-use scheme with a dot, such as com.example.app, or that of a known app')
+}
+
+/** Whether a client that describes itself may register a redirect URI. */
 export const isRegistrableRedirectUri = (uri: string, client: { readonly isPublic: boolean }): boolean => {
   try {
     assertRegistrableRedirectUri(uri)
     assertRedirectUriOf(uri, client)
+    assertKnownScheme(uri)
     return true
   } catch (error) {
     if (error instanceof OAuthError) return false
