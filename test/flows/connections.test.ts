@@ -484,6 +484,29 @@ test('more than a thousand refused requests of strangers hide no connection, and
   expect(overview).toContain('More was refused at')
 })
 
+test('a connection whose later steps are beyond the events that were read is not shown as stopped', async () => {
+  const app = await start()
+  const client = new Client(app, mcp, registering)
+  await client.connect()
+  await client.call()
+  expect(await page(app)).toContain('Helper')
+  const [called] = await rows('call.accepted')
+  const many = Array.from({ length: 1000 }, (_, number) => ({
+    ...called,
+    id: `x${number}`,
+    client_id: 'busy',
+    subject: '2',
+    time: clock.now() + 60,
+    details: JSON.stringify({ clientId: 'busy', resource: mcp }),
+  }))
+  for (let first = 0; first < many.length; first += 50)
+    await host.table('events').insert(many.slice(first, first + 50))
+  const shown = await page(app)
+  expect(shown).toContain('Only the newest events were read')
+  expect(shown).not.toContain('Stopped:')
+  expect(await page(app, { client: client.id ?? '' })).toMatch(/Helper for \S+ Connected/)
+})
+
 test('a guard answers with an id that finds the reason, even when it refuses the same again', async () => {
   const app = await start({ scope: 'notes:write' })
   const call = async (headers: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> =>

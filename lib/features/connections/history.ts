@@ -9,7 +9,7 @@ import {
   othersFirst,
 } from '../../repositories/index.ts'
 import { type Connection, connectionsOf } from './connections.ts'
-import { stepTypes, textIn } from './steps.ts'
+import { provingTypes, stepTypes, textIn } from './steps.ts'
 
 /** What the stored events show of connections. */
 export interface History {
@@ -52,18 +52,27 @@ const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[
   })
 }
 
+/** What was read of the events. */
+interface Reading {
+  readonly events: readonly EventRecord[]
+  readonly isWindow: boolean
+  /** Since when every event is there that shows how far a client came, in epoch seconds. */
+  readonly since: number
+}
+
 /** By type, and those that name a client apart, so that what one of them has much of hides nothing of the others. */
-const readAll = async (
-  database: Database,
-  filter: HistoryFilter,
-): Promise<{ readonly events: readonly EventRecord[]; readonly isWindow: boolean }> => {
+const readAll = async (database: Database, filter: HistoryFilter): Promise<Reading> => {
   // The same event may be read by its client and by its type.
   const read = new Map<string, EventRecord>()
   let isWindow = false
+  let since = 0
   const add = async (about: EventsAbout): Promise<void> => {
     const found = await listNewestEvents(database, about)
     for (const event of found) read.set(event.place.id, event)
-    isWindow ||= found.length >= eventWindow
+    if (found.length >= eventWindow) {
+      isWindow = true
+      if (provingTypes.includes(about.type ?? '')) since = Math.max(since, found.at(-1)?.time ?? 0)
+    }
     await othersFirst()
   }
   if (filter.clientId !== undefined) await add({ clientId: filter.clientId })
@@ -72,7 +81,7 @@ const readAll = async (
     for (const clientId of clientIdsIn([...read.values()]).slice(0, maxClients)) await add({ clientId })
   } else for (const type of stepTypes) await add({ type, isNamed: true })
   for (const type of unnamedTypes) await add({ type })
-  return { events: [...read.values()], isWindow }
+  return { events: [...read.values()], isWindow, since }
 }
 
 /** A client that waits for approval is disabled until then. */
@@ -102,11 +111,13 @@ export const readConnections = async (
   filter: HistoryFilter,
   resources: readonly string[],
 ): Promise<History> => {
-  const { events, isWindow } = await readAll(context.database, filter)
+  const { events, isWindow, since } = await readAll(context.database, filter)
   const [limited] = await listNewestEvents(context.database, { type: 'events.limited' })
   const connections = await connectionsOf(withDeleted(events, clientIdsIn(events)), { resources })
   const asked = connections.filter(
-    ({ clientId, subject }) =>
+    ({ clientId, subject, stop, time }) =>
+      // What stopped before may have gone on, by events that were not read.
+      (stop === undefined || clientId === undefined || time >= since) &&
       (filter.clientId === undefined || clientId === filter.clientId) &&
       (filter.subject === undefined || subject === filter.subject),
   )

@@ -77,6 +77,16 @@ export const stepTypes: readonly string[] = [
   'document.requested',
 ]
 
+/** Those of steps that no stranger can cause. If one of them is not seen, the connection seems to have stopped. */
+export const provingTypes: readonly string[] = [
+  'login.succeeded',
+  'consent.allowed',
+  'authorization.issued',
+  'device.authorized',
+  'tokens.issued',
+  'call.accepted',
+]
+
 /** Codes of requests that must not show a page: the client asks again with one (OIDC Core §3.1.2.6). */
 const silentAnswers = ['login_required', 'consent_required', 'interaction_required', 'access_denied']
 const stepUpCodes = ['insufficient_scope', 'insufficient_user_authentication']
