@@ -70,7 +70,7 @@ export const dutch: Readonly<Record<string, string>> = {
 
   'second-factor-settings.title': 'Inloggen in twee stappen',
   'second-factor-settings.text':
-    'Met een authenticator-app is je wachtwoord alleen niet meer genoeg om in te loggen.',
+    'Voeg een code van je telefoon toe, zodat een gestolen wachtwoord niet genoeg is.',
   'second-factor-settings.on.text':
     'Om in te loggen heb je je wachtwoord en een code uit je authenticator-app nodig.',
   'second-factor-settings.scan': 'Scan dit met je authenticator-app en voer de code in die de app toont.',
@@ -80,7 +80,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'second-factor-settings.since': 'Aan sinds',
   'second-factor-settings.codes-left': 'Overgebleven herstelcodes',
   'second-factor-settings.open': 'Open je authenticator-app',
-  'second-factor-settings.change': 'Voer een code of herstelcode in om iets te wijzigen.',
+  'second-factor-settings.change': 'Voer een code uit je app of een herstelcode in om iets te wijzigen.',
   'second-factor-settings.on': 'Inloggen in twee stappen staat aan.',
   'second-factor-settings.few': 'Je hebt bijna geen herstelcodes meer. Maak nieuwe voordat je ze nodig hebt.',
   'second-factor-settings.renew': 'Nieuwe herstelcodes',
@@ -154,7 +154,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.allow': 'Toestaan',
   'consent.policy': 'privacybeleid',
   'consent.tos': 'voorwaarden',
-  'account.host': 'Website',
+  'account.host': 'Stuurt je naar',
   'account.used': 'Laatst gebruikt: {date}',
   'consent.new-tab': '(opent in een nieuw tabblad)',
   'consent.remove': 'Je kunt de toegang altijd weer intrekken bij {account}.',
@@ -206,11 +206,11 @@ export const dutch: Readonly<Record<string, string>> = {
   'account.remove.of': 'van {client}',
   'account.remove.of.organization': 'van {client} tot de werkruimte {organization}',
   'devices.title': 'Apparaten',
-  'devices.heading': 'Ingelogd op',
-  'devices.text': 'Ken je een apparaat niet? Log het dan uit.',
+  'devices.heading': 'Waar je bent ingelogd',
+  'devices.text': 'Herken je er een niet? Log het uit.',
   'devices.name': '{browser} op {system}',
   'devices.unknown': 'Onbekend apparaat',
-  'devices.here': 'Hier en nu',
+  'devices.here': 'Dit apparaat',
   'devices.since': 'Ingelogd op {date}',
   'devices.not-me': 'Dat was ik niet',
   'devices.others': 'Overal elders uitloggen',
@@ -223,7 +223,8 @@ export const dutch: Readonly<Record<string, string>> = {
   'end-device.title': '{device} uitloggen?',
   'end-device.title.others': 'Overal elders uitloggen?',
   'end-device.effect': 'Het apparaat wordt meteen uitgelogd, net als de apps die je daar hebt gebruikt.',
-  'end-device.effect.others': 'Apparaten die worden uitgelogd: {count}. Hier blijf je ingelogd.',
+  'end-device.effect.other': 'Eén ander apparaat wordt uitgelogd. Hier blijf je ingelogd.',
+  'end-device.effect.others': '{count} andere apparaten worden uitgelogd. Hier blijf je ingelogd.',
   'end-device.host': 'Bij {product} zelf blijf je daar misschien ingelogd, tot je je wachtwoord wijzigt.',
   'end-device.submit': 'Uitloggen',
   'account-sign-in.title': 'Je bent niet ingelogd',
@@ -240,9 +241,9 @@ export const dutch: Readonly<Record<string, string>> = {
   'passkeys.add': 'Passkey toevoegen',
   'passkeys.none': 'Er is geen passkey toegevoegd. Misschien heeft dit apparaat er al een.',
   'passkeys.script':
-    'Gebruik een browser die passkeys ondersteunt en scripts toestaat om een passkey toe te voegen.',
+    'Zet JavaScript aan, in een browser die passkeys ondersteunt, om een passkey toe te voegen.',
   'passkeys.full':
-    'Je hebt het maximale aantal passkeys. Verwijder er eerst een om een andere toe te voegen.',
+    'Je hebt het maximum van {count} passkeys. Verwijder er eerst een om een andere toe te voegen.',
   'passkeys.added': 'Passkey toegevoegd. Vanaf nu kun je ermee inloggen.',
   'passkeys.not-added': 'De passkey is niet toegevoegd. Probeer het opnieuw.',
   'passkeys.renamed': 'Naam gewijzigd.',
@@ -252,8 +253,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'passkey.later': 'Niet nu',
   'passkey.name': 'Naam van de passkey',
   'passkey.rename': 'Naam opslaan',
-  'passkey.remove.text':
-    'Na het verwijderen kan niemand meer met deze passkey inloggen. Verwijder hem ook op je apparaat.',
+  'passkey.remove.text': 'Je kunt er dan niet meer mee inloggen. Verwijder hem ook op je apparaat.',
   'passkey.remove': 'Verwijderen',
   'passkey.cancel': 'Annuleren',
 
@@ -324,7 +324,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'error.unavailable.what': 'Bij {product} kan op dit moment niemand inloggen.',
   'error.unavailable.next': 'Wacht een minuut en probeer het dan opnieuw. Er gaat niets verloren.',
   'error.forbidden.title': 'Je kunt deze pagina niet openen',
-  'error.forbidden.what': 'Ze is voor de mensen die {product} beheren.',
+  'error.forbidden.what': 'Ze is voor de beheerders van {product}.',
   'error.forbidden.next': 'Zou je toegang moeten hebben? Vraag het aan wie je je account heeft gegeven.',
   'error.unknown-client.title': 'Deze app is hier niet geregistreerd',
   'error.unknown-client.what':
@@ -342,7 +342,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'error.refused.what': 'Inloggen kan niet, omdat {product} deze app niet heeft goedgekeurd.',
   'error.manage.link': 'Pagina van de app openen',
   'error.not-found.title': 'Deze pagina bestaat niet',
-  'error.not-found.what': 'Bij {product} is er niets op dit adres, of het is niet van jou.',
+  'error.not-found.what': 'Deze pagina bestaat niet, of is van iemand anders.',
   'error.not-found.next': 'Controleer het adres of ga terug.',
   'error.technical': 'Technische gegevens',
   'error.expected': 'Verwacht',
@@ -372,7 +372,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'return.link': 'Doorgaan',
 
   'form-post.title': 'Een ogenblik',
-  'form-post.text': 'Je wordt teruggestuurd. Gebeurt er niets, gebruik dan de knop hieronder.',
+  'form-post.text': 'Gebeurt er niets, gebruik dan de knop hieronder.',
   'form-post.submit': 'Doorgaan',
 
   'footer.label': 'Hulp en privacy',
@@ -533,7 +533,7 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.detail.locations': 'Waar',
   'consent.detail.actions': 'Handelingen',
   'consent.detail.datatypes': 'Gegevens',
-  'consent.detail.identifier': 'Rekening of object',
+  'consent.detail.identifier': 'Rekening',
   'consent.detail.privileges': 'Rechten',
   'error.busy.title': 'Te veel verzoeken',
   'error.busy.what':

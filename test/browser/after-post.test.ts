@@ -339,7 +339,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
           await signIn(page)
           await app.host.table('passkeys').insert(stored)
           await page.reload()
-          expect(await page.textContent('#no-passkey')).toContain('allows scripts')
+          expect(await page.textContent('#no-passkey')).toContain('turn on JavaScript')
           expect(await page.getByRole('button', { name: 'Add a passkey' }).count()).toBe(0)
           await walk(page, [
             [

@@ -148,7 +148,7 @@ describeWith(
           await page.evaluate(click)
           await settle(page)
           expect(posted).toEqual([])
-          expect(await page.getByText('Please press the button again.').isVisible()).toBe(true)
+          expect(await page.getByText('Press the button once more.').isVisible()).toBe(true)
         }),
     )
 

@@ -105,7 +105,7 @@ const enriched = { ...payment, currency: 'EUR' }
 test('the consent page shows each object in the words of its type, in the language of the page', async () => {
   const page = await agent.open(asked([payment, account]))
   expect(textOf(page.html)).toContain(
-    'Make a payment Amount 12.50 EUR To Shop See your account Actions list, read Account or object A-1',
+    'Make a payment Amount 12.50 EUR To Shop See your account Actions list, read Account A-1',
   )
   const german = await agent.open(asked([payment], { ui_locales: 'de' }))
   expect(textOf(german.html)).toContain('Eine Zahlung ausführen Betrag 12.50 EUR')

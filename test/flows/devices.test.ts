@@ -46,7 +46,7 @@ const rowsOf = ({ html }: Answer): Row[] => {
   const [, list = ''] = html.split('<ul class="rows clients devices"')
   return (list.match(/<li class="scope-row">[\s\S]*?<\/li>/g) ?? []).map((row) => ({
     name: (/<span>\s*<span>([\s\S]*?)<\/span>/.exec(row)?.[1] ?? '').replaceAll(/<[^>]*>/g, '').trim(),
-    isHere: row.includes('Here and now'),
+    isHere: row.includes('This device'),
     times: [...row.matchAll(/datetime="([^"]*)"/g)].map(([, time = '']) => time),
     end: /<a href="([^"]*)"/.exec(row)?.[1]?.replaceAll('&amp;', '&'),
   }))
@@ -144,10 +144,12 @@ describe.each(sessions)('with the session of: %s', (_, settings) => {
 
   test('“Sign out everywhere else” ends all others and nothing here', async () => {
     const mine = await signedIn(chrome)
-    const others = [await signedIn(edge), await signedIn(iphone), await signedIn(chrome)]
+    const others = [await signedIn(edge)]
+    expect(textOf(await mine.open(`${path}?device=others`))).toContain('One other device will be signed out.')
+    others.push(await signedIn(iphone), await signedIn(chrome))
     const other = await signedIn(edge, bob)
     const confirm = await mine.open(`${path}?device=others`)
-    expect(textOf(confirm)).toContain('Devices that are signed out: 3.')
+    expect(textOf(confirm)).toContain('3 other devices will be signed out.')
     const done = await mine.submit(confirm, 'csrf_token')
     expect(textOf(done)).toContain('You’re signed out everywhere else.')
     expect(rowsOf(done)).toMatchObject([{ name: 'Chrome on macOS', isHere: true }])

@@ -23,7 +23,7 @@ const isSubmit = (button: string): boolean => !button.includes('type="button"')
 describe('every page with a form that is posted', () => {
   test('is guarded against held keys and second clicks, and no other page loads the guard (M3)', () => {
     const guard =
-      /<script src="\/oauth\/assets\/decision\.js[^"]*"><\/script>[\s\S]*<output id="again" data-text="Please press/
+      /<script src="\/oauth\/assets\/decision\.js[^"]*"><\/script>[\s\S]*<output id="again" data-text="Press the button/
     const wrong = pages.filter(({ html }) => guard.test(html) !== formsOf(html).length > 0)
     expect(wrong.map(({ name }) => name)).toEqual([])
     // The layout does it, so that templates of features and of hosts have it too.

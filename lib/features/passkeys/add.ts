@@ -41,7 +41,7 @@ declare module '../../events/event.ts' {
 }
 
 /** The most passkeys of a user. */
-const maxPasskeys = 20
+export const maxPasskeys = 20
 
 /** COSE algorithms in order of preference (RFC 9053): Ed25519, ECDSA with P-256, RSA with SHA-256 for Windows. */
 const algorithms = [-8, -7, -257]

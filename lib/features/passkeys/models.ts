@@ -28,6 +28,8 @@ declare module '../../pages/page-models.ts' {
          * has as many passkeys as are allowed.
          */
         options?: string | undefined
+        /** How many are allowed. */
+        max: number
         /** What the last form did. */
         notice?: PasskeysNotice
       }

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { bindBrowser } from '../../sessions/browser-binding.ts'
 import { noticeOf } from '../../sessions/notice.ts'
-import { addPasskey, passkeyCreation } from './add.ts'
+import { addPasskey, maxPasskeys, passkeyCreation } from './add.ts'
 import type { PasskeyCard, PasskeysNotice } from './models.ts'
 import type { PasskeyOption } from './option.ts'
 import { type Passkey, passkeyName } from './rules.ts'
@@ -43,6 +43,7 @@ const showPasskeys = async (
     ...(await accountModel(context, person.user, 'passkeys')),
     passkeys: known.map((passkey) => cardOf(server, passkey)),
     options,
+    max: maxPasskeys,
     notice: noticeOf(context.notice, kinds),
   })
 }

@@ -30,6 +30,7 @@ const passkeys: PageModels['passkeys'] = {
     { name: '', created: '2026-11-20T08:00:00.000Z', url: '/account/passkeys?id=three' },
   ],
   options: prompt,
+  max: 20,
   pages: accountPages('passkeys'),
   homeUrl: '/',
   signOutUrl: '/logout',

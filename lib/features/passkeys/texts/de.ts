@@ -18,9 +18,9 @@ export const de = {
   'passkeys.add': 'Passkey hinzufügen',
   'passkeys.none': 'Es wurde kein Passkey hinzugefügt. Vielleicht hat dieses Gerät schon einen.',
   'passkeys.script':
-    'Um einen Passkey hinzuzufügen, verwenden Sie einen Browser, der Passkeys unterstützt und Skripte erlaubt.',
+    'Um einen Passkey hinzuzufügen, schalten Sie JavaScript ein, in einem Browser, der Passkeys unterstützt.',
   'passkeys.full':
-    'Mehr Passkeys sind nicht möglich. Entfernen Sie zuerst einen, um einen anderen hinzuzufügen.',
+    'Mehr als {count} Passkeys sind nicht möglich. Entfernen Sie zuerst einen, um einen anderen hinzuzufügen.',
   'passkeys.added': 'Passkey hinzugefügt. Ab jetzt können Sie sich damit anmelden.',
   'passkeys.not-added': 'Der Passkey wurde nicht hinzugefügt. Bitte versuchen Sie es noch einmal.',
   'passkeys.renamed': 'Name geändert.',
@@ -31,7 +31,7 @@ export const de = {
   'passkey.name': 'Name des Passkeys',
   'passkey.rename': 'Namen speichern',
   'passkey.remove.text':
-    'Wenn Sie diesen Passkey entfernen, kann sich niemand mehr damit anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
+    'Sie können sich dann nicht mehr damit anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
   'passkey.remove': 'Entfernen',
   'passkey.cancel': 'Abbrechen',
 }

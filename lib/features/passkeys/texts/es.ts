@@ -15,9 +15,8 @@ export const es = {
   'passkeys.change': 'Cambiar',
   'passkeys.add': 'Añadir una llave de acceso',
   'passkeys.none': 'No se ha añadido ninguna llave de acceso. Puede que este dispositivo ya tenga una.',
-  'passkeys.script':
-    'Para añadir una llave de acceso, use un navegador que las admita y que permita scripts.',
-  'passkeys.full': 'Ha llegado al máximo de llaves de acceso. Para añadir otra, elimine antes una.',
+  'passkeys.script': 'Para añadir una llave de acceso, active JavaScript en un navegador que las admita.',
+  'passkeys.full': 'Ha llegado al límite de {count} llaves de acceso. Para añadir otra, elimine antes una.',
   'passkeys.added': 'Llave de acceso añadida. A partir de ahora puede iniciar sesión con ella.',
   'passkeys.not-added': 'La llave de acceso no se ha añadido. Inténtelo de nuevo.',
   'passkeys.renamed': 'Nombre cambiado.',
@@ -27,8 +26,7 @@ export const es = {
   'passkey.later': 'Ahora no',
   'passkey.name': 'Nombre de la llave de acceso',
   'passkey.rename': 'Guardar nombre',
-  'passkey.remove.text':
-    'Si elimina esta llave de acceso, nadie podrá iniciar sesión con ella. Elimínela también en su dispositivo.',
+  'passkey.remove.text': 'Ya no podrá iniciar sesión con ella. Elimínela también en su dispositivo.',
   'passkey.remove': 'Eliminar',
   'passkey.cancel': 'Cancelar',
 }

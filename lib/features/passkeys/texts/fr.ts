@@ -17,9 +17,9 @@ export const fr = {
   'passkeys.add': 'Ajouter une clé d’accès',
   'passkeys.none': 'Aucune clé d’accès n’a été ajoutée. Cet appareil en a peut-être déjà une.',
   'passkeys.script':
-    'Pour ajouter une clé d’accès, utilisez un navigateur qui les prend en charge et qui autorise les scripts.',
+    'Pour ajouter une clé d’accès, activez JavaScript dans un navigateur qui les prend en charge.',
   'passkeys.full':
-    'Vous avez atteint le nombre maximal de clés d’accès. Pour en ajouter une autre, supprimez-en d’abord une.',
+    'Vous avez atteint la limite de {count} clés d’accès. Pour en ajouter une autre, supprimez-en d’abord une.',
   'passkeys.added': 'Clé d’accès ajoutée. Vous pouvez désormais vous connecter avec elle.',
   'passkeys.not-added': 'La clé d’accès n’a pas été ajoutée. Veuillez réessayer.',
   'passkeys.renamed': 'Nom modifié.',
@@ -30,7 +30,7 @@ export const fr = {
   'passkey.name': 'Nom de la clé d’accès',
   'passkey.rename': 'Enregistrer le nom',
   'passkey.remove.text':
-    'Si vous supprimez cette clé d’accès, plus personne ne pourra se connecter avec elle. Supprimez-la aussi sur votre appareil.',
+    'Vous ne pourrez plus vous connecter avec elle. Supprimez-la aussi sur votre appareil.',
   'passkey.remove': 'Supprimer',
   'passkey.cancel': 'Annuler',
 }

@@ -23,7 +23,7 @@ export const de = {
     'Wir konnten Ihren Code nicht prüfen. Versuchen Sie es gleich noch einmal.',
   'second-factor-settings.title': 'Anmeldung in zwei Schritten',
   'second-factor-settings.text':
-    'Mit einer Authenticator-App genügt Ihr Passwort allein nicht mehr zur Anmeldung.',
+    'Mit einem zusätzlichen Code von Ihrem Handy genügt ein gestohlenes Passwort nicht.',
   'second-factor-settings.on.text':
     'Für die Anmeldung brauchen Sie Ihr Passwort und einen Code aus Ihrer Authenticator-App.',
   'second-factor-settings.scan':
@@ -35,7 +35,7 @@ export const de = {
   'second-factor-settings.codes-left': 'Übrige Wiederherstellungscodes',
   'second-factor-settings.open': 'Authenticator-App öffnen',
   'second-factor-settings.change':
-    'Um etwas zu ändern, geben Sie einen Code oder Wiederherstellungscode ein.',
+    'Um etwas zu ändern, geben Sie einen Code aus Ihrer App oder einen Wiederherstellungscode ein.',
   'second-factor-settings.on': 'Die Anmeldung in zwei Schritten ist eingeschaltet.',
   'second-factor-settings.few':
     'Sie haben kaum noch Wiederherstellungscodes. Holen Sie sich rechtzeitig neue.',

@@ -18,8 +18,7 @@ export const en = {
   'second-factor.not-sent.text': 'Enter the newest code that you received, or sign in again later.',
   'second-factor.unavailable.text': 'We couldn’t check your code. Try again in a moment.',
   'second-factor-settings.title': 'Two-step sign-in',
-  'second-factor-settings.text':
-    'With an authenticator app, your password alone is no longer enough to sign in.',
+  'second-factor-settings.text': 'Add a code from your phone, so a stolen password isn’t enough.',
   'second-factor-settings.on.text': 'Signing in takes your password and a code from your authenticator app.',
   'second-factor-settings.scan':
     'Scan this with your authenticator app, then enter the code that the app shows.',
@@ -29,7 +28,7 @@ export const en = {
   'second-factor-settings.since': 'On since',
   'second-factor-settings.codes-left': 'Recovery codes left',
   'second-factor-settings.open': 'Open your authenticator app',
-  'second-factor-settings.change': 'To change something, enter a code or a recovery code.',
+  'second-factor-settings.change': 'To make changes, enter a code from your app or a recovery code.',
   'second-factor-settings.on': 'Two-step sign-in is on.',
   'second-factor-settings.few': 'You’re almost out of recovery codes. Get new ones before you need them.',
   'second-factor-settings.renew': 'New recovery codes',

@@ -19,8 +19,7 @@ export const es = {
   'second-factor.not-sent.text': 'Introduzca el último código que recibió o inicie sesión más tarde.',
   'second-factor.unavailable.text': 'No hemos podido comprobar su código. Inténtelo de nuevo en un momento.',
   'second-factor-settings.title': 'Inicio de sesión en dos pasos',
-  'second-factor-settings.text':
-    'Con una aplicación de autenticación, su contraseña por sí sola ya no basta para iniciar sesión.',
+  'second-factor-settings.text': 'Añada un código de su teléfono, para que una contraseña robada no baste.',
   'second-factor-settings.on.text':
     'Para iniciar sesión necesita su contraseña y un código de su aplicación de autenticación.',
   'second-factor-settings.scan':
@@ -31,7 +30,8 @@ export const es = {
   'second-factor-settings.since': 'Activado desde',
   'second-factor-settings.codes-left': 'Códigos de recuperación restantes',
   'second-factor-settings.open': 'Abrir su aplicación de autenticación',
-  'second-factor-settings.change': 'Para cambiar algo, introduzca un código o un código de recuperación.',
+  'second-factor-settings.change':
+    'Para hacer cambios, introduzca un código de su aplicación o un código de recuperación.',
   'second-factor-settings.on': 'El inicio de sesión en dos pasos está activado.',
   'second-factor-settings.few':
     'Casi no le quedan códigos de recuperación. Obtenga códigos nuevos antes de necesitarlos.',

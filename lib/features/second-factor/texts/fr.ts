@@ -20,7 +20,7 @@ export const fr = {
   'second-factor.unavailable.text': 'Nous n’avons pas pu vérifier votre code. Réessayez dans un instant.',
   'second-factor-settings.title': 'Connexion en deux étapes',
   'second-factor-settings.text':
-    'Avec une application d’authentification, votre mot de passe seul ne suffit plus pour vous connecter.',
+    'Ajoutez un code de votre téléphone, pour qu’un mot de passe volé ne suffise pas.',
   'second-factor-settings.on.text':
     'Pour vous connecter, il faut votre mot de passe et un code de votre application d’authentification.',
   'second-factor-settings.scan':
@@ -31,7 +31,8 @@ export const fr = {
   'second-factor-settings.since': 'Activée depuis',
   'second-factor-settings.codes-left': 'Codes de secours restants',
   'second-factor-settings.open': 'Ouvrir votre application d’authentification',
-  'second-factor-settings.change': 'Pour modifier quelque chose, saisissez un code ou un code de secours.',
+  'second-factor-settings.change':
+    'Pour faire des changements, saisissez un code de votre application ou un code de secours.',
   'second-factor-settings.on': 'La connexion en deux étapes est activée.',
   'second-factor-settings.few':
     'Il ne vous reste presque plus de codes de secours. Créez-en de nouveaux avant d’en avoir besoin.',

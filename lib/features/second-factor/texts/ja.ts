@@ -19,7 +19,8 @@ export const ja = {
   'second-factor.not-sent.text': '最後に届いたコードを入力するか、しばらくしてからログインし直してください。',
   'second-factor.unavailable.text': 'コードを確認できませんでした。しばらくしてからもう一度お試しください。',
   'second-factor-settings.title': '2段階ログイン',
-  'second-factor-settings.text': '認証アプリを使うと、パスワードだけではログインできなくなります。',
+  'second-factor-settings.text':
+    'スマートフォンのコードを追加すると、パスワードを盗まれてもログインされません。',
   'second-factor-settings.on.text': 'ログインには、パスワードと認証アプリのコードが必要です。',
   'second-factor-settings.scan': '認証アプリでこれを読み取り、アプリに表示されるコードを入力してください。',
   'second-factor-settings.qr': '認証アプリ用のQRコード',
@@ -28,7 +29,7 @@ export const ja = {
   'second-factor-settings.since': 'オンにした日',
   'second-factor-settings.codes-left': '残りのリカバリーコード',
   'second-factor-settings.open': '認証アプリを開く',
-  'second-factor-settings.change': '変更するには、コードまたはリカバリーコードを入力してください。',
+  'second-factor-settings.change': '変更するには、アプリのコードまたはリカバリーコードを入力してください。',
   'second-factor-settings.on': '2段階ログインはオンです。',
   'second-factor-settings.few': 'リカバリーコードが残りわずかです。必要になる前に再発行してください。',
   'second-factor-settings.renew': 'リカバリーコードを再発行',
