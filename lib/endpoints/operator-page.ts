@@ -43,7 +43,7 @@ export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'field
   readonly about?: { readonly client?: string; readonly user?: string }
 }
 
-/** Something that is wrong until somebody looks after it. */
+/** Something that is wrong until someone looks after it. */
 export interface OperatorTrouble {
   /** What it is about. */
   readonly name: string

@@ -49,27 +49,27 @@ describe('the overview', () => {
   beforeEach(async () => {
     await serverBehind(host.oauth)!.eventLog!.settled()
     await forget()
-    // Noon, so that the last day and today differ; of tomorrow, because the keys sign since now.
-    now = Math.ceil(Date.now() / 86_400_000) * 86_400 + 43_200
-    midnight = now - 43_200
+    // Shortly after midnight, when today is nearly empty; of tomorrow, because the keys sign since now.
+    now = Math.ceil(Date.now() / 86_400_000) * 86_400 + 300
+    midnight = now - 300
     const clock = stopClock()
     clock.travel(now - clock.now())
   })
 
-  test('shows sign-ins and failures by hour, today against last week, as a chart and a table', async () => {
+  test('shows sign-ins and failures of the last 24 hours, against a week before, as a chart and a table', async () => {
     const at = (type: string, time: number, count: number) => Array<Stored>(count).fill({ type, time })
     await store([
       ...at('login.succeeded', midnight, 1),
-      ...at('login.succeeded', midnight + 3600, 3),
-      ...at('login.failed', midnight + 3600, 2),
-      ...at('login.succeeded', midnight + 7199 - 7 * 86_400, 5),
-      ...at('login.succeeded', midnight - 1, 7),
+      ...at('login.succeeded', midnight - 3600, 3),
+      ...at('login.failed', midnight - 3600, 2),
+      ...at('login.succeeded', midnight - 1 - 7 * 86_400, 5),
+      ...at('login.succeeded', midnight - 23 * 3600 - 1, 7),
     ])
     const { html, text } = await overview()
     expect(html).toContain(
-      'role="img" aria-label="Sign-ins by hour: 4 today and 2 failed, against 5 on the same day last week."',
+      'role="img" aria-label="Sign-ins by hour: 4 in the last 24 hours and 2 failed, against 5 a week before."',
     )
-    expect(text).toContain('00:00 1 0 0 01:00 3 2 5 02:00 0 0 0')
+    expect(text).toMatch(/01:00 0 0 0 .* 22:00 0 0 0 23:00 3 2 5 00:00 1 0 0/)
     expect(html.match(/<rect class="now"[^>]*>/g)).toHaveLength(2)
     expect(html.match(/<rect class="failed"[^>]*>/g)).toHaveLength(1)
     expect(html).not.toContain(' style=')
@@ -100,7 +100,7 @@ describe('the overview', () => {
     ])
     const { html, text } = await overview()
     expect(text).toMatch(
-      /What is wrong Web client : 2 people have seen an error page since .* UTC\. redirect_uri is not registered for this client Received https:\/\/app\.example\/cb\/ Expected https:\/\/app\.example\/cb .* No known client : 1 person saw an error page at .* self : 9 requests were refused since/,
+      /What is wrong Web client : 2 people have seen an error page since .* UTC\. redirect_uri is not registered for this client Received https:\/\/app\.example\/cb \/ Expected https:\/\/app\.example\/cb .* Unknown client : 1 person saw an error page at .* self : 9 requests were refused since/,
     )
     expect(html).toContain('href="/oauth/admin/client?client_id=web#field-redirect_uris"')
     expect((await as('carol').get('/oauth/admin/client?client_id=web')).html).toContain(
@@ -192,7 +192,7 @@ describe('the overview', () => {
     })
     const text = textOf(await new RawBrowser(other.app).get('/oauth/admin'))
     expect(text).toContain('Turn on features.storedEvents')
-    expect(text).toContain('Next key')
+    expect(text).toContain('Next rotation')
     expect(text).not.toContain('What is wrong')
   })
 
@@ -200,6 +200,6 @@ describe('the overview', () => {
     await signedIn()
     const carol = as('carol')
     await carol.submit(await carol.get('/oauth/admin/publish-keys'), 'value="publish"')
-    expect((await overview()).text).toMatch(/Next key signs (in \d+ days|within a day)/)
+    expect((await overview()).text).toMatch(/Next rotation (in \d+ days|within a day)/)
   })
 })

@@ -1,7 +1,7 @@
 import type { OperatorTrouble } from '../../../endpoints/operator-page.ts'
 import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
 
-/** An hour of today, and the same of a week ago. */
+/** One of the last 24 hours, and the same of a week ago. */
 export interface ShownHour {
   /** From `00` to `23`, in UTC. */
   hour: string
@@ -24,8 +24,8 @@ export interface ShownTrouble {
   /** Absent if no registered client is named. */
   client?: { name: string; url: string }
   reason: string
-  expected?: string
-  received?: string
+  /** What was expected, and what came; the first part of that is also expected. */
+  difference?: { expected: string; received: readonly [same: string, other: string] } | undefined
   /** Where the client is changed, and which field of it. */
   mend?: { url: string; field?: string }
   /** Begins a letter to those who run the client; absent if no address is known. */
@@ -39,10 +39,9 @@ declare module '../../../pages/page-models.ts' {
   // Names and reasons may come from strangers. Times are ISO 8601.
   interface PageModels {
     'operator-overview': OperatorPageModel & {
-      /** Today's activity; absent if events are not stored. */
+      /** The activity of the last 24 hours; absent if events are not stored. */
       now?: {
-        /** The day in UTC. */
-        date: string
+        /** The present one comes last. */
         hours: readonly ShownHour[]
         /** Whether a day had more events than are counted. */
         isMore: boolean
@@ -54,7 +53,7 @@ declare module '../../../pages/page-models.ts' {
         tokensUrl: string
         /** Whether there were more tokens than are counted. */
         isMoreTokens: boolean
-        /** What is wrong in the sections of other features, until somebody looks after it. */
+        /** What is wrong in the sections of other features, until someone looks after it. */
         alarms: readonly (OperatorTrouble & { url: string })[]
         /** Those that hurt most people first, of the last 24 hours. */
         troubles: readonly ShownTrouble[]

@@ -3,6 +3,7 @@ import { aboutClient, iso } from '../../../endpoints/page-values.ts'
 import { ownPath } from '../../../http/urls.ts'
 import { withStates } from '../../../keys/key-schedule.ts'
 import type { PageModels } from '../../../pages/page-models.ts'
+import { splitAtDifference } from '../../../protocol/explanation.ts'
 import {
   type ClientRecord,
   countEvents,
@@ -41,21 +42,20 @@ const nextKeyOf = (keys: readonly SigningKeyRecord[], now: number): Overview['ne
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, each) => total + each, 0)
 
-/** Today by hours, and the same day a week ago. */
-const hoursOf = async (
-  { server }: OperatorContext,
-  midnight: number,
-): Promise<Pick<Now, 'hours' | 'isMore'>> => {
+/** The last 24 hours, of which the present one has only begun, and the same of a week ago. */
+const hoursOf = async ({ server }: OperatorContext): Promise<Pick<Now, 'hours' | 'isMore'>> => {
   const { database } = server
+  const now = server.now()
+  const first = now - (now % hour) - 23 * hour
   const countedFrom = (type: string, from: number) =>
     countEventsByHour(database, { type, from, to: from + day })
-  const signIns = await countedFrom('login.succeeded', midnight)
-  const failures = await countedFrom('login.failed', midnight)
-  const before = await countedFrom('login.succeeded', midnight - 7 * day)
+  const signIns = await countedFrom('login.succeeded', first)
+  const failures = await countedFrom('login.failed', first)
+  const before = await countedFrom('login.succeeded', first - 7 * day)
   const hours = Array.from({ length: 24 }, (_, index): ShownHour => {
-    const time = midnight + index * hour
+    const time = first + index * hour
     return {
-      hour: String(index).padStart(2, '0'),
+      hour: iso(time).slice(11, 13),
       signIns: signIns.get(time) ?? 0,
       failures: failures.get(time) ?? 0,
       before: before.get(time - 7 * day) ?? 0,
@@ -95,7 +95,11 @@ const shownTrouble = async (
   const { kind, count, since, reason, expected, received, errorId, type, clientId } = trouble
   const client = clientId === undefined ? undefined : records.get(clientId)
   const field = fieldOf(trouble)
-  const shown = { kind, count, isMore, since: iso(since), reason, expected, received, errorId }
+  const difference =
+    expected === undefined || received === undefined
+      ? undefined
+      : { expected, received: splitAtDifference({ expected, received }) }
+  const shown = { kind, count, isMore, since: iso(since), reason, difference, errorId }
   if (clientId === undefined || client === undefined)
     return { ...shown, eventsUrl: ownPath(server, eventsPath, { type }) }
   return {
@@ -162,12 +166,10 @@ const alarmsOf = async (
 const nowOf = async (context: OperatorContext, others: readonly OperatorPage[]): Promise<Now> => {
   const { server } = context
   const now = server.now()
-  const midnight = now - (now % day)
   const [limited] = await newestOf(context, 'events.limited')
   const tokens = await countEvents(server.database, { type: 'tokens.issued', from: now - day, to: now + 1 })
   return {
-    date: iso(midnight),
-    ...(await hoursOf(context, midnight)),
+    ...(await hoursOf(context)),
     locks: lockedNames(
       await newestOf(context, 'login.locked'),
       await newestOf(context, 'login.unlocked'),

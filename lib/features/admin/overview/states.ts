@@ -7,9 +7,9 @@ type Overview = PageModels['operator-overview']
 const days = [3, 2, 1, 1, 2, 6, 21, 48, 92, 118, 121, 102, 84, 97, 110, 126, 104, 80, 61, 44, 30, 18, 9, 5]
 
 const hours: readonly ShownHour[] = days.map((before, index) => ({
-  hour: String(index).padStart(2, '0'),
-  signIns: index < 19 ? Math.round(before * (index % 3 === 0 ? 1.2 : 0.9)) : 0,
-  failures: index < 19 ? Math.round(before / (index === 10 ? 2 : 12)) : 0,
+  hour: String((index + 19) % 24).padStart(2, '0'),
+  signIns: Math.round(before * (index % 3 === 0 ? 1.2 : 0.9)),
+  failures: Math.round(before / (index === 10 ? 2 : 12)),
   before,
 }))
 
@@ -20,8 +20,10 @@ const sentBack: ShownTrouble = {
   since: '2026-11-21T09:40:00.000Z',
   client: { name: 'Trail Maps', url: '/admin/client?client_id=trails' },
   reason: 'redirect_uri is not registered for this client',
-  expected: 'https://trails.example.com/callback',
-  received: 'https://trails.example.com/callback/',
+  difference: {
+    expected: 'https://trails.example.com/callback',
+    received: ['https://trails.example.com/callback', '/'],
+  },
   mend: { url: '/admin/client?client_id=trails#field-redirect_uris', field: 'redirect_uris' },
   letterUrl: 'mailto:dev@trails.example.com?subject=Notes%20refuses%20requests%20of%20Trail%20Maps',
   eventsUrl: '/admin/events?type=request.refused&client=trails',
@@ -33,7 +35,6 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
   const overview: Overview = {
     ...above,
     now: {
-      date: '2026-11-21T00:00:00.000Z',
       hours,
       isMore: true,
       locks: 4,
@@ -58,8 +59,7 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
           count: 1000,
           isMore: true,
           reason: 'the code has expired',
-          expected: undefined,
-          received: undefined,
+          difference: undefined,
           mend: { url: '/admin/client?client_id=trails' },
         },
         {

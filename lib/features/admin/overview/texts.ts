@@ -3,21 +3,21 @@ export const overviewTexts = {
   'operator.overview': 'Overview',
 
   'operator-overview.off': 'Turn on features.storedEvents to see sign-ins, and what goes wrong, here.',
-  'operator-overview.sign-ins': 'Sign-ins today',
+  'operator-overview.sign-ins': 'Sign-ins in 24 hours',
   'operator-overview.chart':
-    'Sign-ins by hour: {signIns} today and {failures} failed, against {before} on the same day last week.',
-  'operator-overview.chart.more': 'Only the newest 50,000 events of a day are counted.',
-  'operator-overview.chart.today': 'Today',
+    'Sign-ins by hour: {signIns} in the last 24 hours and {failures} failed, against {before} a week before.',
+  'operator-overview.chart.more': 'Only the newest 50,000 events of each kind are counted.',
+  'operator-overview.chart.today': 'Signed in',
   'operator-overview.chart.failed': 'Failed',
-  'operator-overview.chart.before': 'Last week',
+  'operator-overview.chart.before': 'A week before',
   'operator-overview.chart.table': 'As a table',
   'operator-overview.chart.hour': 'Hour (UTC)',
 
   'operator-overview.locks': 'Locked now',
   'operator-overview.tokens': 'Tokens in 24 hours',
-  'operator-overview.next-key': 'Next key',
-  'operator-overview.keys.days': 'signs in {days} days',
-  'operator-overview.keys.day': 'signs within a day',
+  'operator-overview.next-key': 'Next rotation',
+  'operator-overview.keys.days': 'in {days} days',
+  'operator-overview.keys.day': 'within a day',
   'operator-overview.keys.none': 'not published yet',
 
   'operator-overview.wrong': 'What is wrong',
@@ -25,7 +25,7 @@ export const overviewTexts = {
   'operator-overview.wrong.none': 'Nothing was refused in the last 24 hours.',
   'operator-overview.wrong.limited':
     'More was refused at {time} than is stored, so something may be missing here.',
-  'operator-overview.wrong.someone': 'No known client',
+  'operator-overview.wrong.someone': 'Unknown client',
   'operator-overview.wrong.server': 'This server',
   'operator-overview.wrong.people.one': '1 person saw an error page at {time}.',
   'operator-overview.wrong.people': '{count} people have seen an error page since {time}.',
