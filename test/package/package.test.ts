@@ -271,22 +271,30 @@ test('Jest loads a CommonJS app with the flag of docs/testing.md', async () => {
   writeFileSync(join(path, 'package.json'), '{ "type": "commonjs", "jest": {} }')
   writeFileSync(
     join(path, 'app.test.js'),
-    `const express = require('express')
+    `const { createServer } = require('node:http')
     const { authRouter } = require('latchkey')
-    const { actingAsClient } = require('latchkey/testing')
+    const { attack } = require('latchkey/testing')
     test('serves', async () => {
       const connection = { filename: ':memory:' }
       const database = { knex: require('knex')({ client: 'better-sqlite3', connection, useNullAsDefault: true }) }
-      const oauth = authRouter({ database, secrets: ['of the test, and as long as it has to be'], scopes: { notes: 'Notes' } })
-      const { token } = await actingAsClient(oauth, 'reports', 'notes')
-      expect(token).toMatch(/^lk_at_/)
-      await oauth.close()
-      await database.knex.destroy()
+      const server = createServer()
+      await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const issuer = 'http://127.0.0.1:' + server.address().port + '/oauth'
+      const oauth = authRouter({ issuer, database, secrets: ['of the test, and as long as it has to be'] })
+      server.on('request', oauth.handler)
+      try {
+        const { status } = await fetch(issuer + '/jwks')
+        expect([status, typeof attack]).toEqual([200, 'function'])
+      } finally {
+        server.close()
+        await oauth.close()
+        await database.knex.destroy()
+      }
     })`,
   )
   const [, command = ''] =
     /^NODE_OPTIONS=(\S+) npx jest$/m.exec(readFileSync(join(root, 'docs/testing.md'), 'utf8')) ?? []
-  await run(path, process.execPath, command, join(modules, 'jest/bin/jest.js'))
+  await run(path, process.execPath, command, join(modules, 'jest/bin/jest.js'), '--forceExit')
 }, 60_000)
 
 /** An app that knows nothing of Latchkey yet. */
