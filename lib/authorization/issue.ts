@@ -6,7 +6,7 @@ import { createSecret, hashSecret, randomId } from '../keys/secrets.ts'
 import { absoluteLifetime, profileLifetime } from '../protocol/clients/client.ts'
 import type { AuthorizationDetails } from '../protocol/requests/authorization.ts'
 import type { ClaimsRequest } from '../protocol/requests/claims-request.ts'
-import { agreedTerms, entriesOf } from '../protocol/requests/consent.ts'
+import { agreedTerms, type ConsentTerms, entriesOf } from '../protocol/requests/consent.ts'
 import { EndedRequestError } from '../protocol/requests/ended-request.ts'
 import { provenTime } from '../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision } from '../protocol/requests/next-step.ts'
@@ -163,9 +163,10 @@ const rememberConsent = (
   )
   const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
   const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
-  const agreed = agreedTerms(terms, request.redirectUri, [...entries, ...details])
+  const agreed = (earlier?: ConsentTerms): ConsentTerms =>
+    agreedTerms(earlier, request.redirectUri, [...entries, ...details])
   return [
-    saveConsent({ subject, clientId, organization, terms: agreed, now }),
+    saveConsent({ subject, clientId, organization, terms: agreed(), withOthers: agreed(terms), now }),
     ...(receipt
       ? [createConsentReceipt({ id: randomId(), subject, clientId, authorizationId, receipt, now })]
       : []),

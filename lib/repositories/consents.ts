@@ -6,7 +6,7 @@ import type { ConsentTerms } from '../protocol/requests/consent.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
 import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
-import type { FullName, Places } from './statements.ts'
+import type { FullName, Places, Table } from './statements.ts'
 
 interface Pair {
   subject: string
@@ -110,34 +110,55 @@ export const lockConsent = command<Key & { now: number }>((table, v) =>
     .update({ updated_at: v.now }),
 ).with
 
-/** Stores a consent; of one that is there it replaces these columns. */
-const storing = (columns: readonly string[]) =>
-  command<Key & { scopes: string; terms: string; now: number }>((table, v) =>
-    table('consents')
-      .insert({
-        subject: v.subject,
-        client_id: v.clientId,
-        organization: v.organization,
-        scopes: v.scopes,
-        terms: v.terms,
-        created_at: v.now,
-        updated_at: v.now,
-      })
-      .onConflict(['subject', 'client_id', 'organization'])
-      .merge(columns),
-  )
+interface NewConsent extends Key {
+  scopes: string
+  terms: string
+  now: number
+}
 
-const save = storing(['scopes', 'terms', 'updated_at'])
-const keep = storing(['updated_at'])
+const inserting = (table: Table, v: Places<keyof NewConsent>) =>
+  table('consents')
+    .insert({
+      subject: v.subject,
+      client_id: v.clientId,
+      organization: v.organization,
+      scopes: v.scopes,
+      terms: v.terms,
+      created_at: v.now,
+      updated_at: v.now,
+    })
+    .onConflict(['subject', 'client_id', 'organization'])
+
+const save = command<NewConsent & { scopesWithOthers: string; termsWithOthers: string }>((table, v) =>
+  inserting(table, v).merge({ scopes: v.scopesWithOthers, terms: v.termsWithOthers, updated_at: v.now }),
+)
+const keep = command<NewConsent>((table, v) => inserting(table, v).merge(['updated_at']))
 const nothing: ConsentTerms = { place: '', entries: {} }
 
 /** Keeps the consent of a user to a client as it is, or creates one that allows nothing: both remember the organization. */
 export const keepConsent = (key: Key & { now: number }): Write =>
   keep.with({ ...key, scopes: '', terms: JSON.stringify(nothing) })
 
-/** Creates or replaces the consent of a user to a client. */
-export const saveConsent = ({ terms, ...key }: Key & { terms: ConsentTerms; now: number }): Write =>
-  save.with({ ...key, scopes: Object.keys(terms.entries).join(' '), terms: JSON.stringify(terms) })
+const scopesIn = ({ entries }: ConsentTerms): string => Object.keys(entries).join(' ')
+
+/**
+ * Creates the consent of a user to a client, or replaces the one that is there.
+ *
+ * @param values.terms what the user has just allowed
+ * @param values.withOthers this with what stays of the consent that was read; it counts unless that has been removed since
+ */
+export const saveConsent = ({
+  terms,
+  withOthers,
+  ...key
+}: Key & { terms: ConsentTerms; withOthers: ConsentTerms; now: number }): Write =>
+  save.with({
+    ...key,
+    scopes: scopesIn(terms),
+    terms: JSON.stringify(terms),
+    scopesWithOthers: scopesIn(withOthers),
+    termsWithOthers: JSON.stringify(withOthers),
+  })
 
 const remove = command<Pair>((table, v) =>
   table('consents').where({ subject: v.subject, client_id: v.clientId }).delete(),

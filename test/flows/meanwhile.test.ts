@@ -171,3 +171,18 @@ test('a consent that is removed meanwhile gives no code', async () => {
   expectErrorRedirect(await browser.get(authorizeUrl({ client_id: 'web' })), 'access_denied')
   expect(await stored()).toEqual([tokens, refreshTokens, authorizations, 0, receipts])
 })
+
+test('what was allowed before does not come back with a new Allow after it was removed meanwhile', async () => {
+  await host.table('consents').delete()
+  const browser = new RawBrowser(host.app)
+  codeOf(await browser.grant(authorizeUrl({ client_id: 'web', scope: 'openid email' })))
+  const allowed = async () => (await host.table('consents')).map(({ scopes }) => scopes)
+  expect(await allowed()).toEqual(['openid email'])
+  const page = await consentPage(browser, { scope: 'openid notes:read' })
+  meanwhile = () => host.table('consents').delete()
+  codeOf(await browser.decide(page, 'allow'))
+  expect(await allowed()).toEqual(['openid notes:read'])
+  // Without a removal, it stays.
+  codeOf(await browser.decide(await consentPage(browser, { scope: 'openid email' }), 'allow'))
+  expect((await allowed())[0]?.split(' ').sort()).toEqual(['email', 'notes:read', 'openid'])
+})
