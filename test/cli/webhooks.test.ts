@@ -3,6 +3,31 @@ import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.t
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
+test('webhooks lists the newest hundred that were given up, or all', async () => {
+  const folder = cli.folder({
+    'latchkey.config.mjs': 'export default { features: { storedEvents: true } }',
+  })
+  await cli.succeed(folder, ['migrate'])
+  await withDatabase(folder, async (database) => {
+    for (let dead_at = 1; dead_at <= 130; dead_at += 1)
+      await database('latchkey_webhook_deliveries').insert({
+        endpoint: 'billing',
+        event_id: 'one',
+        lane: 'subject:1',
+        attempts: 10,
+        failure: 'timeout',
+        dead_at,
+        expires_at: 1_900_000_000,
+      })
+  })
+  const listed = async (...more: string[]) =>
+    JSON.parse((await cli.succeed(folder, ['webhooks', '--json', ...more])).stdout).deadLetters
+  expect(await listed()).toHaveLength(100)
+  const all = (await listed('--all')).map(({ id }: { id: number }) => id)
+  expect(all).toEqual(Array.from({ length: 130 }, (_, index) => 130 - index))
+  expect((await cli.succeed(folder, ['webhooks'])).stderr).toContain('--all')
+})
+
 test('webhooks lists what was given up, replay lets it be sent again, and enable undoes a 410', async () => {
   const folder = cli.folder({
     'latchkey.config.mjs': 'export default { features: { storedEvents: true } }',

@@ -342,6 +342,35 @@ describe('dead letters', () => {
     expect(textOf(stale)).toContain('out of date')
   })
 
+  test('of any number can be seen and sent again', async () => {
+    await start()
+    const dead = { lane: 'subject:ada', attempts: 10, failure: 'timeout', expires_at: clock.now() + 1000 }
+    for (let letter = 1; letter <= 210; letter += 1)
+      await host.table('webhook_deliveries').insert({
+        ...dead,
+        endpoint: letter === 1 ? 'test' : 'other',
+        event_id: String(letter),
+        dead_at: clock.now() - 210 + Math.floor(letter / 3),
+      })
+    const browser = new RawBrowser(host.app)
+    const first = await browser.get('/oauth/admin/webhooks')
+    expect(first.html).toContain('value="replay-all"')
+    const ids = new Set<string>()
+    const idsOn = ({ html }: typeof first): string[] =>
+      Array.from(html.matchAll(/name="delivery" value="(\d+)"/g), ([, id]) => String(id))
+    let page = first
+    for (;;) {
+      for (const id of idsOn(page)) ids.add(id)
+      const older = /href="([^"]*before=[^"]*)"/.exec(page.html)?.[1]
+      if (older === undefined) break
+      page = await browser.get(older.replaceAll('&amp;', '&'))
+    }
+    expect(ids.size).toBe(210)
+    const oldest = idsOn(page).at(-1)
+    await browser.submit(page, `name="delivery" value="${oldest}"`)
+    await until(async () => (await rows()).every(({ seq }) => String(seq) !== oldest))
+  })
+
   test('cannot be sent again by a form of another site', async () => {
     await start()
     await bury()

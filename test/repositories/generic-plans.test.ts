@@ -8,7 +8,7 @@ import {
   listLane,
   postponeLane,
 } from '../../lib/features/webhooks/lanes.ts'
-import { findBacklog, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
+import { findBacklog, hasDeadLetter, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -99,7 +99,8 @@ const webhooksAt = async (database: Database): Promise<void> => {
   await gatherLane(database, { endpoint, lane, priority, attemptAt: now, until: now })
   await findBacklog(database, { endpoint })
   await postponeLane(database, { endpoint, lane, priority, failure: null, until: now })
-  await listDeadLetters(database, {})
+  await listDeadLetters(database)
+  await hasDeadLetter(database, { endpoint })
   await removeLane(database, { lane })
 }
 

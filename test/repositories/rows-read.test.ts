@@ -11,6 +11,7 @@ import {
 import {
   countDeadLetters,
   findBacklog,
+  hasDeadLetter,
   listDeadLetters,
   removeLane,
 } from '../../lib/features/webhooks/table.ts'
@@ -93,7 +94,9 @@ const lists: Call[] = [
   ['a lane that has not failed', 500, (db) => findUntriedLane(db, { endpoint: 'crm', now: now + total })],
   ['the first of a lane', 500, (db) => listLane(db, { endpoint: 'crm', lane: 'subject:u7' })],
   ['what is due of a lane', 500, (db) => listDueOfLane(db, { ...crm, lane: 'subject:u7', now: now + total })],
-  ['dead letters', 500, (db) => listDeadLetters(db, {})],
+  ['dead letters', 500, (db) => listDeadLetters(db)],
+  ['older dead letters', 500, (db) => listDeadLetters(db, { id: total, deadAt: now + total / 2 })],
+  ['whether there is one', 500, (db) => hasDeadLetter(db, { endpoint: 'crm' })],
   ['how many dead letters', 500, (db) => countDeadLetters(db)],
   [
     'a lane that waits',

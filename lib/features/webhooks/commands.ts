@@ -1,10 +1,18 @@
 import { heading, note, print, printJson, titledTable } from '../../cli/terminal.ts'
 import { type Command, UsageError } from '../../command.ts'
+import type { Database } from '../../database/types.ts'
 import { timeOf } from '../../protocol/explanation.ts'
 import './announced.ts'
 import { webhookEndpoints } from './option.ts'
 import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
-import { type DeadLetter, enableEndpoint, listDeadLetters, replayDelivery, replayEndpoint } from './table.ts'
+import {
+  type DeadLetter,
+  enableEndpoint,
+  lettersPerPage,
+  listDeadLetters,
+  replayDelivery,
+  replayEndpoint,
+} from './table.ts'
 
 const when = (time: number | null): string => (time === null ? 'never' : timeOf(time))
 
@@ -33,6 +41,18 @@ const letterRow = ({ id, endpoint, type, time, attempts, failure }: DeadLetter):
   failure,
 ]
 
+/** The newest dead letters, or all. */
+const lettersIn = async (database: Database, isAll: boolean): Promise<DeadLetter[]> => {
+  const letters = await listDeadLetters(database)
+  let last = letters.length
+  while (isAll && last === lettersPerPage) {
+    const more = await listDeadLetters(database, letters.at(-1))
+    letters.push(...more)
+    last = more.length
+  }
+  return letters
+}
+
 /** `latchkey webhooks` */
 export const webhooksCommand: Command = {
   name: 'webhooks',
@@ -40,11 +60,14 @@ export const webhooksCommand: Command = {
   details:
     'Prints each receiver with the number of events that wait for it, its last success and its state, and the newest 100 events\n' +
     'that were given up. See docs/webhooks.md.',
-  options: { json: { help: 'print JSON' } },
+  options: {
+    all: { help: 'print all that were given up' },
+    json: { help: 'print JSON' },
+  },
   example: 'latchkey webhooks',
   async run({ database, options }, invocation) {
     const endpoints = await endpointStatuses(database, webhookEndpoints(options) ?? {})
-    const deadLetters = await listDeadLetters(database, {})
+    const deadLetters = await lettersIn(database, invocation.flag('all'))
     if (invocation.flag('json')) return printJson({ endpoints, deadLetters })
     if (endpoints.length === 0 && deadLetters.length === 0)
       return note('webhooks are off; turn on features.webhooks')
@@ -63,6 +86,7 @@ export const webhooksCommand: Command = {
         ...deadLetters.map(letterRow),
       ]),
     )
+    if (deadLetters.length === lettersPerPage) note('there may be older ones; --all prints them, too')
   },
 }
 

@@ -46,6 +46,9 @@ declare module '../../pages/page-models.ts' {
       endpoints: readonly ShownEndpoint[]
       /** Newest first. */
       deadLetters: readonly ShownDeadLetter[]
+      /** The newest, from an older page. */
+      previousUrl?: string | undefined
+      nextUrl?: string | undefined
       notice?: 'replayed' | 'enabled' | 'stale' | 'tested' | 'test-failed'
       /** With `tested` and `test-failed`: the receiver. */
       about?: string

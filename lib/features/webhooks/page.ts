@@ -1,5 +1,6 @@
 import type { OperatorContext, OperatorPage, OperatorTrouble } from '../../endpoints/operator-page.ts'
 import { iso } from '../../endpoints/page-values.ts'
+import { ownPath } from '../../http/urls.ts'
 import { randomId } from '../../keys/secrets.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import type { Bell } from './bell.ts'
@@ -12,16 +13,14 @@ import {
   countDeadLetters,
   type DeadLetter,
   enableEndpoint,
+  type LetterPlace,
+  lettersPerPage,
   listDeadLetters,
   replayDelivery,
   replayEndpoint,
 } from './table.ts'
 
-const shownEndpoint = (
-  context: OperatorContext,
-  status: EndpointStatus,
-  letters: readonly DeadLetter[],
-): ShownEndpoint => {
+const shownEndpoint = (context: OperatorContext, status: EndpointStatus): ShownEndpoint => {
   const {
     name: endpoint,
     origin,
@@ -49,9 +48,7 @@ const shownEndpoint = (
     ...((state === 'down' || state === 'refuses') && nextAt !== undefined && { next: iso(nextAt) }),
     ...(state !== 'removed' && { test: context.form({ endpoint }, 'test') }),
     ...(state === 'disabled' && { enable: context.form({ endpoint }, 'enable') }),
-    ...(letters.some((letter) => letter.endpoint === endpoint) && {
-      replay: context.form({ endpoint }, 'replay-all'),
-    }),
+    ...(status.hasDeadLetter && { replay: context.form({ endpoint }, 'replay-all') }),
   }
 }
 
@@ -69,22 +66,34 @@ const shownLetter = (context: OperatorContext, letter: DeadLetter): ShownDeadLet
   }
 }
 
+const path = '/admin/webhooks'
+
+/** A place in the list of dead letters, as URLs have it; undefined for anything else. */
+const placeOf = (given: string | undefined): LetterPlace | undefined => {
+  const [, deadAt, id] = /^(\d{1,15})-(\d{1,15})$/.exec(given ?? '') ?? []
+  return deadAt === undefined ? undefined : { deadAt: Number(deadAt), id: Number(id) }
+}
+
 const actorOf = ({ person: { actor } }: OperatorContext) => (actor === undefined ? {} : { actor })
 
 /** The receivers of webhooks, and what did not arrive. */
 export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring'>): OperatorPage => ({
-  path: '/admin/webhooks',
+  path,
   section: 'webhooks',
   fields: ['endpoint', 'delivery'],
   waiting: ({ server }) => countDeadLetters(server.database),
-  async show(context) {
+  async show(context, query) {
     const { server, person, notice } = context
-    const letters = await listDeadLetters(server.database, {})
+    const before = placeOf(query.optional('before', 32))
+    const letters = await listDeadLetters(server.database, before)
+    const last = letters.length === lettersPerPage ? letters.at(-1) : undefined
     const statuses = await endpointStatuses(server.database, endpoints)
     context.send('operator-webhooks', {
       ...person.header,
-      endpoints: statuses.map((status) => shownEndpoint(context, status, letters)),
+      endpoints: statuses.map((status) => shownEndpoint(context, status)),
       deadLetters: letters.map((letter) => shownLetter(context, letter)),
+      previousUrl: before && ownPath(server, path),
+      nextUrl: last && ownPath(server, path, { before: `${last.deadAt}-${last.id}` }),
       notice: noticeOf(notice, ['replayed', 'enabled', 'stale', 'tested', 'test-failed']),
       about: notice?.about?.split('\n')[0],
       reason: notice?.about?.split('\n')[1],
@@ -95,7 +104,7 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
     return statuses.flatMap((status): OperatorTrouble[] => {
       const state = conditionOf(status)
       const { name, backlog: count, succeededAt, disabledAt } = status
-      if (state === 'ok') return []
+      if (state === 'ok' || (state === 'removed' && count === 0)) return []
       const since = state === 'disabled' ? disabledAt : succeededAt
       const text = `operator-webhooks.trouble.${state}${since === null && state !== 'removed' ? '.never' : ''}`
       return [{ name, text, count, ...(since !== null && { time: iso(since) }) }]

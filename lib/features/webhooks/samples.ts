@@ -74,6 +74,11 @@ const model: PageModels['operator-webhooks'] = {
 /** Every state of the page. */
 export const samples: readonly Sample[] = statesOf('operator-webhooks', {
   'operator-webhooks': model,
+  'operator-webhooks-older': {
+    ...model,
+    previousUrl: '/admin/webhooks',
+    nextUrl: '/admin/webhooks?before=1795730400-988',
+  },
   'operator-webhooks-replayed': { ...model, notice: 'replayed' },
   'operator-webhooks-enabled': { ...model, notice: 'enabled' },
   'operator-webhooks-stale': { ...model, notice: 'stale' },

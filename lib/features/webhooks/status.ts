@@ -1,6 +1,6 @@
 import type { Database } from '../../database/types.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { type EndpointState, findBacklog, findNextAttempt, listEndpoints } from './table.ts'
+import { type EndpointState, findBacklog, findNextAttempt, hasDeadLetter, listEndpoints } from './table.ts'
 
 /** How a receiver is doing. */
 export interface EndpointStatus extends EndpointState {
@@ -12,6 +12,8 @@ export interface EndpointStatus extends EndpointState {
   readonly oldest: number | null
   /** When an event is tried next, in epoch seconds; undefined if none waits. */
   readonly nextAt: number | undefined
+  /** Whether an event was given up. */
+  readonly hasDeadLetter: boolean
 }
 
 /**
@@ -62,8 +64,9 @@ export const endpointStatuses = async (
       backlog,
       oldest,
       nextAt: backlog > 0 ? await findNextAttempt(database, { endpoint: name }) : undefined,
+      hasDeadLetter: await hasDeadLetter(database, { endpoint: name }),
     }
   })
   const all = await Promise.all(statuses)
-  return all.filter(({ origin, backlog }) => origin !== undefined || backlog > 0)
+  return all.filter((each) => each.origin !== undefined || each.backlog > 0 || each.hasDeadLetter)
 }

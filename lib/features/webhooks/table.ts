@@ -1,8 +1,16 @@
+import type { Knex } from 'knex'
 import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { batchSize } from '../../repositories/pruning/batch.ts'
-import { findAll, findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
-import { longestWait } from './rules.ts'
+import {
+  findAll,
+  findOne,
+  insertInto,
+  isInserted,
+  type Places,
+  touches,
+} from '../../repositories/statements.ts'
+import { longestWait, type Priority, priorities } from './rules.ts'
 
 /** What is known about a receiver. */
 export interface EndpointState {
@@ -171,9 +179,14 @@ export interface DeadLetter {
   readonly deadAt: number
 }
 
-/** The newest hundred dead letters. */
-export const listDeadLetters = findAll(
-  query<Record<never, never>>((table, _v, name) =>
+/** The place of a dead letter among all: the newest come first. */
+export type LetterPlace = Pick<DeadLetter, 'id' | 'deadAt'>
+
+/** How many dead letters one page has. */
+export const lettersPerPage = batchSize
+
+const deadLetters = findAll(
+  query<LetterPlace>((table, v, name) =>
     table('webhook_deliveries as deliveries')
       .leftJoin(name('events as events'), 'events.id', 'deliveries.event_id')
       .select([
@@ -186,12 +199,15 @@ export const listDeadLetters = findAll(
         'events.subject as subject',
         'events.time as time',
       ])
-      .whereNotNull('deliveries.dead_at')
+      .where('deliveries.dead_at', '<=', v.deadAt)
+      .where((either) =>
+        either.where('deliveries.dead_at', '<', v.deadAt).orWhere('deliveries.seq', '<', v.id),
+      )
       .orderBy([
         { column: 'deliveries.dead_at', order: 'desc' },
         { column: 'deliveries.seq', order: 'desc' },
       ])
-      .limit(batchSize, { skipBinding: true }),
+      .limit(lettersPerPage, { skipBinding: true }),
   ),
   (row): DeadLetter => ({
     id: number(row, 'seq'),
@@ -205,12 +221,47 @@ export const listDeadLetters = findAll(
   }),
 )
 
+/**
+ * The next hundred dead letters, newest first.
+ *
+ * @param before the last one that was read; undefined begins with the newest
+ */
+export const listDeadLetters = (db: Database, before?: LetterPlace): Promise<DeadLetter[]> => {
+  const { id, deadAt } = before ?? { id: 0, deadAt: Number.MAX_SAFE_INTEGER }
+  return deadLetters(db, { id, deadAt })
+}
+
 const deadSeqs = query<Record<never, never>>((table) =>
   table('webhook_deliveries').select('seq').whereNotNull('dead_at').limit(batchSize, { skipBinding: true }),
 )
 
 /** How many dead letters there are, up to 100. */
 export const countDeadLetters = async (db: Database): Promise<number> => (await deadSeqs(db, {})).length
+
+/** What waits for no attempt is dead. */
+const firstDead = (rows: Knex.QueryBuilder, v: Places<'endpoint' | 'priority'>): Knex.QueryBuilder =>
+  rows
+    .select('seq')
+    .where({ endpoint: v.endpoint, priority: v.priority })
+    .whereNull('attempt_at')
+    .limit(1, { skipBinding: true })
+
+type OfReceiver = { readonly endpoint: string; readonly priority: Priority }
+const anyDead = query<OfReceiver>((table, v) => firstDead(table('webhook_deliveries'), v))
+/** The order keeps planners from reading the table. MariaDB would sort. */
+const anyDeadInOrder = query<OfReceiver>((table, v) =>
+  firstDead(table('webhook_deliveries'), v).orderBy('attempt_at'),
+)
+
+/** Whether a receiver has a dead letter. */
+export const hasDeadLetter = async (
+  db: Database,
+  { endpoint }: { readonly endpoint: string },
+): Promise<boolean> => {
+  const find = db.driver.dialect === 'mysql' ? anyDead : anyDeadInOrder
+  for (const each of priorities) if ((await find(db, { endpoint, priority: each })).length > 0) return true
+  return false
+}
 
 /** What waits for a receiver. */
 export interface Backlog {

@@ -22,6 +22,8 @@ export const operatorTexts = {
   'operator-webhooks.replay-all': 'Send all undelivered again',
   'operator-webhooks.dead': 'Undelivered',
   'operator-webhooks.none': 'Everything was delivered or is still being tried.',
+  'operator-webhooks.newest': 'Newest',
+  'operator-webhooks.older': 'Older',
   'operator-webhooks.id': 'ID',
   'operator-webhooks.endpoint': 'Receiver',
   'operator-webhooks.time': 'Event of',
