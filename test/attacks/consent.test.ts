@@ -194,7 +194,7 @@ describe('the consent form', () => {
         await switched().update({ disabled_at: 1 })
         const answer = await post(agent, '/consent', { ...fields, decision: 'allow' })
         await switched().update({ disabled_at: null })
-        if (answer.location === undefined) expectExpiredPage(answer)
+        if (answer.location === undefined) expectErrorPage(answer, 400, 'This app is turned off')
         else expect(answer.location.pathname).toMatch(/\/login$/)
         expect(await table('consents')).toEqual([])
       }

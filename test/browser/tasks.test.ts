@@ -170,7 +170,7 @@ describeWith(
       'code for my library': async (worker) => {
         await openApp(worker)
         await worker.click('#code')
-        await worker.click('.sections li:last-child a')
+        await worker.click('.sections:not(.account-nav) li:last-child a')
         return worker.page.locator('#source', { hasText: clientId })
       },
       'why does my app fail': async (worker) => {

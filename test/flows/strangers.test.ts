@@ -1,7 +1,7 @@
 import supertest from 'supertest'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
-import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { type Answer, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { redeem } from '../support/tokens.ts'
 
 const after = 'https://client.example.com/after'
@@ -88,7 +88,7 @@ describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
     expect(new URL(wrong.location ?? '').searchParams.get('error')).toBe('invalid_scope')
   })
 
-  test('that is refused to a signed-in user before any page is shown leads back by a link', async () => {
+  test('that a user without a workspace opens leads back only by their act', async () => {
     const other = await startHost({
       options: { features: { registration: true }, organizations: async () => [] },
     })
@@ -97,11 +97,12 @@ describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
       .send({ redirect_uris: [callback], token_endpoint_auth_method: 'none' })
     const agent = new RawBrowser(other.app)
     await agent.signIn(await agent.open('/oauth/account'), 'ada@example.com', 'ada’s password')
-    const stranger = await agent.get(asked({ client_id: registered.body.client_id }))
-    expectErrorPage(stranger, 400)
-    expect(new URL(linksOf(stranger)[0] ?? '').searchParams.get('error')).toBe('access_denied')
-    const ofHost = await agent.get(asked({ client_id: 'web' }))
-    expect(new URL(ofHost.location ?? '').searchParams.get('error')).toBe('access_denied')
+    for (const client_id of [registered.body.client_id, 'web']) {
+      const told = await agent.open(asked({ client_id }))
+      expect(pageOf(told)).toBe('403 /access-denied')
+      const back = await agent.submit(told, 'value="back"', { decision: 'back' })
+      expect(back.location?.searchParams.get('error')).toBe('access_denied')
+    }
     await other.close()
   })
 
