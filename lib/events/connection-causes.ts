@@ -132,7 +132,7 @@ export const connectionCauses = {
   },
   'sign-in-failed': {
     sentence: 'The user opened the sign-in, and the last attempt failed',
-    remedy: 'Look for the login name on the page of users, which says why',
+    remedy: 'Open the user’s page; it says why',
   },
   'not-signed-in': {
     sentence: 'The user opened the sign-in, and did not sign in',

@@ -40,7 +40,7 @@ export const coreEvents: EventDescriptions<CoreType> = {
     group: 'sign-in',
     tone: 'bad',
     title: 'Sign-in failed',
-    sentence: 'Wrong name or password[ for {client}][ from {address}]',
+    sentence: 'Wrong email or password[ on the way to {client}][ from {address}]',
   },
   'login.locked': {
     group: 'sign-in',

@@ -134,9 +134,7 @@ describeWith(
       'lift a lock': async (worker) => {
         await openUser(worker)
         await worker.click(worker.page.getByRole('button', { name: /^Unlock/ }))
-        return worker.page
-          .getByRole('status')
-          .filter({ hasText: 'The next sign-in under this name is checked.' })
+        return worker.page.getByRole('status').filter({ hasText: 'Unlocked.' })
       },
       'end this device': async (worker) => {
         await openUser(worker)

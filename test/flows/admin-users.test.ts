@@ -91,7 +91,7 @@ describe('why a user cannot sign in', () => {
 
     const done = await administrator.submit(page, 'value="unlock"')
     expect(done.url.search).toBe('?q=1')
-    expect(textOf(done)).toContain('The next sign-in under this name is checked.')
+    expect(textOf(done)).toContain('Unlocked.')
     expect(done.html).not.toContain('value="unlock"')
     const account = await host.oauth.users.accountOf(ada.email)
     expect(events).toContainEqual(
@@ -222,10 +222,10 @@ test('“End everything” says how much ends, and ends it after the question (p
   const tokens = await tokensFor(host, { scope: 'openid offline_access' })
   await fill()
   const administrator = carol()
-  const asking = await administrator.get(linkWith(await administrator.get(`${users}?q=1`), 'End everything'))
-  expect(textOf(asking)).toMatch(
-    /Active logins 1 Clients with access 1 Authorizations that were not ended 1 /,
+  const asking = await administrator.get(
+    linkWith(await administrator.get(`${users}?q=1`), 'Sign out everywhere'),
   )
+  expect(textOf(asking)).toMatch(/Active logins 1 Clients with access 1 Active authorizations 1 /)
   expect((await userinfo(host, tokens.access_token)).status).toBe(200)
   const done = await administrator.submit(asking, 'value="end"')
   expect(textOf(done)).toContain('All logins, codes and tokens of this user have ended.')

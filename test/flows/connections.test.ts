@@ -503,7 +503,7 @@ test('a connection whose later steps are beyond the events that were read is not
     await host.table('events').insert(many.slice(first, first + 50))
   const shown = await page(app)
   expect(shown).toContain('Only the newest events were read')
-  expect(shown).not.toContain('Stopped:')
+  expect(shown).not.toContain('Stopped')
   expect(await page(app, { client: client.id ?? '' })).toMatch(/Helper for \S+ Connected/)
 })
 
@@ -759,7 +759,7 @@ describe('of several people at one address', () => {
     let sign = await bob.open(urlOf(client.id))
     for (let time = 0; time < 3; time += 1) sign = await bob.signIn(sign, 'bob@example.com', 'wrong')
     expect(await connections()).toEqual([
-      expect.stringMatching(/^Helper for an unknown user Stopped: Signed in .* failed 3 times/),
+      expect.stringMatching(/^Helper for an unknown user Stopped at sign-in .* failed 3 times/),
       expect.stringMatching(/^Helper for ada@example.com Connected/),
     ])
     expect(await connections({ user: 'ada@example.com' })).toEqual([expect.stringContaining('Connected')])
@@ -767,7 +767,7 @@ describe('of several people at one address', () => {
     clock.travel(1)
     await bob.decide(await bob.signIn(sign, 'bob@example.com', 'bob’s password'), 'allow')
     expect(await connections()).toEqual([
-      expect.stringMatching(/^Helper for bob@example.com Stopped: Token issued/),
+      expect.stringMatching(/^Helper for bob@example.com Stopped at the token request/),
       expect.stringMatching(/^Helper for ada@example.com Connected/),
     ])
   })
@@ -775,7 +775,7 @@ describe('of several people at one address', () => {
   test('who opens the sign-in and leaves is not known', async () => {
     await new RawBrowser(app).open(urlOf(client.id))
     expect(await connections()).toEqual([
-      expect.stringMatching(/^Helper for an unknown user Stopped: Signed in The user .* did not sign in/),
+      expect.stringMatching(/^Helper for an unknown user Stopped at sign-in The user .* did not sign in/),
       expect.stringMatching(/^Helper for ada@example.com Connected/),
     ])
   })
@@ -787,7 +787,7 @@ describe('of several people at one address', () => {
       await bob.open(urlOf(client.id))
       expect(await connections()).toEqual([
         expect.stringMatching(
-          /^Helper for bob@example.com Stopped: Allowed The user signed in, and did not press/,
+          /^Helper for bob@example.com Stopped at consent The user signed in, and did not press/,
         ),
         expect.stringMatching(/^Helper for ada@example.com Connected/),
       ])

@@ -105,7 +105,7 @@ describe('approval', () => {
     await refuse(clientId, { by: 'root', reason: 'The <b>name</b> is ours.' })
     const page = await agent.open(`${root}/client?client_id=${clientId}`)
     expect(page.html).toContain('The &lt;b&gt;name&lt;/b&gt; is ours.')
-    expect(await stateOf(agent, clientId)).toBe('Not approved')
+    expect(await stateOf(agent, clientId)).toBe('Not approved yet')
     expect(await clientOf(clientId)).toMatchObject({ disabled: true })
     await expect(approve(clientId)).rejects.toMatchObject(refused)
     await change(clientId, { client_name: 'Desk 2' })

@@ -212,7 +212,7 @@ describe('the first minute of a client (pages 25)', () => {
       const done = await stored()
       expect(stepsOf(done)).toEqual([true, true, true, true])
       expect(done.html).not.toContain('id="refused"')
-      expect(textOf(done)).toContain('People who allowed it 1')
+      expect(textOf(done)).toContain('People using it 1')
     } finally {
       await storing.oauth.close()
     }

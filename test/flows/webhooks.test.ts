@@ -224,10 +224,10 @@ describe('a receiver that fails', () => {
     happens('bob')
     await until(async () => receiver.requests.items.some((each) => said(each) === 'ada next'))
     const dead = (await rows()).filter(({ dead_at }) => dead_at !== null)
-    expect(dead).toMatchObject([{ attempts: 10, failure: 'the answer has status 500', attempt_at: null }])
+    expect(dead).toMatchObject([{ attempts: 10, failure: 'the receiver answered 500', attempt_at: null }])
     expect(events.items.find(isFailed)).toMatchObject({ endpoint: 'test', event: 'user.revoked' })
     expect(logged.at(-1)).toMatch(
-      /^latchkey: webhook \d+ was given up for test, which is down: the answer has status 500$/,
+      /^latchkey: webhook \d+ was given up for test, which is down: the receiver answered 500$/,
     )
   })
 
@@ -256,7 +256,7 @@ describe('a receiver that fails', () => {
     receiver.answer((res) => res.writeHead(302, { location: receiver.url }).end())
     happens('ada')
     await until(async () => (await failures()) === 1)
-    expect((await rows())[0]?.failure).toBe('the answer has status 302')
+    expect((await rows())[0]?.failure).toBe('the receiver answered 302')
     expect(receiver.requests.items).toHaveLength(1)
   })
 
@@ -301,7 +301,7 @@ test('a receiver that fails is on the overview, and a test message shows when it
   const page = await browser.get('/oauth/admin/webhooks')
   expect(textOf(page)).toContain('Next attempt')
   expect(textOf(await browser.submit(page, 'value="test"'))).toContain(
-    'test did not accept a test message: the answer has status 500.',
+    'test did not accept a test message: the receiver answered 500.',
   )
   receiver.answer((res) => res.writeHead(204).end())
   expect(textOf(await browser.submit(page, 'value="test"'))).toContain('test accepted a test message.')
@@ -328,7 +328,7 @@ describe('dead letters', () => {
     const browser = new RawBrowser(host.app)
     const page = await browser.get('/oauth/admin/webhooks')
     const text = textOf(page)
-    for (const part of ['Webhooks', 'test', 'Failing', 'the answer has status 500', 'user.revoked'])
+    for (const part of ['Webhooks', 'test', 'Failing', 'the receiver answered 500', 'user.revoked'])
       expect(text).toContain(part)
     expect(page.html).not.toContain('of-the-path')
     expect(page.html).not.toContain('whsec_')

@@ -61,7 +61,7 @@ const refuse = async (context: PageContext): Promise<void> => {
   if (active === undefined && queryParameters(req).has(signInParameter))
     return showAccountLogin(context, endpoint.path, undefined, queryOf(context))
   const explanation = { expected: 'true, or the id of an administrator', received: 'false' }
-  const error = new OAuthError('access_denied', 'the option features.admin refused this request', {
+  const error = new OAuthError('access_denied', 'not an administrator', {
     status: 403,
     explanation,
   })

@@ -27,7 +27,7 @@ export const operatorTexts = {
   'operator-clients.new': 'Register a client',
   'operator-clients.deleted': 'The client {client} is deleted.',
   'operator-clients.empty': 'No client is registered yet.',
-  'operator-clients.none': 'No client is listed here.',
+  'operator-clients.none': 'No clients match.',
   'operator-clients.not-found': 'No client has “{query}” in its name, ID, redirect hosts, owner or contacts.',
 
   'operator-new-client.title': 'Register a client',
@@ -68,25 +68,24 @@ export const operatorTexts = {
   'operator-client.rotate.text':
     'The present secret stays valid for a day, so that the client can switch over.',
   'operator-client.disable': 'Disable …',
-  'operator-client.disable.text':
-    'The client is refused at once, and so are all its tokens. Nothing is deleted. The next page asks first.',
+  'operator-client.disable.text': 'Stops the client and all its tokens at once. You’ll be asked first.',
   'operator-client.enable': 'Enable',
   'operator-client.enable.text': 'Its tokens and consents work again, except those that have expired.',
   'operator-client.delete': 'Delete …',
-  'operator-client.delete.text': 'Removes the client with its consents and tokens. The next page asks first.',
+  'operator-client.delete.text': 'Deletes the client and everything users granted it. You’ll be asked first.',
   'operator-client.events': 'Events of this client',
 
-  'operator-usage.users': 'Users who allowed it something',
-  'operator-usage.authorizations': 'Authorizations that were not ended',
+  'operator-usage.users': 'Users',
+  'operator-usage.authorizations': 'Active authorizations',
 
   'operator-disable-client.title': 'Disable {client}?',
   'operator-disable-client.effect':
-    'The client is refused at once, and so are all its tokens. Nothing is deleted, and you can enable it again.',
+    'Stops the client and all its tokens at once. Nothing is deleted, and you can enable it again.',
   'operator-disable-client.submit': 'Disable',
 
   'operator-delete-client.title': 'Delete {client}?',
   'operator-delete-client.effect':
-    'The client ends, with everything that users granted it. This cannot be undone.',
+    'Deletes the client and everything users granted it. This can’t be undone.',
   'operator-delete-client.disable': 'To stop the client and keep its data, disable it instead.',
   'operator-delete-client.submit': 'Delete',
 
@@ -100,7 +99,7 @@ export const operatorTexts = {
   'operator-users.organization': 'Organization',
   'operator-users.since': 'Since',
   'operator-users.last-used': 'Last used',
-  'operator-users.sessions': 'In use',
+  'operator-users.sessions': 'Active sessions',
   'operator-users.remove': 'Remove access',
   'operator-users.of': 'of {client}',
   'operator-users.authorizations': 'Newest authorizations',
@@ -117,7 +116,7 @@ export const operatorTexts = {
   'operator-users.expired': 'Expired',
   'operator-users.end': 'End',
   'operator-users.login-of': 'the login of {time}',
-  'operator-users.all': 'End everything',
+  'operator-users.all': 'Sign out everywhere and revoke tokens',
   'operator-users.all.text':
     'Ends all logins, codes and tokens of the user, and notifies clients. Consents stay, and the user can sign in again.',
   'operator-users.events': 'Events of this user',
@@ -128,9 +127,9 @@ export const operatorTexts = {
 
   'operator-keys.text':
     'Keys rotate by themselves. A new key is published before it signs, so that clients can fetch it in time.',
-  'operator-keys.signing': 'Signs',
-  'operator-keys.next': 'Signs later',
-  'operator-keys.verifying': 'Published',
+  'operator-keys.signing': 'Signing',
+  'operator-keys.next': 'Next',
+  'operator-keys.verifying': 'Still accepted',
   'operator-keys.retired': 'Retired',
   'operator-keys.id': 'Key ID',
   'operator-keys.published': 'Published since',
@@ -138,7 +137,7 @@ export const operatorTexts = {
   'operator-keys.published-until': 'Published until',
   'operator-keys.rotate': 'Publish the next keys …',
   'operator-keys.rotate.text':
-    'Starts a rotation early. The next page asks first. If a key may be known to others, use the command latchkey keys revoke.',
+    'Starts a rotation early. You’ll be asked first. If a key may be known to others, use the command latchkey keys revoke.',
   'operator-keys.notice.rotated': 'The next keys are published.',
 
   'operator-publish-keys.title': 'Publish the next keys?',
@@ -153,15 +152,14 @@ export const operatorTexts = {
   'client-form.grant_types.hint': 'What the client may do.',
   'client-form.grant_types.authorization_code': 'Sign people in',
   'client-form.grant_types.refresh_token': 'Stay signed in',
-  'client-form.grant_types.client_credentials': 'As itself',
-  'client-form.grant_types.implicit': 'Sign people in, with tokens in the address',
-  'client-form.grant_types.urn:ietf:params:oauth:grant-type:device_code': 'On a television',
+  'client-form.grant_types.client_credentials': 'Act as itself, without a user',
+  'client-form.grant_types.implicit': 'Sign people in, with tokens in the URL (deprecated)',
+  'client-form.grant_types.urn:ietf:params:oauth:grant-type:device_code': 'On devices without a keyboard',
   'client-form.grant_types.urn:ietf:params:oauth:grant-type:token-exchange': 'Exchange tokens',
-  'client-form.grant_types.urn:ietf:params:oauth:grant-type:jwt-bearer':
-    'With an assertion of another server',
+  'client-form.grant_types.urn:ietf:params:oauth:grant-type:jwt-bearer': 'With another server’s assertion',
   'client-form.first_party': 'First party',
   'client-form.first_party.hint': 'Yours: users are not asked for consent.',
-  'client-form.require_pkce': 'Requires PKCE',
+  'client-form.require_pkce': 'Require PKCE',
   'client-form.require_pkce.hint': 'Public clients must use it in any case.',
   'client-form.other': 'Other metadata',
   'client-form.other.hint': 'A JSON object with every member that has no field of its own.',

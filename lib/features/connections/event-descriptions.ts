@@ -34,7 +34,7 @@ export const eventDescriptions: EventDescriptions<RecordedType> = {
     group: 'consent',
     tone: 'good',
     title: 'Sign-in opened',
-    sentence: '{client} sent a browser here[ from {address}]',
+    sentence: 'Sign-in started from {client}[, by {address}]',
     isBrief: true,
   },
   'consent.shown': {

@@ -1,4 +1,22 @@
 import { stepNames } from './shown.ts'
+import type { StepName } from './steps.ts'
+
+/** Where a connection stopped. */
+const stops: Readonly<Record<StepName, string>> = {
+  challenge: 'Stopped before sign-in',
+  'resource-document': 'Stopped at the document about the resource',
+  metadata: 'Stopped at the metadata of this server',
+  introduced: 'Stopped at registration',
+  requested: 'Stopped before sign-in',
+  'signed-in': 'Stopped at sign-in',
+  allowed: 'Stopped at consent',
+  code: 'Stopped before the code',
+  token: 'Stopped at the token request',
+  called: 'Stopped at the first call',
+  refreshed: 'Stopped at a refresh',
+  'step-up': 'Stopped at a stronger sign-in',
+  removed: 'Removed',
+}
 
 /** The texts of the page of connections. */
 export const operatorTexts = {
@@ -9,7 +27,6 @@ export const operatorTexts = {
   'operator-connections.submit': 'Show',
   'operator-connections.none': 'No connection was seen. Only what clients did lately is kept.',
   'operator-connections.stranger': 'Before registration',
-  'operator-connections.stopped-at': 'Stopped: {step}',
   'operator-connections.ended': 'Ended',
   'operator-connections.complete': 'Connected',
   'operator-connections.for': 'for {user}',
@@ -29,6 +46,9 @@ export const operatorTexts = {
   'operator-connections.state.unseen': 'not seen',
   'operator-connections.state.later': 'not reached',
   'operator-connections.times': '{count} times, last',
+  ...Object.fromEntries(
+    Object.entries(stops).map(([step, text]) => [`operator-connections.stopped-at.${step}`, text]),
+  ),
   ...Object.fromEntries(
     Object.entries(stepNames).map(([step, name]) => [`operator-connections.step.${step}`, name]),
   ),

@@ -119,7 +119,7 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
       const event = { type: 'webhook.test', time: server.now(), requestId: info.requestId, details: {} }
       const outcome = await post(await receiverOf(server, name, endpoint), { event, eventId: randomId() })
       if (outcome.kind === 'delivered') return { notice: { kind: 'tested', about: name } }
-      const reason = outcome.kind === 'gone' ? 'the answer has status 410' : outcome.reason
+      const reason = outcome.kind === 'gone' ? 'the receiver answered 410' : outcome.reason
       return { notice: { kind: 'test-failed', about: `${name}\n${reason.replaceAll('\n', ' ')}` } }
     },
     async replay(context, form) {

@@ -117,7 +117,7 @@ const isTooMuch = (status: number): boolean =>
 export const outcomeOf = (status: number, retryAfter: string | undefined, now: number): Outcome => {
   if (status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'gone' }
-  const reason = `the answer has status ${status}`
+  const reason = `the receiver answered ${status}`
   if (status !== 429 && status < 500) return { kind: 'refused', reason }
   return { kind: 'down', reason, retryAfter: isTooMuch(status) ? secondsOf(retryAfter, now) : 0 }
 }

@@ -22,7 +22,7 @@ const endpoints: readonly ShownEndpoint[] = [
     state: 'down',
     succeeded: time,
     failed: time,
-    failure: 'the answer has status 503',
+    failure: 'the receiver answered 503',
     next: time,
     test: form,
     replay: form,
@@ -35,7 +35,7 @@ const endpoints: readonly ShownEndpoint[] = [
     state: 'refuses',
     succeeded: time,
     refused: time,
-    failure: 'the answer has status 404',
+    failure: 'the receiver answered 404',
   },
   { name: 'old', backlog: 3, state: 'removed' },
 ]
@@ -48,7 +48,7 @@ const deadLetters: readonly ShownDeadLetter[] = [
     user: { name: '10032', url: '/admin/users?subject=10032' },
     time,
     attempts: 10,
-    failure: 'the answer has status 500',
+    failure: 'the receiver answered 500',
     replay: form,
   },
   {
@@ -87,7 +87,7 @@ export const samples: readonly Sample[] = statesOf('operator-webhooks', {
     ...model,
     notice: 'test-failed',
     about: 'billing',
-    reason: 'the answer has status 503',
+    reason: 'the receiver answered 503',
   },
   'operator-webhooks-new': {
     ...model,

@@ -36,8 +36,8 @@ test('grants are in words, with their registered value beside them (pages 35)', 
   for (const grant of [
     'Sign people in authorization_code',
     'Stay signed in refresh_token',
-    'As itself client_credentials',
-    'On a television urn:ietf:params:oauth:grant-type:device_code',
+    'Act as itself, without a user client_credentials',
+    'On devices without a keyboard urn:ietf:params:oauth:grant-type:device_code',
   ])
     expect(page).toContain(grant)
 })

@@ -99,7 +99,7 @@ describe('events', () => {
     await store([...many, quiet])
     expect(await typesAt('client=self')).toContain('token.revoked')
     const none = await page('type=second_factor.failed&client=web')
-    expect(textOf(none)).toMatch(/Searched back to \w+ \d+, \d{4}, \d\d:\d\d:\d\d UTC/)
+    expect(textOf(none)).toMatch(/Nothing found back to \w+ \d+, \d{4}, \d\d:\d\d:\d\d UTC/)
   })
 
   test('have times, durations and lists in words, and no account without an explanation (pages 27)', async () => {

@@ -3,10 +3,10 @@ export const reportTexts = {
   'operator.report': 'Report',
 
   'operator-report.text':
-    'What security standards require, and which setting of this server meets it. This is no complete audit and no certification.',
+    'What security standards require, and which setting of this server meets it. This isn’t a full audit or a certification.',
   'operator-report.not-met': 'Not met',
   'operator-report.not-met.text': 'The named setting would meet it.',
-  'operator-report.host': 'Your app must do it',
+  'operator-report.host': 'Up to your app',
   'operator-report.host.text': 'This server cannot see whether it does.',
   'operator-report.by-configuration': 'Met by configuration',
   'operator-report.by-configuration.text': 'The named setting meets it.',

@@ -262,7 +262,7 @@ export const ar: Translation = {
 
     'client-form.refused': 'تحقق من البيانات المدخلة',
     'client-form.client_id': 'معرّف العميل',
-    'client-form.client_id.hint': 'لا يمكن تغييره لاحقًا. إذا تُرك فارغًا فسيكون عشوائيًا.',
+    'client-form.client_id.hint': 'لا يمكن تغييره لاحقًا. اتركه فارغًا للحصول على معرّف عشوائي.',
     'client-form.client_name': 'الاسم',
     'client-form.client_name.hint': 'يراه المستخدمون عند تسجيل الدخول.',
     'client-form.redirect_uris': 'عناوين URI لإعادة التوجيه',
@@ -274,7 +274,7 @@ export const ar: Translation = {
     'client-form.token_endpoint_auth_method.client_secret_basic': 'باستخدام سر في الترويسة',
     'client-form.token_endpoint_auth_method.client_secret_post': 'باستخدام سر في النموذج',
     'client-form.token_endpoint_auth_method.private_key_jwt': 'باستخدام مفتاح',
-    'client-form.token_endpoint_auth_method.tls_client_auth': 'باستخدام شهادة من جهة إصدار',
+    'client-form.token_endpoint_auth_method.tls_client_auth': 'باستخدام شهادة صادرة عن هيئة تصديق',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'باستخدام شهادة خاصة به',
     'client-form.token_endpoint_auth_method.none': 'بدون: يعمل في المتصفح أو على جهاز المستخدم',
     'client-form.grant_types': 'أنواع المنح',

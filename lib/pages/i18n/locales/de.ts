@@ -280,8 +280,7 @@ export const de: Translation = {
 
     'client-form.refused': 'Prüfen Sie Ihre Angaben',
     'client-form.client_id': 'Client-ID',
-    'client-form.client_id.hint':
-      'Sie lässt sich später nicht ändern. Ist das Feld leer, wird sie zufällig gewählt.',
+    'client-form.client_id.hint': 'Lässt sich später nicht ändern. Leer lassen für eine zufällige ID.',
     'client-form.client_name': 'Name der App',
     'client-form.client_name.hint': 'Nutzer sehen ihn bei der Anmeldung.',
     'client-form.redirect_uris': 'Redirect-URIs',
@@ -294,7 +293,7 @@ export const de: Translation = {
     'client-form.token_endpoint_auth_method.client_secret_post': 'Mit einem Secret im Formular',
     'client-form.token_endpoint_auth_method.private_key_jwt': 'Mit einem Schlüssel',
     'client-form.token_endpoint_auth_method.tls_client_auth':
-      'Mit dem Zertifikat einer Zertifizierungsstelle',
+      'Mit einem Zertifikat einer Zertifizierungsstelle',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'Mit einem eigenen Zertifikat',
     'client-form.token_endpoint_auth_method.none':
       'Keine: Die App läuft im Browser oder auf dem Gerät des Nutzers',

@@ -264,7 +264,7 @@ export const en = {
 
     'client-form.refused': 'Check what you entered',
     'client-form.client_id': 'Client ID',
-    'client-form.client_id.hint': 'It cannot be changed later. If it is empty, it will be random.',
+    'client-form.client_id.hint': 'Can’t be changed later. Leave empty for a random ID.',
     'client-form.client_name': 'Name',
     'client-form.client_name.hint': 'Users see it when they sign in.',
     'client-form.redirect_uris': 'Redirect URIs',
@@ -276,7 +276,7 @@ export const en = {
     'client-form.token_endpoint_auth_method.client_secret_basic': 'With a secret in the header',
     'client-form.token_endpoint_auth_method.client_secret_post': 'With a secret in the form',
     'client-form.token_endpoint_auth_method.private_key_jwt': 'With a key',
-    'client-form.token_endpoint_auth_method.tls_client_auth': 'With a certificate of an authority',
+    'client-form.token_endpoint_auth_method.tls_client_auth': 'With a CA-issued certificate',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'With a certificate of its own',
     'client-form.token_endpoint_auth_method.none': 'None: it runs in a browser or on the user’s device',
     'client-form.grant_types': 'Grants',

@@ -276,7 +276,7 @@ export const es: Translation = {
 
     'client-form.refused': 'Revise los datos',
     'client-form.client_id': 'Identificador del cliente',
-    'client-form.client_id.hint': 'No se puede cambiar después. Si está vacío, será aleatorio.',
+    'client-form.client_id.hint': 'No se puede cambiar después. Déjelo vacío para obtener un ID aleatorio.',
     'client-form.client_name': 'Nombre',
     'client-form.client_name.hint': 'Los usuarios lo ven al iniciar sesión.',
     'client-form.redirect_uris': 'URI de redirección',
@@ -288,7 +288,7 @@ export const es: Translation = {
     'client-form.token_endpoint_auth_method.client_secret_basic': 'Con un secreto en la cabecera',
     'client-form.token_endpoint_auth_method.client_secret_post': 'Con un secreto en el formulario',
     'client-form.token_endpoint_auth_method.private_key_jwt': 'Con una clave',
-    'client-form.token_endpoint_auth_method.tls_client_auth': 'Con un certificado de una autoridad',
+    'client-form.token_endpoint_auth_method.tls_client_auth': 'Con un certificado emitido por una CA',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'Con un certificado propio',
     'client-form.token_endpoint_auth_method.none':
       'Ninguna: se ejecuta en un navegador o en el dispositivo del usuario',

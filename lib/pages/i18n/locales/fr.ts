@@ -276,8 +276,7 @@ export const fr: Translation = {
 
     'client-form.refused': 'Vérifiez votre saisie',
     'client-form.client_id': 'Identifiant du client',
-    'client-form.client_id.hint':
-      'Il ne peut plus être modifié ensuite. Si le champ est vide, il est choisi au hasard.',
+    'client-form.client_id.hint': 'Non modifiable ensuite. Laissez vide pour un identifiant aléatoire.',
     'client-form.client_name': 'Nom',
     'client-form.client_name.hint': 'Les utilisateurs le voient en se connectant.',
     'client-form.redirect_uris': 'URI de redirection',
@@ -290,7 +289,7 @@ export const fr: Translation = {
     'client-form.token_endpoint_auth_method.client_secret_basic': 'Par un secret dans l’en-tête',
     'client-form.token_endpoint_auth_method.client_secret_post': 'Par un secret dans le formulaire',
     'client-form.token_endpoint_auth_method.private_key_jwt': 'Par une clé',
-    'client-form.token_endpoint_auth_method.tls_client_auth': 'Par un certificat d’une autorité',
+    'client-form.token_endpoint_auth_method.tls_client_auth': 'Par un certificat émis par une AC',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': 'Par son propre certificat',
     'client-form.token_endpoint_auth_method.none':
       'Aucune : l’application s’exécute dans un navigateur ou sur l’appareil de l’utilisateur',

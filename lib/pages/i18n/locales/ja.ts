@@ -276,7 +276,7 @@ export const ja: Translation = {
 
     'client-form.refused': '入力内容を確認してください',
     'client-form.client_id': 'クライアントID',
-    'client-form.client_id.hint': '後から変更できません。空欄の場合はランダムに決まります。',
+    'client-form.client_id.hint': '後から変更できません。空欄にするとランダムな ID になります。',
     'client-form.client_name': '名前',
     'client-form.client_name.hint': 'ユーザーがログインするときに表示されます。',
     'client-form.redirect_uris': 'リダイレクトURI',
@@ -288,7 +288,7 @@ export const ja: Translation = {
     'client-form.token_endpoint_auth_method.client_secret_basic': 'シークレット（ヘッダー）',
     'client-form.token_endpoint_auth_method.client_secret_post': 'シークレット（フォーム）',
     'client-form.token_endpoint_auth_method.private_key_jwt': '鍵',
-    'client-form.token_endpoint_auth_method.tls_client_auth': '認証局の証明書',
+    'client-form.token_endpoint_auth_method.tls_client_auth': '認証局が発行した証明書',
     'client-form.token_endpoint_auth_method.self_signed_tls_client_auth': '自己署名証明書',
     'client-form.token_endpoint_auth_method.none': 'なし（ブラウザーまたはユーザーの端末で動作）',
     'client-form.grant_types': 'グラント',
