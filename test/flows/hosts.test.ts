@@ -15,7 +15,7 @@ import {
   expectErrorRedirect,
   expectExpiredPage,
 } from '../support/outcomes.ts'
-import { fieldsOf, RawBrowser } from '../support/raw-browser.ts'
+import { fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { expectError, post, redeem, web as webClient } from '../support/tokens.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -57,7 +57,7 @@ describe.each([
     codeOf(await agent.decide(consent, 'allow'), { iss: issuer })
     const asked = { ...web, response_type: 'code', redirect_uri: callback }
     const posted = await agent.post(`${base}/authorize`, asked)
-    expect(posted.location?.pathname).toBe(`${base}/authorize`)
+    expect(formOf(posted.html, 'form-post').action).toBe(`${base}/authorize`)
     codeOf(await agent.follow(posted), { iss: issuer })
   })
 })

@@ -12,7 +12,7 @@ const claims = { sub: '1', name: ada.full_name, email: ada.email, email_verified
 describe('arctic', () => {
   let provider: Provider
   beforeAll(async () => {
-    provider = await startProvider()
+    provider = await startProvider({ options: { codeChallengeMethods: ['S256', 'plain'] } })
   })
   afterAll(() => provider?.close())
 
