@@ -79,14 +79,14 @@ test('whatever a client says about itself, it gets no right of the host and caus
 })
 
 /** Registers as many clients as there may be, less one. */
-const flood = async (created_at: number): Promise<void> => {
+const flood = async (created_at: number, origin: object = {}): Promise<void> => {
   const rows = Array.from({ length: 9999 }, (_, count) => `flood-${String(count).padStart(4, '0')}`)
   const insert = (name: string, row: object) => {
     const values = rows.map((client_id) => ({ client_id, ...row }))
     return host.database.knex.batchInsert(host.database.tablePrefix + name, values, 200)
   }
   await insert('clients', { metadata: '{}', created_at: 1, updated_at: 1 })
-  await insert('client_registrations', { created_at, expires_at: created_at + 30 * 86_400 })
+  await insert('client_registrations', { created_at, expires_at: created_at + 30 * 86_400, ...origin })
 }
 const status = async () => (await register({ redirect_uris: [callback] })).status
 
@@ -98,6 +98,25 @@ test('a flood fills the table to a limit; then old unused clients make room, but
   expect(await status()).toBe(201)
   expect(await host.table('client_registrations').pluck('client_id')).toHaveLength(9901)
   expect(await host.table('clients').where({ client_id: 'flood-0000' })).toEqual([])
+})
+
+test('a flood from few networks keeps no one else from registering, and removes no client of others', async () => {
+  const clock = stopClock()
+  const { body: first } = await register({ redirect_uris: [callback] })
+  await flood(clock.now(), { site: 'a flooder', network: 'a flooder' })
+  expect([await status(), await status()]).toEqual([201, 201])
+  const left = await host.table('client_registrations').where({ site: 'a flooder' })
+  expect(left).toHaveLength(9999 - 10)
+  const own = host.table('client_registrations').where({ client_id: first.client_id })
+  expect(await own).toHaveLength(1)
+  // The flooder itself gets no more.
+  const [{ site }] = await own
+  await host.table('client_registrations').where({ site: 'a flooder' }).update({ site })
+  const more = left
+    .slice(0, 8)
+    .map((row: object, number: number) => ({ ...row, site, client_id: `more-${number}` }))
+  await host.table('client_registrations').insert(more)
+  expect(await status()).toBe(503)
 })
 
 test('a client that expires soon makes no room while it is younger than others (M14)', async () => {

@@ -16,10 +16,12 @@ import {
   parseMetadataDocument,
 } from './document-rules.ts'
 import type { DocumentOption } from './option.ts'
+import { originOf } from './registration.ts'
 import {
   type ClientRegistrationRecord,
   createClientRegistration,
   findClientRegistration,
+  type RegistrationOrigin,
   setDocumentRead,
 } from './table.ts'
 import { makeRoom } from './unused.ts'
@@ -107,6 +109,7 @@ const storeDocument = async (
   server: AuthorizationServer,
   clientId: string,
   { metadata, lifetime }: ReadDocument,
+  origin: RegistrationOrigin,
 ): Promise<void> => {
   const { database } = server
   const now = server.now()
@@ -116,7 +119,7 @@ const storeDocument = async (
     if (existing === undefined) {
       await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)
       const expiresAt = now + unusedLifetime
-      await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt })
+      await createClientRegistration(tx, { ...read, tokenHash: null, now, expiresAt, origin })
     } else if ((await setDocumentRead(tx, read)) && !isSame(existing.metadata, metadata)) {
       await storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now)
     }
@@ -154,8 +157,9 @@ const readDocument = async (
   }
   try {
     const document = await fetchDocument(server, documents, clientId, { known, address })
-    if (known === undefined) await makeRoom(server)
-    await storeDocument(server, clientId, document)
+    const origin = originOf(server, address ?? '')
+    if (known === undefined) await makeRoom(server, origin)
+    await storeDocument(server, clientId, document, origin)
   } catch (error) {
     if (!(error instanceof DocumentError)) throw error
     if (known) await noteFailure(server, known, error)

@@ -29,7 +29,7 @@ export const clientRegistrations: SchemaChange = {
 
 /**
  * Where a client registered from, hashed under a secret of the server, so that an address counts the clients that no user has
- * allowed. Null for documents, and for clients of older versions.
+ * allowed. Null for clients of older versions, and for their documents.
  */
 export const registrationOrigins: SchemaChange = {
   up: ({ schema, name }) =>

@@ -56,7 +56,7 @@ const manyRegistrations =
   'latchkey: one address has registered as many clients that no user has allowed as limits.quotas.registration allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
 
 /** Where a registration comes from. An address is not stored as it is: the client may live for years. */
-const originOf = ({ options }: AuthorizationServer, address: string): RegistrationOrigin => {
+export const originOf = ({ options }: AuthorizationServer, address: string): RegistrationOrigin => {
   const hashOf = (place: string): string =>
     authenticationCode(options.secrets[0], 'origin of a registration', [place])
   const network = networkOf(address)
@@ -96,7 +96,8 @@ export const registerSelf = async (
   const { address } = info
   await takeQuota(server, address)
   const metadata = await describedClient(server, input, { kind: 'registration', address }, allow)
-  await makeRoom(server)
+  const origin = originOf(server, address)
+  await makeRoom(server, origin)
   const [clientId, token, now] = [randomUUID(), createSecret('registrationToken'), clock()]
   // The host lets this client act on its own behalf, so it stays even if no user ever uses it.
   const isForItself = metadata.grant_types.includes('client_credentials')
@@ -108,7 +109,7 @@ export const registerSelf = async (
     expiresAt,
     readAt: null,
     freshUntil: null,
-    origin: originOf(server, address),
+    origin,
   }
   const credentials = await events.change(database, async (tx, tell) => {
     const stored = await storeClient(tx, server, { clientId, secret: undefined, metadata }, undefined, now)

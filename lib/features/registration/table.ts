@@ -47,8 +47,7 @@ export interface RegistrationOrigin {
 
 export interface NewClientRegistration extends ClientRegistrationRecord {
   readonly now: number
-  /** Undefined for a metadata document. */
-  readonly origin?: RegistrationOrigin
+  readonly origin: RegistrationOrigin
   /** Epoch seconds at which the client ends unless it was used; null keeps it. */
   readonly expiresAt: number | null
 }
@@ -64,8 +63,8 @@ export const createClientRegistration = (db: Database, client: NewClientRegistra
     expires_at: client.expiresAt,
     read_at: client.readAt,
     fresh_until: client.freshUntil,
-    network: client.origin?.network ?? null,
-    site: client.origin?.site ?? null,
+    network: client.origin.network,
+    site: client.origin.site,
   })
 
 /** Notes when a metadata document was read, and until when it need not be read again. */
@@ -153,11 +152,33 @@ export const countUnusedClients = async (db: Database): Promise<number> => {
   return row ? number(row, 'unused') : 0
 }
 
+const crowded = query<Record<never, never>>((table) =>
+  table('client_registrations')
+    .select('site')
+    .count({ unused: '*' })
+    .whereNull('used_at')
+    .whereNotNull('expires_at')
+    .whereNotNull('site')
+    .groupBy('site')
+    .orderBy('unused', 'desc')
+    .limit(1, { skipBinding: true }),
+)
+
+/** The site from which the most unused clients come, with their number; it reads all unused clients. */
+export const findCrowdedSite = async (
+  db: Database,
+): Promise<{ readonly site: string; readonly unused: number } | undefined> => {
+  const [row] = await crowded(db, {})
+  return row && { site: text(row, 'site'), unused: number(row, 'unused') }
+}
+
+// Documents come from no quota of registrations.
 const usedOfSite = query<{ site: string; since: number }>((table, v) =>
   table('client_registrations')
     .count({ used: '*' })
     .where({ site: v.site })
     .where('created_at', '>=', v.since)
+    .whereNotNull('token_hash')
     .whereNotNull('used_at'),
 )
 
@@ -166,6 +187,7 @@ const usedOfNetwork = query<{ site: string; network: string; since: number }>((t
     .count({ used: '*' })
     .where({ site: v.site, network: v.network })
     .where('created_at', '>=', v.since)
+    .whereNotNull('token_hash')
     .whereNotNull('used_at'),
 )
 

@@ -5,7 +5,13 @@ import type { Database, Row } from '../../database/types.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { beginDeletion, deleteClient, lockClient } from '../../repositories/clients.ts'
 import { batchSize, isLast, type Removal } from '../../repositories/pruning/batch.ts'
-import { countUnusedClients, deleteForgottenRegistration, deleteUnusedRegistration } from './table.ts'
+import {
+  countUnusedClients,
+  deleteForgottenRegistration,
+  deleteUnusedRegistration,
+  findCrowdedSite,
+  type RegistrationOrigin,
+} from './table.ts'
 
 const expired = query<{ before: number }>((table, v) =>
   table('client_registrations')
@@ -23,6 +29,19 @@ const oldest = query<{ before: number }>((table, v) =>
     .where('created_at', '<=', v.before)
     .orderBy('created_at')
     .limit(batchSize, { skipBinding: true }),
+)
+
+/** Of a site that has many unused clients, so many make room at once: it may be one hosted client for all of its users. */
+const fewAtOnce = 10
+
+const oldestOfSite = query<{ site: string }>((table, v) =>
+  table('client_registrations')
+    .select('client_id')
+    .where({ site: v.site })
+    .whereNull('used_at')
+    .whereNotNull('expires_at')
+    .orderBy('created_at')
+    .limit(fewAtOnce, { skipBinding: true }),
 )
 
 /** Another request may use the client at the same moment: then it stays, or that request finds it gone. */
@@ -91,20 +110,34 @@ export const expiryAfter = (until: number): number => Math.ceil((until + forgott
 /** The most unused clients. If there are more, the oldest make room; one that is younger than this stays, in seconds. */
 const maxUnused = 10_000
 const minUnusedAge = 3600
+/** So many of a site always stay. */
+const ofEachSite = 10
+
+/** Those of the site with the most, unless the new client comes from there too. */
+const recentOfCrowd = async (database: Database, { site }: RegistrationOrigin): Promise<readonly Row[]> => {
+  const crowd = await findCrowdedSite(database)
+  if (crowd === undefined || crowd.site === site || crowd.unused <= ofEachSite) return []
+  return oldestOfSite(database, { site: crowd.site })
+}
 
 /**
- * Makes room for a client that no user has allowed anything yet, so that strangers cannot fill the database.
+ * Makes room for a client that no user has allowed anything yet, so that strangers cannot fill the database. If all such
+ * clients are very recent, those of the site that registered the most make room, so that a flood from few networks keeps no one
+ * else out.
  *
- * @throws OAuthError `temporarily_unavailable` if all such clients are very recent
+ * @param origin where the new client comes from
+ * @throws OAuthError `temporarily_unavailable` if nothing makes room
  */
-export const makeRoom = async ({
-  database,
-  now,
-}: Pick<AuthorizationServer, 'database' | 'now'>): Promise<void> => {
+export const makeRoom = async (
+  { database, now }: Pick<AuthorizationServer, 'database' | 'now'>,
+  origin: RegistrationOrigin,
+): Promise<void> => {
   if ((await countUnusedClients(database)) < maxUnused) return
-  const rows = await oldest(database, { before: now() - minUnusedAge })
   // Whenever they expire.
-  if ((await removeAll(database, rows, { before: Number.MAX_SAFE_INTEGER, remove: removeUnused })) > 0) return
+  const removed = async (rows: readonly Row[]): Promise<boolean> =>
+    (await removeAll(database, rows, { before: Number.MAX_SAFE_INTEGER, remove: removeUnused })) > 0
+  if (await removed(await oldest(database, { before: now() - minUnusedAge }))) return
+  if (await removed(await recentOfCrowd(database, origin))) return
   throw new OAuthError('temporarily_unavailable', 'too many clients have been registered, try again later', {
     headers: { 'Retry-After': String(minUnusedAge) },
   })
