@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { whenGranted } from '../clients/register.ts'
-import { writeAll, writeIf } from '../database/transaction.ts'
+import { type Condition, writeAll, writeIf } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import type { SingleUseParameters } from '../events/event.ts'
 import type { Options } from '../options/options.ts'
@@ -21,7 +21,13 @@ import { type ProofRecord, usedProof } from '../protocol/tokens/dpop-proof.ts'
 import type { RefreshToken } from '../protocol/tokens/refresh-token.ts'
 import type { TokenContext } from '../protocol/tokens/token-context.ts'
 import type { TokenRequest, TokenResponse } from '../protocol/tokens/token-request.ts'
-import { type ClientLookup, createReplay, revokeAuthorization } from '../repositories/index.ts'
+import {
+  type ClientLookup,
+  createReplay,
+  lockAuthorization,
+  lockLogin,
+  revokeAuthorization,
+} from '../repositories/index.ts'
 import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { type AllowedUser, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../users/users.ts'
@@ -87,18 +93,30 @@ export const removedClient = (): OAuthError =>
 /**
  * Stores an access token for which its client gets no authorization of its own.
  *
+ * @param of the authorization to which the token belongs, if to any
+ * @returns false if that has ended meanwhile
  * @throws OAuthError `invalid_grant` if the client was removed meanwhile
  */
 export const storeOwnToken = async (
   server: AuthorizationServer,
   client: Client,
   accessToken: IssuedAccessToken,
-): Promise<void> => {
+  of?: Authorization,
+): Promise<boolean> => {
   const now = server.now()
-  const conditions = whenGranted(server, client, { until: now + accessToken.expiresIn, now })
+  const conditions: Condition<'ended' | 'gone'>[] = [
+    ...(of && !of.offline ? [['ended', lockLogin({ sid: of.sid, now })] as const] : []),
+    ...(of ? [['ended', lockAuthorization({ id: of.id })] as const] : []),
+    ...whenGranted(server, client, { until: now + accessToken.expiresIn, now }),
+  ]
   const writes = storeAccessToken(accessToken)
-  if (conditions.length === 0) return writeAll(server.database, writes)
-  if (await writeIf(server.database, conditions, writes)) throw removedClient()
+  if (conditions.length === 0) {
+    await writeAll(server.database, writes)
+    return true
+  }
+  const obstacle = await writeIf(server.database, conditions, writes)
+  if (obstacle === 'gone') throw removedClient()
+  return obstacle === undefined
 }
 
 /** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */

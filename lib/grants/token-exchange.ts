@@ -190,7 +190,8 @@ export const tokenExchange: Grant = {
       notAfter: token.expiresAt,
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
-    await storeOwnToken(server, client, accessToken)
+    if (!(await storeOwnToken(server, client, accessToken, authorization)))
+      throw invalidRequest('subject_token was revoked while it was exchanged')
     announceTokens(server, request, tokenExchangeGrantType, { ...content, actor: actor.sub })
     return { ...tokenResponse({ accessToken, scopes }), issued_token_type: issuedType }
   },

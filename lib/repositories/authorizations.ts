@@ -192,6 +192,11 @@ export const consumeAuthorizationCode = command<{ id: string; now: number }>((ta
     .update({ consumed_at: v.now }),
 ).with
 
+/** Locks an authorization that was not revoked until the end of the transaction. */
+export const lockAuthorization = command<{ id: string }>((table, v) =>
+  table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: null }),
+).with
+
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
 export const revokeAuthorization = touches(
   command<{ id: string; now: number }>((table, v) =>

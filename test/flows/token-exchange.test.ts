@@ -75,6 +75,23 @@ test('an API calls another one for the user, with a JWT that says who acts', asy
   expect(events.at(-1)).toMatchObject({ clientId: 'orders-api', subject: '1', actor: 'orders-api' })
 })
 
+test.each([
+  ['is revoked', (id: string) => host.oauth.grants.end(id)],
+  ['loses its session', (_: string, sid: string) => host.oauth.sessions.end(sid)],
+])('no token comes from one that %s while the policy is asked', async (_, end) => {
+  const { access_token: subject } = await userToken(host)
+  policy.decide = async () => {
+    const grants = (await host.oauth.grants.list({ user: 1, client: 'web' })).items
+    for (const { id, sessionId } of grants) await end(id, sessionId)
+    return true
+  }
+  const before = await host.table('access_tokens')
+  const answer = await exchange(host, subject)
+  expectError(answer, 400, 'invalid_request')
+  expect(answer.body.error_description).toContain('subject_token')
+  expect(await host.table('access_tokens')).toEqual(before)
+})
+
 test('a chain of APIs nests the actors, in opaque tokens and introspection too', async () => {
   const first = await exchanged(host, (await userToken(host)).access_token)
   const next = { client_id: 'stock-api', resource: undefined, audience: mail }
