@@ -1,5 +1,6 @@
 import { accessTokens } from './access-tokens.ts'
 import { authorizations } from './authorizations.ts'
+import { authorizationsByClient } from './authorizations-by-client.ts'
 import { clientLogos } from './client-logos.ts'
 import { clients } from './clients.ts'
 import { consentReceipts } from './consent-receipts.ts'
@@ -16,6 +17,7 @@ import { revocations } from './revocations.ts'
 import { salts } from './salts.ts'
 import { signingKeys } from './signing-keys.ts'
 import { throttles } from './throttles.ts'
+import { throttlesOwners } from './throttles-owners.ts'
 import { users } from './users.ts'
 
 /**
@@ -41,4 +43,6 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['016_imported_secrets', importedSecrets],
   ['017_revocations', revocations],
   ['018_logins_devices', loginsDevices],
+  ['019_authorizations_by_client', authorizationsByClient],
+  ['020_throttles_owners', throttlesOwners],
 ])

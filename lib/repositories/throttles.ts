@@ -173,26 +173,25 @@ export const decrementThrottles = async (
   await run(db, { ...keyParams(keys), reset0, reset1 })
 }
 
-/** Keys begin with names and hashes, which compare byte for byte only so: databases sort text in many ways. */
-const beginning = query<{ prefix: string; length: number; now: number }>((table, v, _name, raw) =>
+const ofOwner = query<{ owner: string; now: number }>((table, v) =>
   table('throttles')
     .select(columns)
-    .whereRaw(raw('substr(??, 1, ?) = ?', ['key', v.length, v.prefix]))
+    .where({ owner: v.owner })
     .where('expires_at', '>', v.now)
     .orderBy('expires_at', 'desc')
     .limit(maxListed, { skipBinding: true }),
 )
 
 /**
- * The counts whose keys begin with a prefix, at most 1,000, those that expire last first. It reads the whole table.
+ * The counts that {@link setThrottle} set for an owner, at most 1,000, those that expire last first.
  *
  * @param now epoch seconds
  */
 export const listThrottles = async (
   db: Database,
-  { prefix, now }: { prefix: string; now: number },
+  { owner, now }: { owner: string; now: number },
 ): Promise<Throttle[]> =>
-  (await beginning(db, { prefix, length: prefix.length, now })).map((row) => ({
+  (await ofOwner(db, { owner, now })).map((row) => ({
     key: text(row, 'key'),
     points: number(row, 'points'),
     expiresAt: number(row, 'expires_at'),
@@ -203,10 +202,11 @@ export const removeThrottle = command<{ key: string }>((table, v) =>
   table('throttles').where({ key: v.key }).delete(),
 )
 
-/** Sets the count under a key. */
-export const setThrottle = command<{ key: string; points: number; expiresAt: number }>((table, v) =>
-  table('throttles')
-    .insert({ key: v.key, points: v.points, expires_at: v.expiresAt })
-    .onConflict('key')
-    .merge(['points', 'expires_at']),
+/** Sets the count under a key. The owner is null if no one lists it. */
+export const setThrottle = command<{ key: string; points: number; expiresAt: number; owner: string | null }>(
+  (table, v) =>
+    table('throttles')
+      .insert({ key: v.key, points: v.points, expires_at: v.expiresAt, owner: v.owner })
+      .onConflict('key')
+      .merge(['points', 'expires_at', 'owner']),
 )

@@ -15,6 +15,7 @@ import {
   type Count,
   type Counter,
   type Counters,
+  type CountersOfOwner,
   isLocked,
   keyOf,
   locked,
@@ -37,6 +38,8 @@ const newThrottle =
   (time: number) =>
   (counter: Counter): NewThrottle => ({ key: keyOf(counter), expiresAt: time + counter.limit.seconds })
 
+const ownerOf = ({ name, owner }: Pick<CountersOfOwner, 'name' | 'owner'>): string => `${name}:${owner}`
+
 /** Counters in Latchkey's own table, on every database. */
 const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   read: async (counters) => {
@@ -52,9 +55,14 @@ const databaseCounters = ({ database, now }: CountersContext): Counters => ({
   decrement: (counters, reset = []) =>
     decrementThrottles(database, { decrement: counters.map(keyOf), reset: reset.map(keyOf) }),
   lock: (counter, seconds) =>
-    setThrottle(database, { key: keyOf(counter), points: locked, expiresAt: now() + seconds }),
+    setThrottle(database, {
+      key: keyOf(counter),
+      points: locked,
+      expiresAt: now() + seconds,
+      owner: counter.owner === undefined ? null : ownerOf({ name: counter.name, owner: counter.owner }),
+    }),
   listLocked: async ({ name, owner, limit }) => {
-    const found = await listThrottles(database, { prefix: `${name}:${owner}:`, now: now() })
+    const found = await listThrottles(database, { owner: ownerOf({ name, owner }), now: now() })
     return found
       .filter(({ points, expiresAt }) => isLocked(points) && isAhead(expiresAt, now(), longestCount(limit)))
       .map(({ key, expiresAt }) => ({ name, key: key.slice(name.length + 1), seconds: expiresAt - now() }))

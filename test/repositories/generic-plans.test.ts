@@ -9,6 +9,7 @@ import {
   postponeLane,
 } from '../../lib/features/webhooks/lanes.ts'
 import { findBacklog, hasDeadLetter, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
+import { listAuthorizationsPage, listLoginsPage } from '../../lib/repositories/lists/sessions-and-grants.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -179,5 +180,19 @@ describeWith('postgresql', 'on PostgreSQL with many rows', () => {
       if (found.length > 0) slow.push({ sql, found })
     }
     expect(slow).toEqual([])
+  })
+
+  test('a page of what people granted a client sorts nothing: a client may have nearly all rows', async () => {
+    const { database: db } = openDatabase(database.knex, database.tablePrefix)
+    const count = await countStatements(database.knex, [host.usersTable, 'information_schema'])
+    const page = { clientId: 'big-1', after: '', now: 1_700_000_000 }
+    await listLoginsPage(db, page)
+    await listAuthorizationsPage(db, page)
+    const lists = count.ours.filter((sql) => sql.includes('"client_id"') && sql.includes('limit 100'))
+    expect(lists).toHaveLength(2)
+    for (const sql of lists) {
+      const types = nodesOf(await planOf(sql)).map(({ 'Node Type': type }) => type)
+      expect(types.filter((type) => type.includes('Sort'))).toEqual([])
+    }
   })
 })

@@ -137,7 +137,15 @@ const rows: Readonly<Record<string, readonly [share: number, values: Readonly<Re
     },
   ],
   replays: [1, { hash: key('s'), expires_at: `${now} + n` }],
-  throttles: [1, { key: key('x'), points: '1', expires_at: `${now} + n` }],
+  throttles: [
+    1,
+    {
+      key: key('x'),
+      points: '1',
+      expires_at: `${now} + n`,
+      owner: `case when n % 10 = 0 then 'loginAccountAddress:' || ${key('x')} end`,
+    },
+  ],
 }
 
 /** The tables that {@link fillTables} fills. */

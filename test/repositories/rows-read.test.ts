@@ -23,6 +23,7 @@ import {
   loginClients,
   maxPage,
 } from '../../lib/repositories/lists/sessions-and-grants.ts'
+import { listThrottles } from '../../lib/repositories/throttles.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { describeWith } from '../support/services.ts'
 import { fillTables } from './large-tables.ts'
@@ -47,13 +48,6 @@ const places = ['', 'l-000000015000', 'a-000000015000']
 
 type Call = readonly [name: string, most: number, run: (db: Database) => Promise<unknown>]
 
-/** Nothing but an index that every sign-in would have to write holds the sessions of a client in their order. */
-const ofOneClient = ({ subject, clientId }: { subject?: string; clientId?: string }): boolean =>
-  clientId !== undefined && subject === undefined
-
-/** One of three rows belongs to the client; each is read once, and again where MariaDB groups them. */
-const allOfClient = 5 * (total / 3)
-
 const crm = { endpoint: 'crm', priority: 1 } as const
 
 const lists: Call[] = [
@@ -61,7 +55,7 @@ const lists: Call[] = [
     places.flatMap((after): Call[] => [
       [
         `sessions ${JSON.stringify({ ...each, after })}`,
-        ofOneClient(each) ? allOfClient : 5 * maxPage,
+        5 * maxPage,
         (db) => listLoginsPage(db, { ...page, ...each, after }),
       ],
       [
@@ -71,6 +65,11 @@ const lists: Call[] = [
       ],
     ]),
   ),
+  [
+    'locks of a login name',
+    500,
+    (db) => listThrottles(db, { owner: 'loginAccountAddress:x-000000000007', now }),
+  ],
   ['clients of sessions', 5 * maxPage, (db) => loginClients(db, ['l-000000000007', 'l-000000015000'])],
   ...[{}, { clientId: 'big-1' }, { type: 'login.succeeded' }, { subject: 'u7' }].map(
     (about): Call => [
@@ -115,7 +114,13 @@ describeWith('mariadb', `on MariaDB with ${total} rows of each table`, () => {
     server = openFaultDatabase('MariaDB', { own: (config) => ({ ...config, pool: { min: 1, max: 1 } }) })
     const { knex, tablePrefix } = server
     await migrate(knex, { database: { tablePrefix } })
-    await fillTables(knex, tablePrefix, total, ['logins', 'authorizations', 'events', 'webhook_deliveries'])
+    await fillTables(knex, tablePrefix, total, [
+      'logins',
+      'authorizations',
+      'events',
+      'throttles',
+      'webhook_deliveries',
+    ])
     database = openDatabase(knex, tablePrefix).database
   })
   afterAll(() => server.close())

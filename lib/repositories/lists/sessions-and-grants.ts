@@ -28,7 +28,10 @@ export interface KeyPage extends Whose {
 type Statement = ReturnType<typeof query<Record<string, string | number | null>>>
 
 /** One statement for each combination, so that each has a plan of its own. */
-const each = (build: (whose: { subject: boolean; clientId: boolean }) => Statement) => {
+const each = (
+  build: (whose: { subject: boolean; clientId: boolean }) => Statement,
+  onPostgres?: Statement,
+) => {
   const statements = {
     all: build({ subject: false, clientId: false }),
     ofSubject: build({ subject: true, clientId: false }),
@@ -39,18 +42,26 @@ const each = (build: (whose: { subject: boolean; clientId: boolean }) => Stateme
     if (subject !== undefined && clientId !== undefined)
       return statements.ofBoth(db, { ...page, subject, clientId })
     if (subject !== undefined) return statements.ofSubject(db, { ...page, subject })
-    return clientId === undefined
-      ? statements.all(db, { ...page })
-      : statements.ofClient(db, { ...page, clientId })
+    if (clientId === undefined) return statements.all(db, { ...page })
+    const ofClient =
+      db.driver.dialect === 'postgresql' ? (onPostgres ?? statements.ofClient) : statements.ofClient
+    return ofClient(db, { ...page, clientId })
   }
 }
 
-/** The rows of one client as a span of its index, so that PostgreSQL does not walk through the primary key instead. */
+/**
+ * The rows of one client after a key, as a span of the index of both. With a plan for any client, PostgreSQL would walk through the
+ * primary key instead.
+ */
 const ofOneClient = (
   rows: Knex.QueryBuilder,
-  column: string,
-  clientId: Knex.Value | undefined,
-): Knex.QueryBuilder => rows.where(column, '>=', clientId ?? null).where(column, '<=', clientId ?? null)
+  columns: readonly [clientId: string, key: string],
+  v: { readonly clientId?: Knex.Value; readonly after?: Knex.Value },
+): Knex.QueryBuilder =>
+  rows
+    .whereRaw('(??, ??) > (?, ?)', [...columns, v.clientId ?? null, v.after ?? null])
+    .where(columns[0], '<=', v.clientId ?? null)
+    .orderBy([...columns])
 
 const logins = each(({ subject, clientId }) =>
   query((table, v) => {
@@ -70,11 +81,19 @@ const logins = each(({ subject, clientId }) =>
   }),
 )
 
-const sidsOfClient = query<{ clientId: string; after: string }>((table, v) =>
-  ofOneClient(table('authorizations').select('sid'), 'client_id', v.clientId)
-    .where('sid', '>', v.after)
+const sidsOnPostgres = query<{ clientId: string; after: string }>((table, v) =>
+  ofOneClient(table('authorizations').select('sid'), ['client_id', 'sid'], v)
     .groupBy(['client_id', 'sid'])
-    .orderBy(['client_id', 'sid'])
+    .limit(maxPage, { skipBinding: true }),
+)
+
+const sidsOfClient = query<{ clientId: string; after: string }>((table, v) =>
+  table('authorizations')
+    .select('sid')
+    .where({ client_id: v.clientId })
+    .where('sid', '>', v.after)
+    .groupBy('sid')
+    .orderBy('sid')
     .limit(maxPage, { skipBinding: true }),
 )
 
@@ -101,7 +120,8 @@ const loginsOfClient = async (
   clientId: string,
   { after, now }: KeyPage,
 ): Promise<FoundPage<LoginHistory>> => {
-  const sids = (await sidsOfClient(db, { clientId, after })).map((row) => text(row, 'sid'))
+  const read = db.driver.dialect === 'postgresql' ? sidsOnPostgres : sidsOfClient
+  const sids = (await read(db, { clientId, after })).map((row) => text(row, 'sid'))
   const rows = sids.length === 0 ? [] : await activeLogins(db, batchParams(sids, { now }) as never)
   return { rows: rows.map(historyOf), last: lastOf(sids) }
 }
@@ -114,20 +134,27 @@ export const listLoginsPage = async (db: Database, page: KeyPage): Promise<Found
   return { rows, last: lastOf(rows.map(({ sid }) => sid)) }
 }
 
-const grants = each(({ subject, clientId }) =>
-  query((table, v, name, raw) => {
-    const rows = records(table, name, raw)
-      .where('authorizations.id', '>', v.after ?? '')
-      .where('authorizations.expires_at', '>', v.now ?? 0)
-      .whereNull('authorizations.revoked_at')
-      .orderBy(
-        clientId && !subject ? ['authorizations.client_id', 'authorizations.id'] : ['authorizations.id'],
-      )
-    if (subject) rows.where({ 'authorizations.subject': v.subject })
-    if (clientId && subject) rows.where({ 'authorizations.client_id': v.clientId })
-    else if (clientId) ofOneClient(rows, 'authorizations.client_id', v.clientId)
-    return rows.limit(maxPage, { skipBinding: true })
-  }),
+const active = (rows: Knex.QueryBuilder, now: Knex.Value | undefined): Knex.QueryBuilder =>
+  rows
+    .where('authorizations.expires_at', '>', now ?? 0)
+    .whereNull('authorizations.revoked_at')
+    .limit(maxPage, { skipBinding: true })
+
+const grants = each(
+  ({ subject, clientId }) =>
+    query((table, v, name, raw) => {
+      const rows = active(records(table, name, raw), v.now)
+      if (subject) rows.where({ 'authorizations.subject': v.subject })
+      if (clientId) rows.where({ 'authorizations.client_id': v.clientId })
+      return rows.where('authorizations.id', '>', v.after ?? '').orderBy('authorizations.id')
+    }),
+  query((table, v, name, raw) =>
+    ofOneClient(
+      active(records(table, name, raw), v.now),
+      ['authorizations.client_id', 'authorizations.id'],
+      v,
+    ),
+  ),
 )
 
 /** A page of authorizations that are not revoked. Some may have no token left that can be used. */
