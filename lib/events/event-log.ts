@@ -241,7 +241,8 @@ export const createEventLog = ({
         const outcome = take(`${event.type} ${network}`)
         if (outcome !== 'within') return outcome === 'reached' ? network : undefined
       }
-      if (waiting.length >= maxWaiting) {
+      // Strangers fill half of it at most.
+      if (waiting.length >= (brief.has(event.type) ? maxWaiting / 2 : maxWaiting)) {
         dropped += 1
         return undefined
       }

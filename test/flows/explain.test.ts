@@ -275,6 +275,23 @@ describe('a database that does not store events', () => {
     ])
   })
 
+  test('keeps room for what strangers cannot cause', async () => {
+    const { other, back } = await issue([])
+    const { events } = serverBehind(other.oauth)!
+    for (let stranger = 0; stranger < 10_000; stranger += 1) {
+      const address = `10.${stranger >> 8}.${stranger & 255}.1`
+      events.announce(
+        'api.refused',
+        { requestId: 'id', address },
+        { code: 'invalid_request', status: 400, path: '/token', reason: 'grant_type is required' },
+      )
+    }
+    events.announce('second_factor.added', undefined, { subject: 'ada' })
+    await back()
+    await other.oauth.close()
+    expect(await other.table('events').where({ type: 'second_factor.added' })).toHaveLength(1)
+  })
+
   test('for their content stores the others', async () => {
     const other = await startHost({ options: { features: { storedEvents: true } } })
     const { events, eventLog } = serverBehind(other.oauth)!
