@@ -42,6 +42,7 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
       tokens: 50_000,
       tokensUrl: '/admin/events?type=tokens.issued',
       isMoreTokens: true,
+      limitedAt: '2026-11-21T16:40:00.000Z',
       alarms: [
         {
           name: 'crm',
