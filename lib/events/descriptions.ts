@@ -40,13 +40,14 @@ export const coreEvents: EventDescriptions<CoreType> = {
     group: 'sign-in',
     tone: 'bad',
     title: 'Sign-in failed',
-    sentence: 'Wrong email or password[ on the way to {client}][ from {address}]',
+    sentence: 'Wrong email or password[ for {login}][ on the way to {client}][ from {address}]',
   },
   'login.locked': {
     group: 'sign-in',
     tone: 'bad',
     title: 'Sign-in locked',
-    sentence: 'Too many wrong passwords[ for {client}][ from {address}]: the login name is locked',
+    sentence:
+      'Too many wrong passwords[ for {login}][ on the way to {client}][ from {address}]: the login name is locked',
   },
   'login.unlocked': {
     group: 'sign-in',

@@ -79,6 +79,29 @@ describe('events', () => {
       expect(types).toEqual(expect.arrayContaining(['login.succeeded', 'login.failed']))
     }
     expect(await typesAt('user=nobody%40example.com')).toEqual([])
+    // Only who knows the name reads it.
+    const failed = 'Wrong email or password'
+    expect(textOf(await page('user=ADA%40example.com'))).toContain(`${failed} for ada@example.com`)
+    expect(textOf(await page('type=login.failed'))).not.toContain(`${failed} for`)
+  })
+
+  test('of the last hour, day or week are one press away', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const ages = { minutes: 600, hours: 7200, days: 3 * 86_400, weeks: 30 * 86_400 }
+    await store(
+      Object.entries(ages).map(([id, age]) => ({ id, type: 'key.revoked', time: now - age, details: '{}' })),
+    )
+    const { html } = await page('type=key.revoked')
+    const spans = [...html.matchAll(/href="([^"]*[?&;]span=(\w+)[^"]*)"/g)].map(([, url = '', span]) => [
+      span,
+      url.replaceAll('&amp;', '&').split('?')[1] ?? '',
+    ])
+    const found = spans.map(async ([span, query = '']) => [span, (await typesAt(query)).length])
+    expect(await Promise.all(found)).toEqual([
+      ['hour', 1],
+      ['day', 2],
+      ['week', 3],
+    ])
   })
 
   test('of a quiet client are found at once behind thousands of others (pages 27)', async () => {
@@ -98,6 +121,8 @@ describe('events', () => {
     }
     await store([...many, quiet])
     expect(await typesAt('client=self')).toContain('token.revoked')
+    // A group reads the events of its own types only.
+    expect(await typesAt('type=admin')).toContain('key.published')
     const none = await page('type=second_factor.failed&client=web')
     expect(textOf(none)).toMatch(/Nothing found back to \w+ \d+, \d{4}, \d\d:\d\d:\d\d UTC/)
   })

@@ -15,12 +15,22 @@ export interface EventFilter {
   /** As a `datetime-local` input sends it. */
   readonly from: string
   readonly to: string
+  /** Until now, instead of `from`. */
+  readonly span: Span | ''
 }
+
+/** The spans that can be chosen, in seconds. */
+export const spans = { hour: 3600, day: 86_400, week: 604_800 } as const
+export type Span = keyof typeof spans
+
+const isSpan = (value: string): value is Span => Object.hasOwn(spans, value)
 
 /** Whom events are about: the id of the user, and the hash of what they type as their login name, if it is known. */
 export interface EventsOfUser {
   readonly subject: string
   readonly account: string | undefined
+  /** The login name. */
+  readonly username?: string | undefined
 }
 
 const minute = 60
@@ -40,7 +50,8 @@ export const secondsOf = (name: string, value: string): number | undefined => {
 
 /** @throws OAuthError `invalid_request` if a value is no text or no time */
 export const filterOf = (parameters: Parameters): EventFilter => {
-  const filter = {
+  const span = parameters.optional('span', 8) ?? ''
+  const filter: EventFilter = {
     user: parameters.optional('user', 255)?.trim() ?? '',
     subject: parameters.optional('subject', 255) ?? '',
     client: parameters.optional('client', 255)?.trim() ?? '',
@@ -48,6 +59,7 @@ export const filterOf = (parameters: Parameters): EventFilter => {
     errorId: parameters.optional('error_id', 32)?.trim().toUpperCase() ?? '',
     from: parameters.optional('from', 32) ?? '',
     to: parameters.optional('to', 32) ?? '',
+    span: isSpan(span) ? span : '',
   }
   secondsOf('from', filter.from)
   secondsOf('to', filter.to)
@@ -64,14 +76,20 @@ export const endOf = ({ to }: EventFilter): EventPlace | undefined => {
   return seconds === undefined ? undefined : { time: seconds - (seconds % minute) + minute, id: '' }
 }
 
+/** The epoch seconds in which a search ends. */
+export const startOf = ({ from, span }: EventFilter, now: number): number =>
+  Math.max(secondsOf('from', from) ?? 0, span === '' ? 0 : now - spans[span])
+
 /** Whether a filter finds an event. `login` finds all events whose type begins with `login.`. */
-export const matches =
-  (
-    { client, type, from }: EventFilter,
-    user: EventsOfUser | undefined,
-    describe: (type: string) => EventDescription | undefined,
-  ) =>
-  (event: EventRecord): boolean => {
+export const matches = (
+  filter: EventFilter,
+  user: EventsOfUser | undefined,
+  describe: (type: string) => EventDescription | undefined,
+  now: number,
+) => {
+  const { client, type } = filter
+  const start = startOf(filter, now)
+  return (event: EventRecord): boolean => {
     const { details } = event
     const isOfUser =
       user === undefined ||
@@ -82,10 +100,6 @@ export const matches =
       event.type === type ||
       event.type.startsWith(`${type}.`) ||
       describe(event.type)?.group === type
-    return (
-      isOfUser &&
-      isOfType &&
-      (client === '' || details.clientId === client) &&
-      event.time >= (secondsOf('from', from) ?? 0)
-    )
+    return isOfUser && isOfType && (client === '' || details.clientId === client) && event.time >= start
   }
+}

@@ -33,7 +33,17 @@ declare module '../../../pages/page-models.ts' {
       isOn: boolean
       action: string
       /** What was searched for; empty strings stand for everything. The times are those of the inputs, in UTC. */
-      filter: { user: string; client: string; type: string; errorId: string; from: string; to: string }
+      filter: {
+        user: string
+        client: string
+        type: string
+        errorId: string
+        from: string
+        to: string
+        span: string
+      }
+      /** Spans until now. */
+      spans: readonly { kind: 'all' | 'hour' | 'day' | 'week'; url: string; isCurrent: boolean }[]
       /** The types of events that can be chosen. */
       groups: readonly {
         group: EventGroup

@@ -5,7 +5,7 @@ import { ownPath } from '../../../http/urls.ts'
 import type { PageModels } from '../../../pages/page-models.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
 import type { EventPlace } from '../../../repositories/index.ts'
-import { filterOf, queryOf } from './filter.ts'
+import { type EventFilter, filterOf, queryOf } from './filter.ts'
 import './models.ts'
 import { type FoundEvents, searchEvents } from './search.ts'
 import { eventDescriptions, namesIn, shownDays } from './shown.ts'
@@ -35,18 +35,27 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
   const filter = filterOf(parameters)
   const before = placeOf(parameters.optional('before', 64))
   const descriptions = eventDescriptions(context)
-  const describe = (type: string) => descriptions.get(type)
   const found: FoundEvents =
-    server.eventLog === undefined ? { events: [] } : await searchEvents(context, filter, describe, before)
-  const { events, next, isCut } = found
+    server.eventLog === undefined ? { events: [] } : await searchEvents(context, filter, descriptions, before)
+  const { events, next, isCut, user } = found
   const query = queryOf(filter)
+  const urlWith = (span: EventFilter['span']) =>
+    ownPath(server, path, queryOf({ ...filter, from: '', to: '', span }))
   context.send('operator-events', {
     ...person.header,
     isOn: server.eventLog !== undefined,
     action: ownPath(server, path),
     filter: { ...filter, user: filter.user || filter.subject },
     groups: choicesOf(descriptions),
-    days: shownDays(context, events, await namesIn(context, events), descriptions),
+    days: shownDays(context, events, await namesIn(context, events, user), descriptions),
+    spans: [
+      { kind: 'all' as const, url: urlWith(''), isCurrent: filter.span === '' },
+      ...(['hour', 'day', 'week'] as const).map((kind) => ({
+        kind,
+        url: urlWith(kind),
+        isCurrent: filter.span === kind,
+      })),
+    ],
     searchedTo: next && isCut ? iso(next.time) : undefined,
     nextUrl: next && ownPath(server, path, { ...query, before: `${next.time}-${next.id}` }),
     previousUrl: before && ownPath(server, path, query),

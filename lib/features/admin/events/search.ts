@@ -11,7 +11,7 @@ import {
 } from '../../../repositories/index.ts'
 import { accountOf } from '../../../sessions/device-cookie.ts'
 import { isLookup } from '../../../users/users.ts'
-import { type EventFilter, type EventsOfUser, endOf, matches, secondsOf } from './filter.ts'
+import { type EventFilter, type EventsOfUser, endOf, matches, startOf } from './filter.ts'
 
 /** Events on one page: with the details of each it weighs less than 30 kB. */
 const pageSize = 24
@@ -23,6 +23,8 @@ export interface FoundEvents {
   readonly next?: EventPlace | undefined
   /** Whether the page is not full because the search stopped there. */
   readonly isCut?: boolean
+  /** The user that was searched for. */
+  readonly user?: EventsOfUser | undefined
 }
 
 /** A user by id or, if one was typed, by login name. What no one has still finds the events about it. */
@@ -38,21 +40,32 @@ const userOf = async (
   return {
     subject: user?.subject ?? asked,
     account: username === undefined ? undefined : accountOf(server, username),
+    username,
   }
+}
+
+/** The types that a filter names: one, those that begin alike, or those of a group. One that is unknown is read, too. */
+const typesOf = (
+  { type }: EventFilter,
+  descriptions: ReadonlyMap<string, EventDescription>,
+): readonly string[] => {
+  if (descriptions.has(type)) return [type]
+  const named = [...descriptions].filter(([name, { group }]) => group === type || name.startsWith(`${type}.`))
+  return named.length === 0 ? [type] : named.map(([name]) => name)
 }
 
 /** What is read, each by its index. */
 const readsFor = (
   { client, type }: EventFilter,
   user: EventsOfUser | undefined,
-  isType: boolean,
+  types: readonly string[],
 ): readonly EventsAbout[] => {
   if (user !== undefined) {
     const { subject, account } = user
     return [{ subject }, ...(account === undefined ? [] : [{ account }])]
   }
   if (client !== '') return [{ clientId: client }]
-  return [isType ? { type } : {}]
+  return type === '' ? [{}] : types.map((each) => ({ type: each }))
 }
 
 const newestFirst = (one: PlacedEvent, other: PlacedEvent): number =>
@@ -75,24 +88,25 @@ const horizonOf = (lists: readonly (readonly PlacedEvent[])[]): EventPlace | und
  * Searches events, newest first. It reads a thousand at most of each index, so that a filter that finds few does not read the
  * whole table.
  *
- * @param describe what is known about a type
+ * @param descriptions what is known about each type
  * @param before the last event that was seen
  */
 export const searchEvents = async (
   context: OperatorContext,
   filter: EventFilter,
-  describe: (type: string) => EventDescription | undefined,
+  descriptions: ReadonlyMap<string, EventDescription>,
   before: EventPlace | undefined,
 ): Promise<FoundEvents> => {
   const { database } = context.server
   const user = await userOf(context, filter)
-  const isFound = matches(filter, user, describe)
+  const now = context.server.now()
+  const isFound = matches(filter, user, (type) => descriptions.get(type), now)
   if (filter.errorId !== '') {
     const events = await listEventsOfRequest(database, { requestId: filter.errorId })
-    return { events: events.filter(isFound) }
+    return { events: events.filter(isFound), user }
   }
   const lists: (readonly PlacedEvent[])[] = []
-  for (const about of readsFor(filter, user, describe(filter.type) !== undefined))
+  for (const about of readsFor(filter, user, typesOf(filter, descriptions)))
     lists.push(await listNewestEvents(database, { before: before ?? endOf(filter), ...about }))
   const horizon = horizonOf(lists)
   const read = new Map(lists.flat().map((event) => [event.place.id, event]))
@@ -100,7 +114,7 @@ export const searchEvents = async (
     .filter((event) => isFound(event) && (horizon === undefined || isAtLeast(event.place, horizon)))
     .sort(newestFirst)
   const events = found.slice(0, pageSize)
-  if (found.length > pageSize) return { events, next: events.at(-1)?.place }
-  const isPast = horizon !== undefined && horizon.time < (secondsOf('from', filter.from) ?? 0)
-  return { events, next: isPast ? undefined : horizon, isCut: !isPast }
+  if (found.length > pageSize) return { events, next: events.at(-1)?.place, user }
+  const isPast = horizon !== undefined && horizon.time < startOf(filter, now)
+  return { events, next: isPast ? undefined : horizon, isCut: !isPast, user }
 }

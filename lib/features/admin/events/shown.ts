@@ -4,6 +4,7 @@ import { type EventDescription, sentenceParts } from '../../../events/descriptio
 import { coreEvents } from '../../../events/descriptions.ts'
 import { ownPath } from '../../../http/urls.ts'
 import { type EventRecord, findClientRecords } from '../../../repositories/index.ts'
+import type { EventsOfUser } from './filter.ts'
 import type { EventFact, ShownEvent } from './models.ts'
 
 const day = 86_400
@@ -24,6 +25,8 @@ export const eventDescriptions = ({ server }: OperatorContext): ReadonlyMap<stri
 export interface EventNames {
   readonly users: ReadonlyMap<string, string>
   readonly clients: ReadonlyMap<string, string>
+  /** Login names by their hashes, as far as they are known. */
+  readonly accounts: ReadonlyMap<string, string>
 }
 
 const clientIdOf = ({ details: { clientId } }: EventRecord): string | undefined =>
@@ -35,10 +38,15 @@ const nameOfUser = async ({ server }: OperatorContext, subject: string): Promise
   return [subject, user?.username ?? subject]
 }
 
-/** Looks up the users and clients of at most a page of events. */
+/**
+ * Looks up the users and clients of at most a page of events.
+ *
+ * @param user who was searched for
+ */
 export const namesIn = async (
   context: OperatorContext,
   events: readonly EventRecord[],
+  user?: EventsOfUser,
 ): Promise<EventNames> => {
   const { database, now } = context.server
   const subjects = [...new Set(events.flatMap(({ subject }) => subject ?? []))]
@@ -46,6 +54,9 @@ export const namesIn = async (
   const clients = await findClientRecords(database, { clientIds, now: now() })
   return {
     users: new Map(await Promise.all(subjects.map((subject) => nameOfUser(context, subject)))),
+    accounts: new Map(
+      user?.account !== undefined && user.username !== undefined ? [[user.account, user.username]] : [],
+    ),
     clients: new Map(clients.map(({ clientId, metadata }) => [clientId, metadata.client_name ?? clientId])),
   }
 }
@@ -99,6 +110,7 @@ const sentenceOf = (event: EventRecord, names: EventNames, described: EventDescr
     ...Object.fromEntries(values),
     type: event.type,
     user: subject === undefined ? undefined : (names.users.get(subject) ?? subject),
+    login: typeof details.account === 'string' ? names.accounts.get(details.account) : undefined,
     client: clientId === undefined ? undefined : (names.clients.get(clientId) ?? clientId),
   })
 }

@@ -66,10 +66,16 @@ export const eventsStates = (above: OperatorPageModel): Record<string, Events> =
     errorId: '',
     from: '2026-11-20T00:00',
     to: '',
+    span: 'day',
   }
   const events: Events = {
     ...above,
     isOn: true,
+    spans: (['all', 'hour', 'day', 'week'] as const).map((kind) => ({
+      kind,
+      url: kind === 'all' ? '/admin/events' : `/admin/events?span=${kind}`,
+      isCurrent: kind === 'day',
+    })),
     action: '/admin/events',
     filter,
     groups: [

@@ -42,7 +42,7 @@ const nextKeyOf = (keys: readonly SigningKeyRecord[], now: number): Overview['ne
 
 const sum = (numbers: Iterable<number>): number => [...numbers].reduce((total, each) => total + each, 0)
 
-/** The last 24 hours, of which the present one has only begun, and the same of a week ago. */
+/** The last 24 hours and the same of a week ago. The present hour has only begun. */
 const hoursOf = async ({ server }: OperatorContext): Promise<Pick<Now, 'hours' | 'isMore'>> => {
   const { database } = server
   const now = server.now()
