@@ -90,7 +90,12 @@ export const revokeAllOf = async (
   const { sids, counts } = await server.events.change(server.database, async (tx, tell) => {
     const ended = await endAllOf({ ...server, database: tx }, subject, writes)
     for (const _ of ended.sids) await tell('login.ended', info, { subject, ...by })
-    await tell('user.revoked', info, { subject, ...(reason !== undefined && { reason }), ...by })
+    await tell('user.revoked', info, {
+      subject,
+      // Whatever the host passes, the event must not keep everything from ending.
+      ...(reason !== undefined && { reason: String(reason) }),
+      ...by,
+    })
     return ended
   })
   for (const sid of sids) announceLogout(server, { sid, subject })

@@ -305,6 +305,16 @@ describe('a database that does not store events', () => {
   })
 })
 
+test('users.revokeAll() works with a reason that is no text', async () => {
+  const other = await startHost({ options: { features: { storedEvents: true } } })
+  const reason: { self?: unknown } = {}
+  reason.self = reason
+  await other.oauth.users.revokeAll('1', reason as unknown as string)
+  const [stored] = await other.table('events').where({ type: 'user.revoked' })
+  expect(JSON.parse(stored.details)).toEqual({ reason: '[object Object]' })
+  await other.oauth.close()
+})
+
 test('without the option no event is stored, and errors have no id', async () => {
   const other = await startHost()
   const { body } = await post(other, { ...web, grant_type: 'password' })
