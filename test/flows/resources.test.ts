@@ -177,7 +177,7 @@ describe('the consent page', () => {
   test('names the resources, and asks for no scope that none of them knows', async () => {
     const browser = new RawBrowser(host.app)
     const says: [string, string, Fields][] = [
-      ['Read your notes on Notes MCP server', notes, { scope: 'notes:read mail:read' }],
+      ['Read your notes in Notes MCP server', notes, { scope: 'notes:read mail:read' }],
       ['Read your notes on mail.example.com/api', mail, {}],
       ['Use Notes MCP server', notes, { scope: 'openid' }],
       ['in Notes MCP server', notes, { ui_locales: 'de' }],
@@ -198,7 +198,7 @@ describe('the consent page', () => {
     for (const resources of [[mail], [notes, mail], []])
       expect(await silent(browser, resources)).toBe('consent_required')
     const { html } = await browser.open('/oauth/account')
-    expect(html.replaceAll(/<[^>]*>/g, '')).toContain('Read your notes on Notes MCP server')
+    expect(html.replaceAll(/<[^>]*>/g, '')).toContain('Read your notes in Notes MCP server')
     expect(html).not.toContain('Use Notes')
     const { authorizations } = await host.oauth.users.export(1)
     expect(authorizations.map(({ resources }) => resources)).toContainEqual([notes])
