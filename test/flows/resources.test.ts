@@ -178,7 +178,7 @@ describe('the consent page', () => {
     const browser = new RawBrowser(host.app)
     const says: [string, string, Fields][] = [
       ['Read your notes in Notes MCP server', notes, { scope: 'notes:read mail:read' }],
-      ['Read your notes on mail.example.com/api', mail, {}],
+      ['Read your notes in mail.example.com/api', mail, {}],
       ['Use Notes MCP server', notes, { scope: 'openid' }],
       ['in Notes MCP server', notes, { ui_locales: 'de' }],
     ]
