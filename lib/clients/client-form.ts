@@ -2,6 +2,7 @@ import type { ClientForm, ClientFormField } from '../pages/client-form-models.ts
 import { clientMetadataNames } from '../protocol/clients/client-metadata.ts'
 import { refuse } from '../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { lengths } from '../protocol/lengths.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { ClientUpdate } from './register.ts'
 
@@ -45,17 +46,14 @@ type Metadata = Readonly<Record<string, unknown>>
 
 /** UTF-16 code units. */
 const maxLengths: Readonly<Record<ClientFormField['kind'], number>> = {
-  text: 2048,
-  uri: 2048,
+  text: lengths.other,
+  uri: lengths.other,
   lines: 32_768,
-  choice: 255,
-  choices: 255,
+  choice: lengths.identifier,
+  choices: lengths.identifier,
   flag: 2,
   json: 32_768,
 }
-
-/** Bytes of a form with long lists; an endpoint that takes one allows as many. */
-export const maxClientForm = 65_536
 
 const linesOf = (typed: string): string[] =>
   typed

@@ -7,6 +7,7 @@ import { identifierOf } from '../options/login.ts'
 import { isUserMapping } from '../options/users.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { sizes } from '../protocol/lengths.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin, Proof } from '../sessions/login.ts'
@@ -15,7 +16,7 @@ import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/n
 import type { User } from '../users/users.ts'
 
 /** The password is never trimmed. The body bounds both fields; a value too long to be right is simply wrong. */
-const maxFieldLength = 16_384
+const maxFieldLength = sizes.pageForm
 
 /**
  * Whether the displayed name is the one that the user types. With users behind functions it need not be, so the field

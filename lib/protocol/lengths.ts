@@ -12,6 +12,8 @@ export const lengths = {
   state: 4096,
   /** JSON of `authorization_details`. */
   details: 8192,
+  /** The header `DPoP`; a proof with an RSA key of 4,096 bits has about 2,400 characters. */
+  proof: 4096,
   /** A token or a signed object: as long as the head of an HTTP request may be in Node, so no header carries a longer one. */
   token: 16_384,
   /** Every scope that a client can register by itself. */
@@ -22,9 +24,9 @@ export const lengths = {
 
 /** The maximum sizes of what others send, in bytes. */
 export const sizes = {
-  /** A form from a client; the largest has three tokens and a few short values. */
+  /** A form from a client; the largest has three tokens and a few short values. JSON at `/register` and long forms of pages too. */
   form: 65_536,
-  /** A form of our own pages. */
+  /** A form of our own pages, and so each of its fields. */
   pageForm: 16_384,
   /** A form from a client that our own page sends again: base64url takes four characters for three bytes. */
   repeatedForm: 87_400,

@@ -4,7 +4,6 @@ import {
   clientAdministration,
   type RegisteredClient,
 } from '../../clients/administration.ts'
-import { maxClientForm } from '../../clients/client-form.ts'
 import { showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
 import type { Operator, OperatorContext, OperatorLink, OperatorPage } from '../../endpoints/operator-page.ts'
 import { aboutClient, type Fields } from '../../endpoints/page-values.ts'
@@ -15,6 +14,7 @@ import { queryParameters } from '../../http/form.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
 import { activeLogin } from '../../sessions/login.ts'
@@ -149,7 +149,7 @@ export const adminArea = (
   return pages.map(({ section, about: _, ...page }) =>
     signedPage<Operator>({
       ...page,
-      maxForm: maxClientForm,
+      maxForm: sizes.form,
       language: 'en',
       admit: (context) => admitted(context, option, { pages, sections, section }),
       signIn: (context) => submitAccountLogin(context, page.path, queryOf(context)),

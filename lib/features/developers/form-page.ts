@@ -3,7 +3,6 @@ import {
   type ClientFieldNames,
   clientForm,
   clientOfForm,
-  maxClientForm,
   submitClientForm,
   type TypedClient,
   typedAs,
@@ -15,6 +14,7 @@ import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { toClient } from './client-page.ts'
 import { type Mistake, mistakesOf } from './mistakes.ts'
@@ -106,7 +106,7 @@ const showNew = (context: DeveloperPageContext, option: DeveloperOption, refused
 export const newPage = (option: DeveloperOption): Endpoint<PageContext> =>
   developerPage(option, {
     path: '/developer/new',
-    maxForm: maxClientForm,
+    maxForm: sizes.form,
     recent,
     show: (context) => showNew(context, option),
     acts: {
@@ -165,7 +165,7 @@ export const editPage = (option: DeveloperOption): Endpoint<PageContext> =>
   developerPage(option, {
     path: '/developer/edit',
     fields: ['client_id'],
-    maxForm: maxClientForm,
+    maxForm: sizes.form,
     recent,
     show: (context, query) => showEdit(context, option, query),
     acts: {

@@ -5,6 +5,7 @@ import { accountPage, type SignedContext, type SignedInUser } from '../../endpoi
 import type { PageContext } from '../../http/context.ts'
 import type { Endpoint } from '../../http/route.ts'
 import { ownPath } from '../../http/urls.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import { bindBrowser } from '../../sessions/browser-binding.ts'
 import { noticeOf } from '../../sessions/notice.ts'
 import { addPasskey, maxPasskeys, passkeyCreation } from './add.ts'
@@ -15,8 +16,6 @@ import { listPasskeys, removePasskey, renamePasskey } from './table.ts'
 
 /** The list of a user's passkeys. */
 export const passkeysPath = '/account/passkeys'
-/** Characters of what the script sends; a form is not longer. */
-const maxResponseLength = 16_384
 const maxTypedName = 255
 
 const cardOf = (
@@ -77,7 +76,7 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
     // The list shows that a passkey is gone.
     acts: {
       async add(context, form) {
-        const response = form.verbatim('passkey', maxResponseLength) ?? ''
+        const response = form.verbatim('passkey', sizes.pageForm) ?? ''
         const { user, login } = context.person
         const userAgent = context.req.get('user-agent')
         const { language } = context

@@ -5,6 +5,7 @@ import type { Endpoint } from '../../http/route.ts'
 import { sendEmpty, sendJson } from '../../http/send.ts'
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { RegistrationOption } from './option.ts'
 import {
@@ -14,9 +15,6 @@ import {
   removeRegistration,
   replaceRegistration,
 } from './registration.ts'
-
-/** The most bytes of a registration. */
-const maxBody = 65_536
 
 /** The client configuration endpoint (RFC 7592 §3). */
 const uriOf = ({ server }: Context, clientId: string): string =>
@@ -62,7 +60,7 @@ export const registerEndpoint = (option: RegistrationOption): Endpoint<Context> 
     async POST(context) {
       const { server, req, res, info } = context
       await withToken(context, () => assertInitialToken(context, option))
-      const registration = await registerSelf(server, option, await readJson(req, maxBody), info)
+      const registration = await registerSelf(server, option, await readJson(req, sizes.form), info)
       const { client_id: clientId } = registration
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)), { status: 201 })
     },
@@ -87,7 +85,7 @@ export const registrationEndpoint = (option: RegistrationOption): Endpoint<Conte
       const { server, req, res, info } = context
       const clientId = clientIdOf(context)
       const registration = await withToken(context, async () => {
-        const [token, input] = [bearerToken(req), await readJson(req, maxBody)]
+        const [token, input] = [bearerToken(req), await readJson(req, sizes.form)]
         return replaceRegistration(server, option, clientId, { token, input, info })
       })
       sendJson(res, registrationAnswer(registration, uriOf(context, clientId)))

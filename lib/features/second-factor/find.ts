@@ -4,6 +4,7 @@ import type { SignInMoment } from '../../endpoints/login-form.ts'
 import type { Context, PageContext } from '../../http/context.ts'
 import { authenticationCode } from '../../keys/secrets.ts'
 import type { SecondFactor } from '../../options/login.ts'
+import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { createReplay } from '../../repositories/replays.ts'
 import { deviceOf } from '../../sessions/device-cookie.ts'
@@ -157,6 +158,6 @@ const maxCode = 64
 
 /** The code that a form has, without spaces; undefined if it cannot be one. */
 export const typedCode = (form: Parameters): string | undefined => {
-  const code = (form.verbatim('code', 16_384) ?? '').replace(/\s/g, '')
+  const code = (form.verbatim('code', sizes.pageForm) ?? '').replace(/\s/g, '')
   return code === '' || code.length > maxCode ? undefined : code
 }

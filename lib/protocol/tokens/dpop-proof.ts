@@ -1,6 +1,7 @@
 import { type PublicJwk, parsePublicJwk } from '../clients/jwks.ts'
 import { OAuthError } from '../errors.ts'
 import { type Explanation, timeOf } from '../explanation.ts'
+import { lengths } from '../lengths.ts'
 
 /**
  * Algorithms of DPoP proofs (RFC 9449 §4.2). `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). RS256 is
@@ -12,9 +13,6 @@ export type ProofAlgorithm = (typeof proofAlgorithms)[number]
 
 /** Seconds by which `iat` may differ from the time of the server (RFC 9449 §11.1). */
 const maxAge = 60
-
-// A proof with an RSA key of 4,096 bits has about 2,400 characters.
-const maxLength = 4096
 
 /** Seconds for which one nonce is handed out. It is accepted for as long before and after. */
 export const noncePeriod = 100
@@ -36,7 +34,7 @@ const refuse = (reason: string, explanation?: Explanation): never => {
  */
 export const splitProof = (field: string | undefined) => {
   if (field === undefined || field === '') return refuse('is missing: send it in the header DPoP')
-  if (field.length > maxLength) return refuse(`must not exceed ${maxLength} characters`)
+  if (field.length > lengths.proof) return refuse(`must not exceed ${lengths.proof} characters`)
   if (field.includes(',')) return refuse('must be the only one: send one DPoP header')
   const [, header, payload, signature] =
     /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)$/.exec(field) ?? []
