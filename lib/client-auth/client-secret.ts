@@ -108,23 +108,24 @@ export const verifySecrets = (
 
 const verifyImported = async (
   server: SecretContext,
-  { clientId, secretHashes, metadata }: Client,
+  { clientId }: Client,
   secrets: readonly string[],
 ): Promise<boolean> => {
   const imported = await findImportedSecret(server.database, { clientId })
-  if (imported === undefined) {
-    // Another request has just put our hash in its place.
+  const matchesNow = async (presented: readonly string[]): Promise<boolean> => {
     const current = await findClient(server.database, { clientId, now: server.now() })
-    return secrets.some((secret) => current !== undefined && matchesSecret(current, secret, server.now()))
+    return presented.some((secret) => current !== undefined && matchesSecret(current, secret, server.now()))
   }
+  // Another request has just put our hash in its place.
+  if (imported === undefined) return matchesNow(secrets)
   const mark = importedMark(imported)
   for (const secret of secrets) {
     if (!(await server.passwords.verifySecret(secret, imported))) continue
-    if (secretHashes[0] === mark && hasExpiredSecret(metadata, server.now())) throw new ExpiredSecretError()
     await transaction(server.database, (tx) =>
       upgradeImportedSecret(tx, { clientId, mark, hash: hashSecret(secret) }),
     )
-    return true
+    // The check takes time. The secret may have been replaced meanwhile.
+    return matchesNow([secret])
   }
   return false
 }

@@ -43,6 +43,7 @@ const upgradePrevious = command<Upgrade>((table, v) =>
 
 /** Puts our own hash in the place of an imported one, unless the client has got another secret meanwhile. */
 export const upgradeImportedSecret = async (db: Database, upgrade: Upgrade): Promise<void> => {
-  if ((await upgradeCurrent(db, upgrade)) === 0) await upgradePrevious(db, upgrade)
-  await removeImportedSecret(db, upgrade)
+  const touched = (await upgradeCurrent(db, upgrade)) || (await upgradePrevious(db, upgrade))
+  // Another one may have been imported since.
+  if (touched > 0) await removeImportedSecret(db, upgrade)
 }

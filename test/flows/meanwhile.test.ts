@@ -1,4 +1,7 @@
+import { hash } from '@node-rs/bcrypt'
 import supertest from 'supertest'
+import { importedMark } from '../../lib/keys/secrets.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
 import {
   authorizeUrl,
@@ -12,14 +15,29 @@ import {
 } from '../support/host.ts'
 import { codeOf, expectErrorRedirect, expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
-import { ada, answerOf, expectError, introspect, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
+import {
+  ada,
+  answerOf,
+  expectError,
+  introspect,
+  post,
+  redeem,
+  refresh,
+  tokensFor,
+  web,
+} from '../support/tokens.ts'
 
 // Something changes after a code, a token or a request was read, and before it is used. The host's function that finds
 // the user is called in between; here it makes the change.
 
 let host: Host
-/** Makes the change when the host is next asked for a user. */
+/** Makes the change when the host is next asked for a user, or about a registration. */
 let meanwhile: (() => PromiseLike<unknown>) | undefined
+const change = async (): Promise<void> => {
+  const made = meanwhile
+  meanwhile = undefined
+  await made?.()
+}
 const kept = { client_id: 'kept', client_secret: secret }
 
 beforeAll(async () => {
@@ -27,13 +45,11 @@ beforeAll(async () => {
   host = await startHost({
     clients: [...clients, { ...kept, redirect_uris: [callback], refresh_token_rotation: false }],
     options: {
-      features: { registration: true, dpop: true },
+      features: { registration: { allow: () => change().then(() => true) }, dpop: true },
       limits: false,
       users: {
         find: async (id) => {
-          const change = meanwhile
-          meanwhile = undefined
-          await change?.()
+          await change()
           return id === '1' ? user : undefined
         },
         authenticate: ({ password }) => (password === ada.password ? user : undefined),
@@ -153,6 +169,17 @@ test('a client that registered itself and was removed meanwhile gets no code', a
   expect(await stored()).toEqual(before)
 })
 
+test('a client that is disabled while the host decides about its change stays as it was', async () => {
+  const metadata = { token_endpoint_auth_method: 'none', redirect_uris: [callback], client_name: 'Notes' }
+  const { body } = await supertest(host.app).post('/oauth/register').send(metadata).expect(201)
+  const { client_id, registration_access_token: token } = body
+  meanwhile = () => host.oauth.clients.disable(client_id)
+  const path = new URL(body.registration_client_uri).pathname
+  const changed = { ...metadata, client_id, client_name: 'Another name' }
+  await supertest(host.app).put(path).set('Authorization', `Bearer ${token}`).send(changed).expect(401)
+  expect(await host.oauth.clients.get(client_id)).toMatchObject({ client_name: 'Notes' })
+})
+
 test('with offline_access a login that ended meanwhile grants nothing; the user signs in again', async () => {
   const browser = new RawBrowser(host.app)
   const page = await consentPage(browser, { scope: 'openid offline_access' })
@@ -185,4 +212,28 @@ test('what was allowed before does not come back with a new Allow after it was r
   // Without a removal, it stays.
   codeOf(await browser.decide(await consentPage(browser, { scope: 'openid email' }), 'allow'))
   expect((await allowed())[0]?.split(' ').sort()).toEqual(['email', 'notes:read', 'openid'])
+})
+
+test('an imported secret that is withdrawn while its slow hash is checked is refused', async () => {
+  const client_id = 'imported'
+  const slow = await hash('the secret of the other server', { cost: 4 })
+  const password = { client_id, client_secret: 'the secret of the other server' }
+  await host.oauth.clients.create({ client_id, client_secret: secret, grant_types: ['client_credentials'] })
+  await host
+    .table('clients')
+    .where({ client_id })
+    .update({ secret_hash: importedMark(slow) })
+  await host.table('imported_secrets').insert({ client_id, hash: slow })
+  const { passwords } = serverBehind(host.oauth)!
+  const { verifySecret } = passwords
+  let next = ''
+  jest.spyOn(passwords, 'verifySecret').mockImplementation(async (...checked) => {
+    const isRight = await verifySecret(...checked)
+    next = (await host.oauth.clients.rotateSecret(client_id, { keepPreviousFor: 0 })).client_secret ?? ''
+    return isRight
+  })
+  const asked = { grant_type: 'client_credentials' }
+  expectError(await post(host, { ...asked, ...password }), 401, 'invalid_client')
+  jest.restoreAllMocks()
+  expect((await post(host, { ...asked, ...password, client_secret: next })).status).toBe(200)
 })

@@ -193,8 +193,8 @@ export const replaceRegistration = async (
   const metadata = await describedClient(server, input, request, allow)
   const credentials = await events.change(database, async (tx, tell) => {
     const existing = await lockClient(tx, { clientId, now: now() })
-    // The host has adopted or removed it meanwhile.
-    if (existing?.metadata.self_described !== 'registration') {
+    // The host has adopted, disabled or removed it meanwhile.
+    if (existing?.metadata.self_described !== 'registration' || existing.disabledAt !== null) {
       throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
     }
     await tell('client.updated', info, { clientId })
