@@ -3,6 +3,7 @@ import { authorizations } from './authorizations.ts'
 import { authorizationsByClient } from './authorizations-by-client.ts'
 import { clientLogos } from './client-logos.ts'
 import { clients } from './clients.ts'
+import { clientsByOrigin } from './clients-by-origin.ts'
 import { consentReceipts } from './consent-receipts.ts'
 import { consents } from './consents.ts'
 import { events } from './events.ts'
@@ -45,4 +46,5 @@ export const migrations: ReadonlyMap<string, SchemaChange> = new Map([
   ['018_logins_devices', loginsDevices],
   ['019_authorizations_by_client', authorizationsByClient],
   ['020_throttles_owners', throttlesOwners],
+  ['021_clients_by_origin', clientsByOrigin],
 ])

@@ -1,6 +1,6 @@
 import { type Check, type Found, type Level, note, type StoredSubject } from '../check.ts'
 import { knownScopes } from '../options/scopes.ts'
-import { type Client, isPublic, isStranger } from '../protocol/clients/client.ts'
+import { type Client, isPublic } from '../protocol/clients/client.ts'
 import { redirectUriKind } from '../protocol/clients/redirect-uri.ts'
 import { shellWord } from '../protocol/foreign-text.ts'
 import { listClients } from '../repositories/clients.ts'
@@ -78,31 +78,45 @@ const ofSelfDescribed = (problems: readonly ClientProblem[]): Found => {
   })
 }
 
-/** Makes a check of each client. */
-const ofEachClient =
-  (problemsOf: (client: Client, subject: StoredSubject) => ClientProblem[]): Check<StoredSubject>['run'] =>
-  async (subject) => {
-    const clients = await listClients(subject.database, { limit: 1000, now: subject.now() })
-    const enabled = clients.filter(({ disabledAt }) => disabledAt === null)
-    const own = enabled.filter((client) => !isStranger(client))
-    return [
-      ...own.flatMap((client) =>
-        problemsOf(client, subject).map(({ level, kind, value, text, fix }) => ({
-          level,
-          message: `${kind} ${value} of client ${client.clientId} ${text}`,
-          fix,
-        })),
-      ),
-      ofSelfDescribed(enabled.filter(isStranger).flatMap((client) => problemsOf(client, subject))),
-    ]
-  }
+type ProblemsOf = (client: Client, subject: StoredSubject) => ClientProblem[]
 
-/** Checks of the registered clients, the first thousand of them. */
+const enabledClients = async (
+  { database, now }: StoredSubject,
+  selfDescribed: boolean,
+): Promise<readonly Client[]> => {
+  const clients = await listClients(database, { limit: 1000, selfDescribed, now: now() })
+  return clients.filter(({ disabledAt }) => disabledAt === null)
+}
+
+const ofEachClient =
+  (problemsOf: ProblemsOf): Check<StoredSubject>['run'] =>
+  async (subject) =>
+    (await enabledClients(subject, false)).flatMap((client) =>
+      problemsOf(client, subject).map(({ level, kind, value, text, fix }) => ({
+        level,
+        message: `${kind} ${value} of client ${client.clientId} ${text}`,
+        fix,
+      })),
+    )
+
+const ofStrangers =
+  (problemsOf: ProblemsOf): Check<StoredSubject>['run'] =>
+  async (subject) =>
+    ofSelfDescribed((await enabledClients(subject, true)).flatMap((client) => problemsOf(client, subject)))
+
+const [redirectUris, scopes] = [
+  { id: 'redirect-uris', title: 'no redirect URI lets others receive codes' },
+  { id: 'client-scopes', title: 'clients are registered for known scopes' },
+]
+
+/** Checks of the clients that the host registered, the first thousand of them. */
 export const clientChecks: readonly Check<StoredSubject>[] = [
-  {
-    id: 'redirect-uris',
-    title: 'no redirect URI lets others receive codes',
-    run: ofEachClient(redirectUriProblems),
-  },
-  { id: 'client-scopes', title: 'clients are registered for known scopes', run: ofEachClient(scopeProblems) },
+  { ...redirectUris, run: ofEachClient(redirectUriProblems) },
+  { ...scopes, run: ofEachClient(scopeProblems) },
+]
+
+/** The same of clients that described themselves. A server does not make them when it starts: strangers can make it long. */
+export const strangerChecks: readonly Check<StoredSubject>[] = [
+  { ...redirectUris, run: ofStrangers(redirectUriProblems) },
+  { ...scopes, run: ofStrangers(scopeProblems) },
 ]

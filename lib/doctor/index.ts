@@ -1,9 +1,10 @@
 import type { Check, Diagnosis, MountedSubject, StoredSubject, Subject } from '../check.ts'
 import { databaseTime } from '../database/clock.ts'
 import type { FeatureTools } from '../feature.ts'
+import { strangerChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { schemaChecks } from './database.ts'
-import { diagnoseStart, runAll, storedChecks } from './diagnosis.ts'
+import { runAll, storedChecks } from './diagnosis.ts'
 import { formChecks } from './forms.ts'
 import { proxyChecks } from './proxy.ts'
 import { reportChecks } from './report.ts'
@@ -39,7 +40,8 @@ export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosi
   const ofSchema = await runAll(schemaChecks, subject)
   const found = [...ofSchema, ...(await runAll(userSchemaChecks, subject))]
   if (ofSchema.length > 0) return found
-  return [...found, ...(await runAll(secretChecks, subject)), ...(await diagnoseStart(subject))]
+  const further = [...secretChecks, ...(await storedChecks()), ...strangerChecks]
+  return [...found, ...(await runAll(further, subject))]
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Client, ClientLogo } from '../protocol/clients/client.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { deleteLogo } from './client-logos.ts'
 import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
+import { othersFirst } from './read-in-batches.ts'
 import { insertInto, type Places, touches } from './statements.ts'
 
 /** A client as its administrators see it. */
@@ -164,32 +165,49 @@ const foundPage = query<PageStart & { pattern: string }>((table, v, _name, raw) 
     .limit(batchSize, { skipBinding: true }),
 )
 
+const pageByOrigin = query<PageStart & { selfDescribed: number }>((table, v) =>
+  table('clients')
+    .select(recordColumns)
+    .where({ self_described: v.selfDescribed })
+    .where('client_id', '>', v.after)
+    .orderBy('client_id')
+    .limit(batchSize, { skipBinding: true }),
+)
+
 /** Finds rows whose `search_text` contains this; `!` escapes. */
 export const patternOf = (search: string): string => `%${search.toLowerCase().replace(/[!%_]/g, '!$&')}%`
 
 /**
- * Clients in the order of their ids, a hundred with each statement.
+ * Clients in the order of their ids, a hundred with each statement and turn.
  *
  * @param values.after the id before the first one. @default the first client
  * @param values.limit how many at most. @default all
  * @param values.search only clients with this in their id, name, hosts or contacts, in any case. @default all
+ * @param values.selfDescribed only clients that described themselves, or only the others; not together with `search`. @default all
  */
 export const listClients = async (
   db: Database,
-  values: { after?: string; limit?: number; search?: string; now: number },
+  values: { after?: string; limit?: number; search?: string; selfDescribed?: boolean; now: number },
 ): Promise<ClientRecord[]> => {
-  const { limit = Number.POSITIVE_INFINITY, search = '', now } = values
+  const { limit = Number.POSITIVE_INFINITY, search = '', selfDescribed, now } = values
   const pattern = patternOf(search)
-  const found: Row[] = []
+  const read = (after: string): Promise<readonly Row[]> => {
+    if (search !== '') return foundPage(db, { after, pattern })
+    return selfDescribed === undefined
+      ? page(db, { after })
+      : pageByOrigin(db, { after, selfDescribed: selfDescribed ? 1 : 0 })
+  }
+  const found: ClientRecord[] = []
   let { after = '' } = values
   while (found.length < limit) {
-    const rows = await (search === '' ? page(db, { after }) : foundPage(db, { after, pattern }))
-    found.push(...rows)
+    const rows = await read(after)
+    found.push(...rows.map((row) => recordOf(row, now)))
     const last = rows.at(-1)
     if (last === undefined || isLast(rows)) break
     after = text(last, 'client_id')
+    await othersFirst()
   }
-  return found.slice(0, limit).map((row) => recordOf(row, now))
+  return found.slice(0, limit)
 }
 
 /** A number in the metadata; null if the client has none. */
@@ -222,6 +240,7 @@ export const longestIdTokenLifetime = async (db: Database): Promise<number> => {
     longest = Math.max(longest, ...rows.map((row) => numberOrNull(row, 'lifetime') ?? 0))
     const last = rows.at(-1)
     after = last === undefined || isLast(rows) ? undefined : text(last, 'client_id')
+    await othersFirst()
   }
   return longest
 }

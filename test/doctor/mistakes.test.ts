@@ -11,6 +11,7 @@ import { Passport } from 'passport'
 import type { StoredSubject } from '../../lib/check.ts'
 import { loadTools } from '../../lib/cli/tools.ts'
 import { databaseChecks } from '../../lib/doctor/database.ts'
+import { diagnoseStart } from '../../lib/doctor/diagnosis.ts'
 import {
   type Diagnosis,
   diagnoseConfiguration,
@@ -490,6 +491,7 @@ const describedByStrangers = async (host: Host): Promise<void> => {
     await host.table('clients').insert({
       ...row,
       client_id: `stranger-${number}`,
+      self_described: 1,
       metadata: JSON.stringify(metadata),
     })
 }
@@ -633,6 +635,26 @@ test('a server logs once at its start what needs no request, in every environmen
     expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])
+})
+
+test('a start reads nothing of clients that described themselves, and the command reads all of the others', async () => {
+  const host = await startHost()
+  await redirectsTo('http://shop.example.com/cb')(host)
+  const [{ client_id: _, ...row }] = await host.table('clients').where({ client_id: 'web' })
+  for (let number = 0; number < 1001; number += 1)
+    await host.table('clients').insert({
+      ...row,
+      client_id: `a-stranger-${number}`,
+      self_described: 1,
+      metadata: 'it would not be understood',
+    })
+  const { options, database, now } = serverBehind(host.oauth)!
+  const versions = { node: '24.11.0', sqlite: '13.2.0' }
+  const found = await diagnoseStart({ options, now, versions, database, hostKnex: host.database.knex })
+  expect(found.map(({ message }) => message)).toEqual([
+    expect.stringContaining('redirect URI http://shop.example.com/cb of client web'),
+  ])
+  await host.close()
 })
 
 test('an app that closes its database right after the start hears nothing of the checks', async () => {

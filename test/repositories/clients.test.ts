@@ -1,7 +1,12 @@
 import { openDatabase } from '../../lib/database/open.ts'
-import type { Driver } from '../../lib/database/types.ts'
+import type { Database, Driver } from '../../lib/database/types.ts'
 import { migrate } from '../../lib/index.ts'
-import { createClient, findClient, longestIdTokenLifetime } from '../../lib/repositories/clients.ts'
+import {
+  createClient,
+  findClient,
+  listClients,
+  longestIdTokenLifetime,
+} from '../../lib/repositories/clients.ts'
 import { describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 
 describeOnSampled('clients', (kind) => {
@@ -32,6 +37,23 @@ describeOnSampled('clients', (kind) => {
     expect(await longestIdTokenLifetime(watched)).toBe(7200)
     expect(read).toHaveLength(122)
     expect(JSON.stringify(read)).not.toContain('redirect_uris')
+  })
+
+  test.each([
+    ['the longest lifetime', longestIdTokenLifetime],
+    ['a list of all', (db: Database) => listClients(db, { now: 1 })],
+  ])('%s of many clients is read in turns with other requests', async (_, read) => {
+    for (let place = 400; place < 620; place += 1) await store(`client-${place}`, {})
+    let [turns, isDone] = [0, false]
+    const count = (): void => {
+      turns += 1
+      if (!isDone) setImmediate(count)
+    }
+    setImmediate(count)
+    await read(database)
+    isDone = true
+    expect(turns).toBeGreaterThan(1)
+    await knex(`${tablePrefix}clients`).delete()
   })
 
   test('metadata of more than 65,535 bytes is stored whole (M16)', async () => {
