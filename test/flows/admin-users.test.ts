@@ -165,7 +165,7 @@ describe('what features add', () => {
     expect(text).toMatch(/Old script Scopes notes:read Last used never Expired/)
     const other = textOf(await open('q=2'))
     expect(other).toMatch(/Passkeys None\. Two-step sign-in Off\. Personal access tokens None\./)
-    expect(other).toMatch(/Chrome on macOS Signed in .* Address 127\.0\.0\.1/)
+    expect(other).toMatch(/Chrome on macOS Signed in .* 127\.0\.0\.1 pwd/)
   })
 
   test.each([

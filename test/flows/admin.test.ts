@@ -371,7 +371,7 @@ describe('users', () => {
     const { tokens } = await signedIn()
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
-    expect(textOf(page)).toMatch(/ada@example\.com 1 .*Web client Scopes openid offline_access notes:read/)
+    expect(textOf(page)).toMatch(/ada@example\.com Active ID 1 Last sign-in .* UTC .*Web client Scopes openid offline_access notes:read .*Newest authorizations: \d/)
     const asking = act === 'end' ? await carol.get(linkOf(page, 'end-all')) : page
     const done = await carol.submit(asking, `value="${act}"`)
     expect(done.url.search).toBe('?subject=1')
@@ -394,7 +394,7 @@ describe('users', () => {
     // Links name the id, which is not looked up as a login name.
     const done = await carol.submit(await carol.get(linkOf(gone, 'end-all')), 'value="end"')
     expect(textOf(done)).toContain('No enabled user has this ID')
-    expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(/1 2 Events of this user/)
+    expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(/1 Active ID 2 Events of this user/)
     await new RawBrowser(host.app).grant(
       authorizeUrl({ client_id: 'web', scope: 'openid' }),
       '1',

@@ -40,6 +40,16 @@ interface Ending {
   end?: PageForm
 }
 
+/** What a user allowed a client at one time. */
+export interface ShownAuthorization extends Ending {
+  id: string
+  client: string
+  scopes: readonly string[]
+  since: string
+  /** Absent if it was not used after the first tokens. */
+  lastUsed?: string
+}
+
 declare module '../../pages/page-models.ts' {
   // Names, ids and details may come from strangers. Times are ISO 8601.
   interface PageModels {
@@ -142,6 +152,8 @@ declare module '../../pages/page-models.ts' {
         username?: string
         /** The user cannot sign in. */
         isDisabled?: boolean
+        /** The newest sign-in; absent if none is stored. */
+        lastSignIn?: string
         clients: readonly (Ending & {
           name: string
           id: string
@@ -151,16 +163,11 @@ declare module '../../pages/page-models.ts' {
           since: string
           lastUsed: string
           sessions: number
+          /** The newest of the user that are of this client and were not ended. */
+          authorizations: readonly ShownAuthorization[]
         })[]
-        /** The newest ones that were not ended. */
-        authorizations: readonly (Ending & {
-          id: string
-          client: string
-          scopes: readonly string[]
-          since: string
-          /** Absent if it was not used after the first tokens. */
-          lastUsed?: string
-        })[]
+        /** The newest ones of the user that are of no client above. */
+        authorizations: readonly ShownAuthorization[]
         /** The newest ones. */
         logins: readonly (Ending & {
           device: ShownDevice

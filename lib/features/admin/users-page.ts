@@ -51,16 +51,22 @@ const clientsOf = async (
   context: OperatorContext,
   subject: string,
   asked: number,
-): Promise<Pick<ShownUser, 'clients' | 'previousUrl' | 'nextUrl'>> => {
+  authorizations: ShownUser['authorizations'],
+): Promise<Pick<ShownUser, 'clients' | 'authorizations' | 'previousUrl' | 'nextUrl'>> => {
   const { server } = context
   const { clients, ...page } = await connectedClientsPage(server, subject, asked, 'en')
+  const ids = clients.map(({ clientId }) => clientId)
   return {
-    clients: clients.map(({ clientId, organization, name, scopes, since, lastUsed, sessions }) => ({
+    authorizations: authorizations.filter(({ client }) => !ids.includes(client)),
+    clients: clients.map(({ clientId, organization, name, scopes, since, lastUsed, sessions }, index) => ({
       name,
       id: clientId,
       organization,
       scopes,
       sessions,
+      // A client with several organizations has several entries.
+      authorizations:
+        ids.indexOf(clientId) === index ? authorizations.filter(({ client }) => client === clientId) : [],
       url: context.person.clientUrl(clientId),
       since: iso(since),
       lastUsed: iso(lastUsed),
@@ -86,15 +92,20 @@ const overview = async (
     id: subject,
     username: user?.username,
     isDisabled,
-    ...(await clientsOf(context, subject, pageNumberOf(parameters))),
-    authorizations: authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
-      id,
-      client: clientId,
-      scopes,
-      since: iso(createdAt),
-      lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
-      end: context.form({ subject, authorization: id }, 'revoke'),
-    })),
+    ...(logins[0] && { lastSignIn: iso(Math.max(...logins.map(({ authTime }) => authTime))) }),
+    ...(await clientsOf(
+      context,
+      subject,
+      pageNumberOf(parameters),
+      authorizations.map(({ id, clientId, scopes, createdAt, lastUsedAt }) => ({
+        id,
+        client: clientId,
+        scopes,
+        since: iso(createdAt),
+        lastUsed: lastUsedAt === null ? undefined : iso(lastUsedAt),
+        end: context.form({ subject, authorization: id }, 'revoke'),
+      })),
+    )),
     logins: logins.map(({ sid, authTime, amr, expiresAt, endedAt, userAgent, address, lastSeenAt }) => ({
       device: deviceName(userAgent),
       ...(address !== undefined && { address }),
