@@ -1,6 +1,7 @@
 import type { Request } from 'express'
 import type { AuthorizationServer, ServerSetup } from '../authorization-server.ts'
 import type { Write } from '../database/statement.ts'
+import type { Tell } from '../events/events.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 
 import { accountOf } from '../sessions/device-cookie.ts'
@@ -73,6 +74,8 @@ export interface Revocation {
   readonly info?: RequestInfo
   /** Writes that end more, such as a way to sign in: nothing that begins meanwhile can use it. */
   readonly writes?: readonly Write[]
+  /** Tells what these have ended, by the number of rows that each of them touched. */
+  readonly tellOf?: (tell: Tell, counts: readonly number[]) => Promise<void>
 }
 
 /**
@@ -84,7 +87,7 @@ export interface Revocation {
 export const revokeAllOf = async (
   server: AuthorizationServer,
   subject: string,
-  { reason, actor, info, writes }: Revocation = {},
+  { reason, actor, info, writes, tellOf }: Revocation = {},
 ): Promise<readonly number[]> => {
   const by = actor === undefined ? {} : { actor }
   const { sids, counts } = await server.events.change(server.database, async (tx, tell) => {
@@ -96,6 +99,7 @@ export const revokeAllOf = async (
       ...(reason !== undefined && { reason: String(reason) }),
       ...by,
     })
+    await tellOf?.(tell, ended.counts)
     return ended
   })
   for (const sid of sids) announceLogout(server, { sid, subject })

@@ -152,6 +152,10 @@ export interface EventDetails {
 /** The name of an event. */
 export type EventType = keyof EventDetails
 
+/** Events of features that others act on. Each feature adds its own members. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add the members by declaration merging.
+export interface FeatureChanges {}
+
 /**
  * The events that others act on. Each is stored in the transaction of its change, so that neither can be lost without the other:
  * see `Events.change`.
@@ -162,6 +166,7 @@ export type ChangeType =
   | 'consent.removed'
   | 'authorization.revoked'
   | 'login.ended'
+  | Extract<EventType, keyof FeatureChanges>
 
 /** An event: its type and time, the request that caused it, and the fields of {@link EventDetails}. */
 export type AuthEvent<Type extends EventType = EventType> = {

@@ -296,7 +296,8 @@ describe('a database that does not store events', () => {
     const other = await startHost({ options: { features: { storedEvents: true } } })
     const { events, eventLog } = serverBehind(other.oauth)!
     events.announce('second_factor.added', undefined, { subject: 'ada' })
-    events.announce('token.personal.revoked', undefined, { subject: 'ada', tokenId: 1n as unknown as string })
+    const keys = { keyId: 1n as unknown as string, algorithm: 'RS256', signsFrom: 0 }
+    events.announce('key.published', undefined, keys)
     events.announce('second_factor.added', undefined, { subject: 'bob' })
     await eventLog!.settled()
     const stored = await other.table('events').where({ type: 'second_factor.added' })

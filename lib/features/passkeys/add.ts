@@ -4,6 +4,7 @@ import type { AuthorizationServer } from '../../authorization-server.ts'
 import type { Context } from '../../http/context.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { Text } from '../../pages/i18n/text.ts'
+import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { Browser } from '../../sessions/browser-binding.ts'
 import type { ActiveLogin } from '../../sessions/login.ts'
 import type { User } from '../../users/users.ts'
@@ -21,6 +22,9 @@ import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } f
 import { verifyRegistration } from './verifier.ts'
 
 declare module '../../events/event.ts' {
+  interface FeatureChanges {
+    'passkey.removed': true
+  }
   interface EventDetails {
     /** A user added a passkey. */
     'passkey.added': { readonly subject: string }
@@ -178,8 +182,29 @@ export const addPasskey = async (
 
 /** Removes every passkey of a user and announces each. Everything else of the user ends at the same moment. */
 export const removePasskeysOf = async (server: AuthorizationServer, subject: string): Promise<void> => {
-  const writes = [removePasskeysOfSubject.with({ subject })]
-  const [count = 0] = await revokeAllOf(server, subject, { reason: 'passkeys removed', writes })
-  for (let index = 0; index < count; index += 1)
-    server.events.announce('passkey.removed', undefined, { subject })
+  await revokeAllOf(server, subject, {
+    reason: 'passkeys removed',
+    writes: [removePasskeysOfSubject.with({ subject })],
+    tellOf: async (tell, [count = 0]) => {
+      for (let index = 0; index < count; index += 1) await tell('passkey.removed', undefined, { subject })
+    },
+  })
 }
+
+/**
+ * Removes one passkey of a user, and announces it.
+ *
+ * @param by the request, and the administrator if one does it
+ * @returns whether this call removed it
+ */
+export const removeOnePasskey = (
+  server: AuthorizationServer,
+  passkey: { readonly hash: string; readonly subject: string },
+  { info, actor }: { readonly info: RequestInfo; readonly actor?: string | undefined },
+): Promise<boolean> =>
+  server.events.change(server.database, async (tx, tell) => {
+    if (!(await removePasskey(tx, passkey))) return false
+    const { subject } = passkey
+    await tell('passkey.removed', info, { subject, ...(actor !== undefined && { actor }) })
+    return true
+  })

@@ -8,11 +8,11 @@ import { ownPath } from '../../http/urls.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import { bindBrowser } from '../../sessions/browser-binding.ts'
 import { noticeOf } from '../../sessions/notice.ts'
-import { addPasskey, maxPasskeys, passkeyCreation } from './add.ts'
+import { addPasskey, maxPasskeys, passkeyCreation, removeOnePasskey } from './add.ts'
 import type { PasskeyCard, PasskeysNotice } from './models.ts'
 import type { PasskeyOption } from './option.ts'
 import { type Passkey, passkeyName } from './rules.ts'
-import { listPasskeys, removePasskey, renamePasskey } from './table.ts'
+import { listPasskeys, renamePasskey } from './table.ts'
 
 /** The list of a user's passkeys. */
 export const passkeysPath = '/account/passkeys'
@@ -93,10 +93,8 @@ export const passkeysPage = (option: PasskeyOption): Endpoint<PageContext> =>
         return (await renamePasskey(server.database, renamed)) ? { notice: { kind: 'renamed' } } : {}
       },
       async remove({ server, person, info }, form) {
-        const subject = person.id
-        if (!(await removePasskey(server.database, { hash: form.required('id'), subject }))) return {}
-        server.events.announce('passkey.removed', info, { subject })
-        return { notice: { kind: 'removed' } }
+        const passkey = { hash: form.required('id'), subject: person.id }
+        return (await removeOnePasskey(server, passkey, { info })) ? { notice: { kind: 'removed' } } : {}
       },
     },
   })

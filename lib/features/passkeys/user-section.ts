@@ -1,5 +1,6 @@
 import type { UserSection } from '../../endpoints/operator-page.ts'
-import { listPasskeys, removePasskey } from './table.ts'
+import { removeOnePasskey } from './add.ts'
+import { listPasskeys } from './table.ts'
 
 const nameOf = (name: string): string => name || 'Passkey'
 
@@ -29,7 +30,6 @@ export const passkeysSection: UserSection = {
     }
   },
   async run({ server, subject, info, actor }, hash) {
-    if (!(await removePasskey(server.database, { hash, subject }))) return
-    server.events.announce('passkey.removed', info, { subject, ...(actor !== undefined && { actor }) })
+    await removeOnePasskey(server, { hash, subject }, { info, actor })
   },
 }

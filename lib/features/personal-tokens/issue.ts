@@ -26,6 +26,9 @@ declare module '../../options/access.ts' {
 }
 
 declare module '../../events/event.ts' {
+  interface FeatureChanges {
+    'token.personal.revoked': true
+  }
   interface EventDetails {
     /** A user made a personal access token. */
     'token.personal.created': {
@@ -95,14 +98,20 @@ export const issuePersonalToken = async (
   return { id, value }
 }
 
-/** Removes a personal access token of a user at once. Returns false if the user has no such token. */
-export const revokePersonalToken = async (
-  { database, events }: Pick<AuthorizationServer, 'database'> & { readonly events: Pick<Events, 'announce'> },
-  token: Pick<PersonalToken, 'id' | 'subject'>,
-  info?: RequestInfo,
-): Promise<boolean> => {
-  const { id, subject } = token
-  if (!(await removePersonalToken(database, { id, subject }))) return false
-  events.announce('token.personal.revoked', info, { subject, tokenId: id })
-  return true
-}
+/**
+ * Removes a personal access token of a user at once, and announces it.
+ *
+ * @param by the request, and the administrator if one does it
+ * @returns false if the user has no such token
+ */
+export const revokePersonalToken = (
+  { database, events }: Pick<AuthorizationServer, 'database'> & { readonly events: Pick<Events, 'change'> },
+  { id, subject }: Pick<PersonalToken, 'id' | 'subject'>,
+  { info, actor }: { readonly info?: RequestInfo; readonly actor?: string | undefined } = {},
+): Promise<boolean> =>
+  events.change(database, async (tx, tell) => {
+    if (!(await removePersonalToken(tx, { id, subject }))) return false
+    const by = actor === undefined ? {} : { actor }
+    await tell('token.personal.revoked', info, { subject, tokenId: id, ...by })
+    return true
+  })

@@ -78,7 +78,7 @@ export const personalTokensPage = (option: PersonalTokenOption): Endpoint<PageCo
     },
     acts: {
       async revoke({ server, person, info }, form) {
-        await revokePersonalToken(server, { id: form.required(idParameter), subject: person.id }, info)
+        await revokePersonalToken(server, { id: form.required(idParameter), subject: person.id }, { info })
         return { notice: { kind: 'revoked' } }
       },
     },

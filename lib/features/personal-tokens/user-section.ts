@@ -1,5 +1,6 @@
 import type { UserSection } from '../../endpoints/operator-page.ts'
-import { listPersonalTokens, removePersonalToken } from './table.ts'
+import { revokePersonalToken } from './issue.ts'
+import { listPersonalTokens } from './table.ts'
 
 /** What operators see of a user's personal access tokens. The tokens themselves are not stored. */
 export const personalTokensSection: UserSection = {
@@ -28,8 +29,6 @@ export const personalTokensSection: UserSection = {
     }
   },
   async run({ server, subject, info, actor }, id) {
-    if (!(await removePersonalToken(server.database, { id, subject }))) return
-    const by = actor === undefined ? {} : { actor }
-    server.events.announce('token.personal.revoked', info, { subject, tokenId: id, ...by })
+    await revokePersonalToken(server, { id, subject }, { info, actor })
   },
 }

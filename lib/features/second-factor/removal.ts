@@ -14,9 +14,15 @@ export const removeSecondFactorOf = async (
   by: Pick<Revocation, 'actor' | 'info'> = {},
 ): Promise<boolean> => {
   const writes = removalOfSecondFactor(subject)
-  const [count] = await revokeAllOf(server, subject, { ...by, reason: 'second factor removed', writes })
-  if (count === 0) return false
   const { actor, info } = by
-  server.events.announce('second_factor.removed', info, { subject, ...(actor !== undefined && { actor }) })
-  return true
+  const [count] = await revokeAllOf(server, subject, {
+    ...by,
+    reason: 'second factor removed',
+    writes,
+    tellOf: async (tell, [removed]) => {
+      if (removed === 0) return
+      await tell('second_factor.removed', info, { subject, ...(actor !== undefined && { actor }) })
+    },
+  })
+  return count !== 0
 }
