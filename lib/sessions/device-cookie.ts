@@ -2,7 +2,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import type { Incoming } from '../http/context.ts'
 import { readCookie, setCookie } from '../http/cookies.ts'
 import { authenticationCode, isEqual, randomId } from '../keys/secrets.ts'
-import type { KnownDevice } from '../throttle/login-throttle.ts'
+import type { KnownDevice } from '../throttle/login-counters.ts'
 import { maxLookupLength } from '../users/users.ts'
 
 /** The most marks in one cookie. The mark with the oldest login is dropped first. */

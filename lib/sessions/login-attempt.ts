@@ -1,6 +1,7 @@
 import type { LoginAttempt } from '../events/event.ts'
 import type { Context, PageContext } from '../http/context.ts'
-import type { KnownDevice, LoginOutcome } from '../throttle/login-throttle.ts'
+import type { KnownDevice } from '../throttle/login-counters.ts'
+import type { LoginOutcome } from '../throttle/login-throttle.ts'
 import type { User } from '../users/users.ts'
 import { accountOf, deviceOf, rememberDevice } from './device-cookie.ts'
 import { type ActiveLogin, type Authenticated, startLogin } from './login.ts'

@@ -1,5 +1,3 @@
-import { hashSecret } from '../keys/secrets.ts'
-import type { Limit } from '../options/limits.ts'
 import { longestLock } from '../protocol/stored-time.ts'
 import {
   type Counter,
@@ -10,22 +8,8 @@ import {
   type Group,
   type Locked,
 } from './counters.ts'
-import { networkOf, shownNetwork, siteOf } from './network.ts'
-
-/** A browser in which the login name that was typed has been used before. */
-export interface KnownDevice {
-  readonly id: string
-  /** Whether this user was the one who logged in. */
-  isOf(subject: string): boolean
-}
-
-/** Who tries to log in. */
-export interface LoginAttempt {
-  /** Stands for the login name that was entered and all that look like it, whether or not they exist. */
-  readonly account: string
-  readonly address: string
-  readonly device?: KnownDevice | undefined
-}
+import { byAccount, createLoginCounters, type LoginAttempt, type LoginLimits } from './login-counters.ts'
+import { shownNetwork } from './network.ts'
 
 /** The result of an attempt; times are seconds until the next attempt is allowed. */
 export type LoginOutcome<User> =
@@ -83,20 +67,9 @@ export interface LoginLock {
   readonly seconds: number
 }
 
-/** The limits on wrong passwords. */
-export type LoginLimits = Readonly<
-  Record<'loginAccountAddress' | 'loginAddress' | 'loginNetwork' | 'loginAccount', Limit | false>
->
-
-/** Of a browser in which an account was used before, if `loginAccountAddress` is off. */
-const defaultDeviceLimit: Limit = { max: 5, seconds: 900 }
-
 const day = 86_400
 /** Counters that lock when they reach their limit; the others only fill up. */
 const locking = ['loginAccountAddress', 'loginDevice']
-/** Counters that protect one account. */
-const byAccount = ['loginAccountAddress', 'loginAccount']
-
 const locksName = 'loginLocks'
 
 /** Counts how often a counter was locked during a day; it limits nothing. */
@@ -105,11 +78,6 @@ const locksOf = ({ key }: Counter): Counter => ({
   limit: { max: Number.MAX_SAFE_INTEGER, seconds: day },
   key,
 })
-
-/** Seconds in which a sign-in makes a name known at an address. */
-const returningFor = 30 * day
-/** How many times the limit of an address names that are known there may fail beyond it, all together. */
-const mostReturning = 10
 
 /** How many more failures a group allows. */
 const triesLeft = (group: Group, counts: Counts): number =>
@@ -125,47 +93,8 @@ export const createLoginThrottle = (
   now: () => number,
 ): LoginThrottle => {
   const reserve = createReserve(counters, now)
-
-  const forEveryone = ({ account, address }: LoginAttempt): Group => {
-    const network = networkOf(address)
-    return [
-      ...counterOf('loginAccountAddress', limits.loginAccountAddress, `${account}:${network}`, account),
-      ...counterOf('loginAddress', limits.loginAddress, network),
-      ...counterOf('loginNetwork', limits.loginNetwork, siteOf(address)),
-      ...counterOf('loginAccount', limits.loginAccount, account),
-    ]
-  }
-
-  const forDevice = ({ device }: LoginAttempt): Group =>
-    device === undefined
-      ? []
-      : [{ name: 'loginDevice', limit: limits.loginAccountAddress || defaultDeviceLimit, key: device.id }]
-
+  const of = createLoginCounters(limits)
   const isByAddress = Boolean(limits.loginAddress || limits.loginNetwork)
-
-  /** Counts the sign-ins under a name at an address from browsers that were not known; it limits nothing. */
-  const signInsOf = ({ account, address }: LoginAttempt): Counter => ({
-    name: 'loginAt',
-    limit: { max: Number.MAX_SAFE_INTEGER, seconds: returningFor },
-    key: hashSecret(`${account}:${networkOf(address)}`),
-  })
-
-  /** What counts where the address is beyond its limit: the same of the account, and a larger limit of the address. */
-  const forReturning = (attempt: LoginAttempt): Group => {
-    const limit = limits.loginAddress || limits.loginNetwork
-    return [
-      ...forEveryone(attempt).filter(({ name }) => byAccount.includes(name)),
-      ...(limit
-        ? [
-            {
-              name: 'loginReturning',
-              limit: { ...limit, max: limit.max * mostReturning },
-              key: networkOf(attempt.address),
-            },
-          ]
-        : []),
-    ]
-  }
 
   /**
    * Reserves a failure for a name that has signed in at this address; undefined if there is none, or too many failed.
@@ -174,9 +103,9 @@ export const createLoginThrottle = (
    */
   const reserveReturning = async (attempt: LoginAttempt, full: readonly string[]) => {
     if (!isByAddress || full.some((name) => byAccount.includes(name))) return undefined
-    const [signIns] = await counters.read([signInsOf(attempt)])
+    const [signIns] = await counters.read([of.signIns(attempt)])
     if (!signIns?.failures) return undefined
-    const reservation = await reserve([forReturning(attempt)])
+    const reservation = await reserve([of.returning(attempt)])
     if (reservation.open.length > 0) return reservation
     await counters.decrement(reservation.beyond)
     return undefined
@@ -221,7 +150,7 @@ export const createLoginThrottle = (
   return {
     isLimited: Boolean(loginAccountAddress || loginAddress || loginNetwork || loginAccount),
     attempt: async (attempt, authenticate) => {
-      const [everyone, device] = [forEveryone(attempt), forDevice(attempt)]
+      const [everyone, device] = [of.everyone(attempt), of.device(attempt)]
       // Without limits for everyone, a device needs no exemption from them.
       const groups = [everyone, device].filter((group) => group.length > 0 && everyone.length > 0)
       if (groups.length === 0) {
@@ -254,7 +183,7 @@ export const createLoginThrottle = (
         reserved.filter((counter) => !reset.includes(counter)),
         reset,
       )
-      if (isByAddress && !isKnown) await counters.increment([signInsOf(attempt)])
+      if (isByAddress && !isKnown) await counters.increment([of.signIns(attempt)])
       return { outcome: 'succeeded', user }
     },
     locks: async (account) => {
