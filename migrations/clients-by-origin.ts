@@ -1,6 +1,6 @@
 import type { SchemaChange } from './migration.ts'
 
-/** Lists the clients that the host registered without those that described themselves, of which strangers make many. */
+/** Lists the clients that the host registered without those that described themselves, which can be many. */
 export const clientsByOrigin: SchemaChange = {
   up: ({ schema, name }) =>
     schema.alterTable(name('clients'), (table) => {
