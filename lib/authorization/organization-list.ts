@@ -50,12 +50,13 @@ export const listOrganizations = (
   const placeOf = new Map(used.map((id, place) => [id, place]))
   const place = ({ id }: Organization): number => placeOf.get(id) ?? used.length
   const words = plain(query).split(/\s+/).filter(Boolean)
-  const found = organizations
-    .filter(({ name, detail = '' }) => {
-      const text = plain(`${name} ${detail}`)
-      return words.every((word) => text.includes(word))
-    })
-    .sort((one, other) => place(one) - place(other))
+  const isFound = ({ name, detail = '' }: Organization): boolean => {
+    const text = plain(`${name} ${detail}`)
+    return words.every((word) => text.includes(word))
+  }
+  const found = (words.length === 0 ? [...organizations] : organizations.filter(isFound)).sort(
+    (one, other) => place(one) - place(other),
+  )
   const last = Math.max(1, Math.ceil(found.length / pageSize))
   const number = Math.min(page, last)
   const from = (number - 1) * pageSize
