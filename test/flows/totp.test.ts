@@ -1,6 +1,7 @@
 import { Secret, TOTP } from 'otpauth'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
@@ -372,6 +373,28 @@ describe('wrong codes lock two-step sign-in', () => {
     expect((await signIn()).status).toBeLessThan(400)
   })
 })
+
+test.each(['remove', 'renew'])(
+  'a login that ends while its code is checked changes nothing any more: %s',
+  async (decision) => {
+    const { agent, secret } = await enrol()
+    const page = await turnedOn(agent)
+    const rows = async () => [await host.table('second_factors').select('secret'), await hashes()]
+    const hashes = () => host.table('recovery_codes').select('hash').orderBy('hash')
+    const before = await rows()
+    const { login } = serverBehind(host.oauth)!.throttle
+    const { attempt } = login
+    jest.spyOn(login, 'attempt').mockImplementation(async (...attempted) => {
+      const outcome = await attempt(...attempted)
+      await host.oauth.users.revokeAll(1)
+      return outcome as never
+    })
+    const { html } = await send(agent, page, { decision, code: codeAt(secret) })
+    expect(html).toContain('type="password"')
+    expect(await rows()).toEqual(before)
+    expect(typesOf()).toEqual(['second_factor.added'])
+  },
+)
 
 describe('the removal of the second factor ends all of the user, so that no thief sets it up again', () => {
   const expectEnded = async (remove: () => Promise<unknown>): Promise<void> => {

@@ -128,21 +128,34 @@ const lockConfirmed = command<{ subject: string; createdAt: number }>((table, v)
     .update({ created_at: v.createdAt }),
 )
 
-/**
- * Replaces the recovery codes of a second factor that is on.
- *
- * @param values.createdAt of the factor whose code allowed it: it may have been removed since
- * @returns false if it has
- */
-export const replaceRecoveryCodes = (
+/** What allows a change of a second factor that is on. */
+interface Allowed {
+  readonly subject: string
+  /** The login that makes it. */
+  readonly sid: string
+  /** Of the factor whose code was right. */
+  readonly createdAt: number
+  readonly now: number
+}
+
+/** Makes a change, unless the login has ended or the factor was removed since its code was checked. @returns whether it did */
+const changeFactor = (
   db: Database,
-  { subject, createdAt, hashes }: { subject: string; createdAt: number; hashes: readonly string[] },
+  { subject, sid, createdAt, now }: Allowed,
+  change: (tx: Database) => Promise<unknown>,
 ): Promise<boolean> =>
   transaction(db, async (tx) => {
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return false
     if ((await lockConfirmed(tx, { subject, createdAt })) !== 1) return false
-    await storeCodes(tx, subject, hashes)
+    await change(tx)
     return true
   })
+
+/** Replaces the recovery codes of a second factor. @returns false if it is no longer allowed */
+export const replaceRecoveryCodes = (
+  db: Database,
+  { hashes, ...allowed }: Allowed & { readonly hashes: readonly string[] },
+): Promise<boolean> => changeFactor(db, allowed, (tx) => storeCodes(tx, allowed.subject, hashes))
 
 /** Stores the secret of another app beside the one in use; null forgets it. @returns false if the factor is not on */
 export const setNextSecret = touches(
@@ -227,6 +240,12 @@ export const removeSecondFactor = (db: Database, { subject }: { subject: string 
     const removed = await remove(tx, { subject })
     await removeCodes(tx, { subject })
     return removed === 1
+  })
+
+/** Removes a second factor for its user. @returns false if it is no longer allowed */
+export const removeOwnSecondFactor = (db: Database, allowed: Allowed): Promise<boolean> =>
+  changeFactor(db, allowed, async (tx) => {
+    for (const removal of removalOfSecondFactor(allowed.subject)) await removal.run(tx)
   })
 
 declare module '../../account/user-records.ts' {

@@ -15,7 +15,8 @@ import { qrCode } from './qr-code.ts'
 import {
   countRecoveryCodes,
   findSecondFactorRecord,
-  removeSecondFactor,
+  removeOwnSecondFactor,
+  type SecondFactorRecord,
   setNextSecret,
 } from './second-factors-table.ts'
 import {
@@ -23,11 +24,11 @@ import {
   confirmEnrolment,
   confirmReplacement,
   type Enrolment,
+  factorOf,
   openEnrolment,
   openReplacement,
   readableSecret,
   renewRecoveryCodes,
-  storedSecondFactor,
 } from './stored-totp.ts'
 
 /** The page where users set up the second factor that Latchkey keeps. */
@@ -121,33 +122,39 @@ const confirm = async (
   return { kind: 'replaced' }
 }
 
-type Change = (context: PageContext, active: ActiveLogin) => Promise<Notice | undefined>
+/** @param record of the second factor whose code was right */
+type Change = (
+  context: PageContext,
+  active: ActiveLogin,
+  record: SecondFactorRecord,
+) => Promise<Notice | undefined>
 
 /** Only who has the second factor, or a recovery code, changes it: an open session is not enough. */
 const withCode =
   (totp: AuthenticatorOption, change: Change) =>
   async (context: PageContext, active: ActiveLogin, code: string): Promise<Notice | undefined> => {
-    const { subject, username } = active.user
-    const factor = await storedSecondFactor(context, totp, { subject })
-    if (factor === undefined) return undefined
-    const result = await checkCode(context, { user: active.user, factor, code, username })
+    const { user } = active
+    const record = await findSecondFactorRecord(context.server.database, user)
+    if (record?.expiresAt !== null) return undefined
+    const factor = factorOf(context, totp, record)
+    const result = await checkCode(context, { user, factor, code, username: user.username })
     if (result.outcome === 'failed') return wrong
     if (result.outcome === 'refused')
       return { kind: 'throttled', retryAt: context.server.now() + result.retryAfter }
-    return change(context, active)
+    return change(context, active, record)
   }
 
-const remove: Change = async ({ server, info }, { user: { subject } }) => {
-  await removeSecondFactor(server.database, { subject })
+const remove: Change = async ({ server, info }, { login: { sid } }, { subject, createdAt }) => {
+  const allowed = { subject, sid, createdAt, now: server.now() }
+  if (!(await removeOwnSecondFactor(server.database, allowed))) return undefined
   server.events.announce('second_factor.removed', info, { subject })
   return { kind: 'removed' }
 }
 
-const renew: Change = async ({ server, info }, { user: { subject } }) => {
-  const record = await findSecondFactorRecord(server.database, { subject })
-  const codes = record && (await renewRecoveryCodes(server, record))
+const renew: Change = async ({ server, info }, { login: { sid } }, record) => {
+  const codes = await renewRecoveryCodes(server, record, sid)
   if (codes === undefined) return undefined
-  server.events.announce('second_factor.recovery_codes_renewed', info, { subject })
+  server.events.announce('second_factor.recovery_codes_renewed', info, { subject: record.subject })
   return { kind: 'recovery-codes', codes }
 }
 

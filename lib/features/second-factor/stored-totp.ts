@@ -112,17 +112,22 @@ export const storedSecondFactor = async (
   { acr }: AuthenticatorOption,
   { subject }: { subject: string },
 ): Promise<SecondFactor | undefined> => {
-  const { server } = context
-  const record = await findSecondFactorRecord(server.database, { subject })
-  if (record === undefined || record.expiresAt !== null) return undefined
-  return {
-    kind: 'code',
-    recoveryCodes: true,
-    acr,
-    verify: (code) =>
-      /^\d{6}$/.test(code) ? isRightTotp(server, record, code) : useRecoveryCode(context, record, code),
-  }
+  const record = await findSecondFactorRecord(context.server.database, { subject })
+  return record?.expiresAt === null ? factorOf(context, { acr }, record) : undefined
 }
+
+/** A second factor that its user has confirmed. */
+export const factorOf = (
+  context: Context,
+  { acr }: AuthenticatorOption,
+  record: SecondFactorRecord,
+): SecondFactor => ({
+  kind: 'code',
+  recoveryCodes: true,
+  acr,
+  verify: (code) =>
+    /^\d{6}$/.test(code) ? isRightTotp(context.server, record, code) : useRecoveryCode(context, record, code),
+})
 
 /** A second factor that a user is about to confirm. */
 export interface Enrolment {
@@ -209,14 +214,17 @@ const newRecoveryCodes = (
  * Gives a user new recovery codes; the old ones no longer work.
  *
  * @param record of the second factor whose code allowed it
- * @returns undefined if that factor has been removed meanwhile
+ * @param sid of the login that asks
+ * @returns undefined if that factor or the login has ended meanwhile
  */
 export const renewRecoveryCodes = async (
-  { database }: AuthorizationServer,
+  { database, now }: AuthorizationServer,
   { subject, createdAt }: SecondFactorRecord,
+  sid: string,
 ): Promise<readonly string[] | undefined> => {
   const { codes, hashes } = newRecoveryCodes(subject)
-  return (await replaceRecoveryCodes(database, { subject, createdAt, hashes })) ? codes : undefined
+  const isDone = await replaceRecoveryCodes(database, { subject, sid, createdAt, hashes, now: now() })
+  return isDone ? codes : undefined
 }
 
 /**
