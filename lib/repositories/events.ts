@@ -180,10 +180,14 @@ export const listNewestEvents = async (
 }
 
 const accountsOf = query<{ subject: string }>((table, v) =>
-  table('events').distinct('account').where({ subject: v.subject }).whereNotNull('account'),
+  table('events').distinct('account').where({ subject: v.subject }),
 )
-const removeOfAccount = command<{ account: string }>((table, v) =>
-  table('events').where({ account: v.account }).whereNull('subject').delete(),
+/** An expression again: by the index of subjects planners would read every event without one. */
+const removeOfAccount = command<{ account: string }>((table, v, _name, raw) =>
+  table('events')
+    .where({ account: v.account })
+    .where(raw("coalesce(??, '') = ''", ['subject']))
+    .delete(),
 )
 const removeOfSubject = command<{ subject: string }>((table, v) =>
   table('events').where({ subject: v.subject }).delete(),
@@ -194,7 +198,9 @@ export const removeEventsOfSubject = async (
   db: Database,
   { subject }: { readonly subject: string },
 ): Promise<void> => {
-  for (const row of await accountsOf(db, { subject }))
-    await removeOfAccount(db, { account: text(row, 'account') })
+  for (const row of await accountsOf(db, { subject })) {
+    const account = textOrNull(row, 'account')
+    if (account !== null) await removeOfAccount(db, { account })
+  }
   await removeOfSubject(db, { subject })
 }
