@@ -119,7 +119,6 @@ describe('a page', () => {
         for (const url of [
           authorizeUrl({ redirect_uri: 'https://other.example.com/', ...said }),
           at('/login', { authorization_request: 'x', ...said }),
-          at('/logout', { client_id: 'hostile', post_logout_redirect_uri: payload, ...said }),
         ]) {
           const answer = await browser().get(url)
           expectErrorPage(answer, 400)
@@ -143,6 +142,24 @@ describe('a page', () => {
       expect(fieldsOf(failed, 'name="password"')).toMatchObject({ username: payload, password: '' })
     })
 
+    test.each(payloads)('%s on the page of a user who is signed out', async (payload) => {
+      const names = [
+        'client_id',
+        'post_logout_redirect_uri',
+        'id_token_hint',
+        'state',
+        'logout_hint',
+        payload,
+      ]
+      for (const name of names) {
+        const place = { client_id: 'web', post_logout_redirect_uri: payload }
+        const answer = await browser().get(at('/logout', { ...place, [name]: payload }))
+        expect([pageOf(answer), answer.headers.location]).toEqual(['200 /logout', undefined])
+        expectInert(answer, target().base)
+        expect(forUsers(answer.html)).not.toMatch(/alert\(1\)|evil|6121371|471345567/)
+      }
+    })
+
     test.each(payloads)('%s on the sign-out page', async (payload) => {
       const sent = { client_id: payload, state: payload, ui_locales: payload, logout_hint: payload }
       const place = { client_id: 'hostile', post_logout_redirect_uri: 'https://client.example.com/bye' }
@@ -150,6 +167,8 @@ describe('a page', () => {
       for (const [asked, carried] of [
         [sent, []],
         [{ ...sent, ...place }, Object.entries({ ...place, state: payload })],
+        // An address that is not registered is not used.
+        [{ ...sent, client_id: 'hostile', post_logout_redirect_uri: payload }, [['client_id', 'hostile']]],
       ] as const) {
         const page = await visitor().get(at('/logout', asked))
         expectInert(page, target().base)

@@ -177,7 +177,7 @@ const rows: readonly Row[] = [
   ['authorize', ['ok', 'login_required', 'login_required', '400', 'ok'], (has) => authorized(has, {})],
   [
     'authorize with an ID token as a hint',
-    ['ok', 'login_required', 'login_required', '400', 'invalid_request'],
+    ['ok', 'login_required', 'login_required', '400', 'login_required'],
     (has) => authorized(has, { id_token_hint: has.jwt.id_token }),
   ],
   ['token: code', ofGrant, async (has) => signedBy(await redeem(has.code, opaqueApi))],
