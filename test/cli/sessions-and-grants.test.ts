@@ -64,11 +64,8 @@ const suite = (url?: string): void => {
       prompt: 'consent',
     })
     const login = await agent.open(`/oauth/authorize?${query}`)
-    const consent = await agent.submit(login, 'type="password"', {
-      username: as.email,
-      password: as.password,
-    })
-    const done = await agent.submit(consent, 'value="allow"', { decision: 'allow', organization })
+    const page = await agent.signIn(login, as.email, as.password)
+    const done = await agent.allowIn(page, organization)
     return answerOf(redeem(host, codeOf(done), { client_id: client }))
   }
   const json = async (...args: string[]) =>

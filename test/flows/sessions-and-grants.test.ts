@@ -2,7 +2,7 @@ import type { AuthEvent, Grant, ListOptions, ListPage } from '../../lib/index.ts
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
 import {
   ada,
   answerOf,
@@ -59,14 +59,6 @@ interface Asked {
 
 const newBrowser = () => new RawBrowser(host.app, undefined, { 'user-agent': chrome })
 
-/** Chooses an organization, also instead of the one for which the consent page is, and allows the client in it. */
-const allowIn = async (agent: RawBrowser, page: Answer, organization: string): Promise<Answer> => {
-  const list = page.html.includes('value="allow"')
-    ? await agent.submit(page, 'value="organization"', { decision: 'organization' })
-    : page
-  return agent.decide(await agent.submit(list, 'name="organization"', { organization }), 'allow')
-}
-
 /** The user allows a client, in one organization. */
 const allow = async (
   agent: RawBrowser,
@@ -77,7 +69,7 @@ const allow = async (
   let page = await agent.open(url)
   if (page.html.includes('type="password"'))
     page = await agent.submit(page, 'type="password"', { username: as.email, password: as.password })
-  const done = await allowIn(agent, page, organization)
+  const done = await agent.allowIn(page, organization)
   return answerOf(redeem(host, codeOf(done), { client_id: client }))
 }
 
@@ -147,7 +139,7 @@ test('back-channel logout follows the end of a session', async () => {
   const agent = newBrowser()
   const login = await agent.open(url)
   const page = await agent.submit(login, 'type="password"', { username: ada.email, password: ada.password })
-  await allowIn(agent, page, 'acme')
+  await agent.allowIn(page, 'acme')
   const [session] = (await host.oauth.sessions.list({ client: 'other' })).items
   await host.oauth.sessions.end(String(session?.id))
   const [told] = await receiver.requests.until(1)

@@ -212,6 +212,14 @@ export class RawBrowser {
     return this.submit(page, `value="${decision}"`, { decision, ...fields })
   }
 
+  /** Chooses an organization, also instead of the one that a consent page is for, and allows the client in it. */
+  async allowIn(page: Answer, organization: string): Promise<Answer> {
+    const list = page.url.pathname.endsWith('/consent')
+      ? await this.submit(page, 'value="organization"', { decision: 'organization' })
+      : page
+    return this.decide(await this.submit(list, 'name="organization"', { organization }), 'allow')
+  }
+
   /** Signs in and allows, as far as either is asked. */
   async grant(location: string, username?: string, password?: string): Promise<Answer> {
     let answer = await this.open(location)
