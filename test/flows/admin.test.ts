@@ -322,6 +322,17 @@ describe('clients', () => {
     expect(acts()).toEqual([['client.secret_rotated', { clientId: 'web', actor: 'carol' }]])
   })
 
+  test('the page of a client has its number of users, and shows a long list of scopes whole', async () => {
+    const carol = as('carol')
+    const page = await carol.get(pathTo('web'))
+    expect(textOf(page)).toMatch(/Users \d Client secret/)
+    expect(page.html).toMatch(/<textarea name="scope"[^>]*>\s*openid profile email/)
+    const saved = await carol.submit(page, 'value="save"', { scope: 'openid\nprofile' })
+    expect(textOf(saved)).toContain('Your changes are saved.')
+    expect((await metadataOf('web'))?.scope).toBe('openid profile')
+    await host.oauth.clients.update('web', { scope: fieldsOf(page, 'value="save"').scope ?? null })
+  })
+
   test('are disabled, enabled and deleted; a page asks first and says whom it concerns (pages 29)', async () => {
     await host.oauth.clients.update('web', { client_name: 'Deleted' })
     const { tokens } = await signedIn()
@@ -371,7 +382,9 @@ describe('users', () => {
     const { tokens } = await signedIn()
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
-    expect(textOf(page)).toMatch(/ada@example\.com Active ID 1 Last sign-in .* UTC .*Web client Scopes openid offline_access notes:read .*Newest authorizations: \d/)
+    expect(textOf(page)).toMatch(
+      /ada@example\.com Active ID 1 Last sign-in .* UTC .*Web client Scopes openid offline_access notes:read .*Newest authorizations: \d/,
+    )
     const asking = act === 'end' ? await carol.get(linkOf(page, 'end-all')) : page
     const done = await carol.submit(asking, `value="${act}"`)
     expect(done.url.search).toBe('?subject=1')

@@ -17,6 +17,7 @@ import { usesSecret } from '../../protocol/clients/client.ts'
 import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
 import { type Notice, noticeOf } from '../../sessions/notice.ts'
 import { clientsFor, findNamedClient } from './area.ts'
 import { choicesFor, inParts, editFields as names } from './client-fields.ts'
@@ -48,6 +49,8 @@ const showClient = async (
     name: client_name ?? client_id,
     id: client_id,
     since: iso(client_id_issued_at),
+    users: (await countUsageOfClient(server.database, { clientId: client_id })).users,
+    maxCounted,
     usesSecret: usesSecret(client),
     secretExpires: expires === undefined ? undefined : iso(expires),
     form: inParts(

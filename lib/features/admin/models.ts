@@ -95,6 +95,9 @@ declare module '../../pages/page-models.ts' {
         name: string
         id: string
         since: string
+        /** Users who allowed it something, at most `maxCounted`. */
+        users: number
+        maxCounted: number
         /** Whether it authenticates with a secret. */
         usesSecret: boolean
         /** When its secret expires. */

@@ -136,6 +136,8 @@ const client: PageModels['operator-client'] = {
   name: 'Order Desk',
   id: 'desk',
   since: earlier,
+  users: 1204,
+  maxCounted: 10_000,
   usesSecret: true,
   disabled: false,
   selfDescribed: false,
