@@ -379,6 +379,24 @@ test('a client ends with its document, or when the document was unavailable for 
   expectErrorPage(await open(), 400)
 })
 
+test('a read that fails says nothing about one that another process has just made', async () => {
+  await open()
+  clock.travel(2 * 86_400 - 3600)
+  const row = () => host.table('client_registrations').where({ client_id: id })
+  const another = { read_at: clock.now(), fresh_until: clock.now() + 3600 }
+  let asked = false
+  answer = async (_req, res) => {
+    await row().update(another)
+    res.writeHead(404).end(() => {
+      asked = true
+    })
+  }
+  await open()
+  await until(async () => asked)
+  await settled()
+  expect(await row().first('read_at', 'fresh_until')).toEqual(another)
+})
+
 test('without the feature a client whose document was read before is unknown', async () => {
   const code = codeOf(await new RawBrowser(host.app).grant(asked()))
   const { refresh_token } = (await redeem(code)).body

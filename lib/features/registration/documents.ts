@@ -23,6 +23,7 @@ import {
   findClientRegistration,
   type RegistrationOrigin,
   setDocumentRead,
+  setDocumentUnread,
 } from './table.ts'
 import { makeRoom } from './unused.ts'
 
@@ -129,14 +130,15 @@ const storeDocument = async (
   })
 }
 
-/** Notes that a known document could not be read. If it is gone, it is no longer used. */
+/** Notes that a known document could not be read, unless another process has read it meanwhile. If it is gone, it is no longer used. */
 const noteFailure = async (
   { database, now }: AuthorizationServer,
   { clientId, readAt }: ClientRegistrationRecord,
   { isGone }: DocumentError,
 ): Promise<void> => {
-  const read = Math.min(readAt ?? 0, now())
-  await setDocumentRead(database, { clientId, readAt: isGone ? 0 : read, freshUntil: now() + pause })
+  const from = readAt ?? 0
+  const read = Math.min(from, now())
+  await setDocumentUnread(database, { clientId, from, readAt: isGone ? 0 : read, freshUntil: now() + pause })
 }
 
 /**
@@ -177,12 +179,14 @@ const readAgain = async (
   const { clientId, readAt } = known
   try {
     // First, so that requests at the same time do not read it too.
-    await setDocumentRead(server.database, {
+    const unread = { ...known, readAt: Math.min(readAt ?? 0, server.now()) }
+    await setDocumentUnread(server.database, {
       clientId,
-      readAt: Math.min(readAt ?? 0, server.now()),
+      from: readAt ?? 0,
+      readAt: unread.readAt,
       freshUntil: server.now() + pause,
     })
-    await readDocument(server, documents, clientId, { known, address })
+    await readDocument(server, documents, clientId, { known: unread, address })
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     server.options.logger.warn(`latchkey: the metadata document ${clientId} was not read: ${error.message}`)

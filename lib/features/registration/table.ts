@@ -76,6 +76,18 @@ export const setDocumentRead = touches(
   ),
 )
 
+/** Notes that a document was not read, unless it has been read since `from`. */
+export const setDocumentUnread = command<{
+  clientId: string
+  from: number
+  readAt: number
+  freshUntil: number
+}>((table, v) =>
+  table('client_registrations')
+    .where({ client_id: v.clientId, read_at: v.from })
+    .update({ read_at: v.readAt, fresh_until: v.freshUntil }),
+)
+
 // What never expires stays so: the comparison with null does not hold.
 const setUsed = command<{ clientId: string; now: number; expiresAt: number }>((table, v, _name, raw) =>
   table('client_registrations')
