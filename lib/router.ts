@@ -92,7 +92,7 @@ export interface AuthRouter extends Router, Partial<HostApi> {
   readonly clients: ClientAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
   readonly keys: KeyAdministration
-  /** Answers 200 while schema, keys and database are available, else 503: `app.get('/healthz', oauth.health)`. */
+  /** Answers 200 while schema and keys are available and the database reads and writes, else 503: `app.get('/healthz', oauth.health)`. */
   readonly health: RequestHandler
   /**
    * Resolves when schema and keys are loaded and the checks at the start are done; rejects with what is wrong. Requests do

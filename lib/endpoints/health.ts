@@ -4,6 +4,7 @@ import { withTimeout } from '../database/connection.ts'
 import { assertDatabaseAnswers } from '../database/open.ts'
 import { runHandler } from '../http/run-handler.ts'
 import { sendJson } from '../http/send.ts'
+import { assertDatabaseWrites } from '../repositories/index.ts'
 
 /** Milliseconds that a result is reused, however many probes ask. */
 const freshness = 1000
@@ -12,8 +13,8 @@ const freshness = 1000
 const timeoutMs = 2000
 
 /**
- * Answers 200 while schema, keys and database are available and the server is not closing, else 503: for load balancers
- * and orchestrators.
+ * Answers 200 while schema and keys are available, the database reads and writes, and the server is not closing, else 503:
+ * for load balancers and orchestrators.
  */
 export const healthEndpoint = (server: ServerSetup): RequestHandler => {
   const { logger } = server.options
@@ -25,6 +26,7 @@ export const healthEndpoint = (server: ServerSetup): RequestHandler => {
     try {
       await server.ready()
       await assertDatabaseAnswers(server.database)
+      await assertDatabaseWrites(server.database, { now: server.now() })
       if (!isHealthy) logger.info('latchkey: healthy again')
       return true
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { isSyntaxError } from '../database/errors.ts'
+import { isRetryable, isSyntaxError } from '../database/errors.ts'
 import { command, commandReturning, number, query, text } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row, Value } from '../database/types.ts'
@@ -201,6 +201,20 @@ export const listThrottles = async (
 export const removeThrottle = command<{ key: string }>((table, v) =>
   table('throttles').where({ key: v.key }).delete(),
 )
+
+/**
+ * Writes a row, to see whether the database takes writes: a standby and a full disk do not. Another process that writes for
+ * long says nothing about that.
+ *
+ * @throws OAuthError `temporarily_unavailable` unless it does
+ */
+export const assertDatabaseWrites = async (db: Database, { now }: { now: number }): Promise<void> => {
+  try {
+    await setThrottle(db, { key: 'health', points: 0, expiresAt: now + 60, owner: null })
+  } catch (error) {
+    if (!isRetryable(error instanceof OAuthError ? error.cause : error)) throw error
+  }
+}
 
 /** Sets the count under a key. The owner is null if no one lists it. */
 export const setThrottle = command<{ key: string; points: number; expiresAt: number; owner: string | null }>(

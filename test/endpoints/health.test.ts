@@ -1,9 +1,20 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import express from 'express'
+import createKnex from 'knex'
 import supertest from 'supertest'
 import { type AuthRouter, type AuthRouterOptions, authRouter, migrate } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
-import { openTestDatabase, type TestDatabase, withoutIdleConnections } from '../support/database.ts'
+import {
+  databaseOn,
+  openTestDatabase,
+  sqliteAt,
+  type TestDatabase,
+  withoutIdleConnections,
+} from '../support/database.ts'
 import { openPreparedDatabase } from '../support/prepared-database.ts'
+import { describeWith, services } from '../support/services.ts'
 
 const secret = 'a secret of the tests that is long enough'
 
@@ -96,6 +107,62 @@ test('503 if the tables are not those of this version', async () => {
   await database.knex.schema.renameTable(`${name}_away`, name)
 })
 
+const onSqlite = process.env.DATABASE_URL === undefined ? test : test.skip
+onSqlite('503 while the database only reads, although every read works', async () => {
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  isHealthy(await probe())
+  await database.knex.raw('pragma query_only = on')
+  time += 1001
+  isUnavailable(await probe())
+  await database.knex.raw('pragma query_only = off')
+  time += 1001
+  isHealthy(await probe())
+})
+
+describeWith('postgresql', 'after a fail-over', () => {
+  test('503 while the connection leads to a standby, and then again 200 on a new one', async () => {
+    await database.close()
+    database = openTestDatabase(services.postgresql)
+    withoutIdleConnections(database.knex)
+    const { oauth, probe } = serve()
+    await oauth.ready()
+    isHealthy(await probe())
+    const { client } = database.knex
+    const connections = await Promise.all(
+      Array.from({ length: client.pool.max }, () => client.acquireConnection()),
+    )
+    for (const connection of connections) {
+      await connection.query('set default_transaction_read_only = on')
+      await client.releaseConnection(connection)
+    }
+    time += 1001
+    isUnavailable(await probe())
+    for (const connection of connections) await connection.end()
+    time += 1001
+    isHealthy(await probe())
+  })
+})
+
+onSqlite('200 while another connection writes for long', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'latchkey-health-'))
+  const config = sqliteAt(join(folder, 'latchkey.sqlite'))
+  const other = createKnex(config)
+  await database.close()
+  database = databaseOn(createKnex(config))
+  await database.knex.raw('pragma journal_mode = wal')
+  await database.knex.raw('pragma busy_timeout = 1')
+  const { oauth, probe } = serve()
+  await oauth.ready()
+  const transaction = await other.transaction()
+  await transaction.raw('create table held (id integer)')
+  time += 1001
+  isHealthy(await probe())
+  await transaction.rollback()
+  await other.destroy()
+  rmSync(folder, { recursive: true })
+})
+
 test('503 if the keys cannot be opened', async () => {
   await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
   await serve().oauth.ready()
@@ -133,11 +200,12 @@ test('however many ask, the database is asked once a second', async () => {
     for (let more = 0; more < 5; more += 1) isHealthy(await probe())
     return asked.mock.calls.length - before
   }
-  expect(await crowd()).toBe(1)
+  // One statement that reads and one that writes.
+  expect(await crowd()).toBe(2)
   time += 999
   expect(await crowd()).toBe(0)
   time += 2
-  expect(await crowd()).toBe(1)
+  expect(await crowd()).toBe(2)
 })
 
 test('a silent database is 503 before a probe times out, and is not queried again meanwhile', async () => {
