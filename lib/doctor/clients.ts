@@ -78,6 +78,24 @@ const ofSelfDescribed = (problems: readonly ClientProblem[]): Found => {
   })
 }
 
+/** The most clients that one finding names. */
+const maxNamed = 3
+
+/** One finding for each value: what several clients share is one mistake. */
+const ofOwn = (problems: readonly (ClientProblem & { readonly clientId: string })[]): Found => {
+  const keyOf = ({ kind, value, text }: ClientProblem): string => JSON.stringify([kind, value, text])
+  return [...new Set(problems.map(keyOf))].flatMap((key) => {
+    const alike = problems.filter((problem) => keyOf(problem) === key)
+    const [first] = alike
+    if (first === undefined) return []
+    const { level, kind, value, text, fix } = first
+    const named = alike.slice(0, maxNamed).map(({ clientId }) => clientId)
+    const others = alike.length > maxNamed ? ` and ${alike.length - maxNamed} more` : ''
+    const clients = `${alike.length === 1 ? 'client' : 'clients'} ${named.join(', ')}${others}`
+    return [{ level, message: `${kind} ${value} of ${clients} ${text}`, fix }]
+  })
+}
+
 type ProblemsOf = (client: Client, subject: StoredSubject) => ClientProblem[]
 
 const enabledClients = async (
@@ -91,12 +109,10 @@ const enabledClients = async (
 const ofEachClient =
   (problemsOf: ProblemsOf): Check<StoredSubject>['run'] =>
   async (subject) =>
-    (await enabledClients(subject, false)).flatMap((client) =>
-      problemsOf(client, subject).map(({ level, kind, value, text, fix }) => ({
-        level,
-        message: `${kind} ${value} of client ${client.clientId} ${text}`,
-        fix,
-      })),
+    ofOwn(
+      (await enabledClients(subject, false)).flatMap((client) =>
+        problemsOf(client, subject).map((problem) => ({ ...problem, clientId: client.clientId })),
+      ),
     )
 
 const ofStrangers =

@@ -590,6 +590,20 @@ test('an unknown scope is named with its client', async () => {
   ])
 })
 
+test('a scope that is gone is one line, however many clients have it', async () => {
+  const found = await diagnose({
+    breakDatabase: async (host) => {
+      await registered(host, { scope: 'openid orders:read' })
+      const [row] = await host.table('clients').where({ client_id: 'web' })
+      const more = [1, 2, 3, 4].map((number) => ({ ...row, client_id: `web-${number}` }))
+      await host.table('clients').insert(more)
+    },
+  })
+  expect(found.map(({ message }) => message)).toEqual([
+    'scope orders:read of clients web, web-1, web-2 and 2 more is one that no token can have',
+  ])
+})
+
 test('a server logs once at its start what needs no request, in every environment (M17)', async () => {
   const first = await startHost()
   await redirectsTo('http://shop.example.com/cb')(first)

@@ -23,10 +23,21 @@ const reportOf = async (options: Partial<AuthRouterOptions> = {}) => {
 test('the page has each requirement once, below its state, with what decides it', async () => {
   const { text, rows, groups } = await reportOf()
   for (const { document, number, reason, state } of rows) {
-    expect(text.split(`${document} §${number} Setting or proof ${reason}`)).toHaveLength(2)
+    if (state !== 'not met')
+      expect(text.split(`${document} §${number} Setting or proof ${reason}`)).toHaveLength(2)
     expect(groups.get(state.replace(' ', '-'))).toContain(`${document} §${number}<`)
   }
   expect([...groups.keys()]).toEqual(['not-met', 'host', 'by-configuration', 'met'])
+})
+
+test('of what is not met, the page has each setting once, with every standard that asks for it', async () => {
+  const { rows, groups } = await reportOf()
+  const open = rows.filter(({ state }) => state === 'not met')
+  const settings = [...new Set(open.map(({ reason }) => reason))]
+  expect(settings.length).toBeLessThan(open.length)
+  const shown = textOf({ html: groups.get('not-met') ?? '' } as never).replaceAll('&#39;', "'")
+  for (const setting of settings) expect(shown.split(`Set ${setting} `)).toHaveLength(2)
+  expect(shown).toMatch(new RegExp(`^What to set ${settings.length} `))
 })
 
 test('the page is of the running server: a setting moves its requirement', async () => {

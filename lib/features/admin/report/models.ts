@@ -14,6 +14,12 @@ declare module '../../../pages/page-models.ts' {
           /** The setting that decides, what the app must do, or the test that shows it. */
           reason: string
         }[]
+        /** Of `not-met`: the settings that would meet the requirements. */
+        settings?: readonly {
+          setting: string
+          requirements: readonly string[]
+          sources: readonly string[]
+        }[]
       }[]
     }
   }

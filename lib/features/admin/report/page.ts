@@ -13,6 +13,17 @@ const states: readonly (readonly [State, Group['kind']])[] = [
   ['met', 'met'],
 ]
 
+/** What an operator can set, each once, with all that it would meet. */
+const settingsOf = (rows: Group['rows']): NonNullable<Group['settings']> =>
+  [...new Set(rows.map(({ reason }) => reason))].map((setting) => {
+    const own = rows.filter(({ reason }) => reason === setting)
+    return {
+      setting,
+      requirements: [...new Set(own.map(({ requirement }) => requirement))],
+      sources: own.map(({ source }) => source),
+    }
+  })
+
 /**
  * The requirements by what an operator has to do about them.
  *
@@ -31,6 +42,7 @@ export const groupsOf = (rows: readonly Assessed[]): Group[] =>
           reason,
         })),
     }))
+    .map((group) => ({ ...group, ...(group.kind === 'not-met' && { settings: settingsOf(group.rows) }) }))
     .filter((group) => group.rows.length > 0)
 
 /** What security standards require, and which setting of this server meets it. */

@@ -20,6 +20,18 @@ export const reportStates = (above: OperatorPageModel): Record<string, PageModel
             reason: 'features.pushedRequests: { required: true }',
           },
         ],
+        settings: [
+          {
+            setting: 'features.dpop or features.mutualTls, with features.fapi2',
+            requirements: ['access tokens are bound to their sender'],
+            sources: ['RFC 9700 §2.2.1'],
+          },
+          {
+            setting: 'features.pushedRequests: { required: true }',
+            requirements: ['authorization requests are pushed'],
+            sources: ['FAPI 2.0 Security Profile §5.3.2.2 PAR', 'OWASP ASVS 5 §10.4.13'],
+          },
+        ],
       },
       {
         kind: 'host',

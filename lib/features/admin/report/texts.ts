@@ -4,8 +4,9 @@ export const reportTexts = {
 
   'operator-report.text':
     'What security standards require, and which setting of this server meets it. This isn’t a full audit or a certification.',
-  'operator-report.not-met': 'Not met',
-  'operator-report.not-met.text': 'The named setting would meet it.',
+  'operator-report.not-met': 'What to set',
+  'operator-report.not-met.text': 'Each of these settings meets requirements that are not met now.',
+  'operator-report.set': 'Set {setting}',
   'operator-report.host': 'Up to your app',
   'operator-report.host.text': 'This server cannot see whether it does.',
   'operator-report.by-configuration': 'Met by configuration',
