@@ -68,7 +68,7 @@ export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]
 const causes: Readonly<Record<string, readonly string[]>> = {
   database: ['available'],
   migrations: ['available'],
-  users: ['available', 'usernames'],
+  users: ['available', 'usernames', 'capitals'],
   // A server with the same secrets does not start, and one with others does not report.
   secrets: ['available', 'report'],
   authorization: ['report'],

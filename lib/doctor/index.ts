@@ -10,7 +10,8 @@ import { proxyChecks } from './proxy.ts'
 import { reportChecks } from './report.ts'
 import { requestChecks } from './requests.ts'
 import { secretChecks } from './secrets.ts'
-import { userSchemaChecks } from './users.ts'
+import { serviceWorkerChecks } from './service-worker.ts'
+import { nameChecks, userSchemaChecks } from './users.ts'
 
 export {
   type Diagnosis,
@@ -40,7 +41,7 @@ export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosi
   const ofSchema = await runAll(schemaChecks, subject)
   const found = [...ofSchema, ...(await runAll(userSchemaChecks, subject))]
   if (ofSchema.length > 0) return found
-  const further = [...secretChecks, ...(await storedChecks()), ...strangerChecks]
+  const further = [...secretChecks, ...(await storedChecks()), ...nameChecks, ...strangerChecks]
   return [...found, ...(await runAll(further, subject))]
 }
 
@@ -57,6 +58,7 @@ export const diagnoseMount = (
     [
       ...requestChecks,
       ...formChecks,
+      ...serviceWorkerChecks,
       ...tools.flatMap(({ mountChecks = [] }) => mountChecks),
       ...reportChecks,
     ],
@@ -71,8 +73,10 @@ export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 't
   ...userSchemaChecks,
   ...secretChecks,
   ...(await storedChecks()),
+  ...nameChecks,
   { id: 'tls', title: 'TLS works' },
   ...requestChecks,
   ...formChecks,
+  ...serviceWorkerChecks,
   ...reportChecks,
 ]

@@ -73,6 +73,28 @@ const usernameFindings = async ({ hostKnex, ...subject }: StoredSubject): Promis
   )
 }
 
+/** Of a name with capital letters, databases that compare them find only the exact spelling. */
+const capitalFindings = async (subject: StoredSubject): Promise<Found> => {
+  const mapping = mappingOf(subject)
+  if (mapping === undefined) return undefined
+  const { database, hostKnex } = subject
+  const { table, columns } = mapping
+  const name = database.driver.dialect === 'postgresql' ? '??::text' : '??'
+  const [row] = await hostKnex(table)
+    .whereRaw(`${name} <> lower(${name})`, [columns.username, columns.username])
+    .limit(1)
+  const typed = row && String(row[columns.username]).toLowerCase()
+  if (typed === undefined) return undefined
+  const found = await hostTable(mapping, hostTables(database, hostKnex)).byUsername(typed)
+  return (
+    found.length === 0 &&
+    warning(
+      `some values of ${table}.${columns.username} have capital letters, and this database tells them apart: whoever types the name in small letters cannot sign in`,
+      `store names in small letters: update ${table} set ${columns.username} = lower(${columns.username}); or compare without case, as citext and COLLATE NOCASE do`,
+    )
+  )
+}
+
 /** Checks of the host's user table that a server makes itself when it starts. */
 export const userSchemaChecks: readonly Check<StoredSubject>[] = [
   { id: 'users', title: 'the user table has the columns of the option users', run: userTableFindings },
@@ -83,4 +105,9 @@ export const userChecks: readonly Check<StoredSubject>[] = [
   { id: 'inactive-users', title: 'users who are not active cannot sign in', run: activityFindings },
   { id: 'claims', title: 'the user table has the columns of users.claims', run: claimFindings },
   { id: 'usernames', title: 'no two users have one name', run: usernameFindings },
+]
+
+/** Checks that may read all users. A server does not make them when it starts. */
+export const nameChecks: readonly Check<StoredSubject>[] = [
+  { id: 'capitals', title: 'login names are found in any case', run: capitalFindings },
 ]

@@ -10,6 +10,7 @@ import knex from 'knex'
 import { Passport } from 'passport'
 import type { StoredSubject } from '../../lib/check.ts'
 import { loadTools } from '../../lib/cli/tools.ts'
+import { openDatabase } from '../../lib/database/open.ts'
 import { databaseChecks } from '../../lib/doctor/database.ts'
 import { diagnoseStart } from '../../lib/doctor/diagnosis.ts'
 import {
@@ -22,6 +23,7 @@ import {
   untilStopped,
   withoutConsequences,
 } from '../../lib/doctor/index.ts'
+import { nameChecks } from '../../lib/doctor/users.ts'
 import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
 import type { Options } from '../../lib/options/options.ts'
 import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
@@ -267,6 +269,15 @@ const rewritesCookies =
     next()
   }
 
+const servesFile =
+  (path: string, body: string): RequestHandler =>
+  (req, res, next) =>
+    req.path === path ? void res.type(path.replace(/^.*\./, '')).send(body) : next()
+
+/** As Workbox writes it: what is in the cache first, then this for every navigation. */
+const workbox = (route: string): string =>
+  `self.addEventListener('fetch', (event) => respond(event)); workbox.registerRoute(${route})`
+
 const wrongClock: RequestHandler = (_req, res, next) => {
   res.set('Date', new Date(Date.now() + 600_000).toUTCString())
   next()
@@ -361,6 +372,28 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['cookies', 'error', /proxy_cookie_domain/, { before: rewritesCookies(/$/, '; Domain=example.com') }],
   ['cookies', 'error', /proxy_cookie_flags/, { before: rewritesCookies(/; Secure|; SameSite=Lax/g, '') }],
   ['cookies', 'error', /Set-Cookie/, { before: rewritesCookies(/^.*latchkey.*$/, 'other=1') }],
+  [
+    'service-worker',
+    'warning',
+    /navigateFallbackDenylist: \[\/\^\\\/oauth\\\/\/\]/,
+    { before: servesFile('/sw.js', workbox("new NavigationRoute(createHandlerBoundToURL('/index.html'))")) },
+  ],
+  [
+    'service-worker',
+    'warning',
+    /'!\/oauth\/\*\*'/,
+    {
+      before: servesFile(
+        '/ngsw.json',
+        JSON.stringify({
+          navigationUrls: [
+            { positive: true, regex: '^\\/.*$' },
+            { positive: false, regex: '^\\/api$' },
+          ],
+        }),
+      ),
+    },
+  ],
   ['authorization', 'error', /CGIPassAuth/, { before: dropsAuthorization }],
   ['authorization', 'error', /before that middleware/, { before: ownTokens }],
   ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
@@ -442,6 +475,15 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
     'warning',
     /create unique index/,
     { breakDatabase: changeUsers((table) => void table.dropUnique(['email'])) },
+  ],
+  [
+    'capitals',
+    'warning',
+    /update \w+ set email = lower\(email\)/,
+    {
+      breakDatabase: ({ database, usersTable }) =>
+        database.knex(usersTable).where({ id: 1 }).update({ email: 'Ada@Example.com' }),
+    },
   ],
   [
     'second-factor',
@@ -579,6 +621,31 @@ test.each([
       fix: expect.stringContaining('the same options database and secrets'),
     },
   ])
+})
+
+test('a service worker that leaves the mount alone is no mistake, and neither is a page at its path', async () => {
+  const leaves = "new NavigationRoute(createHandlerBoundToURL('/index.html'), { denylist: [/^\\/oauth\\//] })"
+  const navigationUrls = [
+    { positive: true, regex: '^\\/.*$' },
+    { positive: false, regex: '^\\/oauth\\/.*$' },
+  ]
+  for (const before of [
+    servesFile('/sw.js', workbox(leaves)),
+    servesFile('/sw.js', "self.addEventListener('push', () => {})"),
+    servesFile('/ngsw.json', JSON.stringify({ navigationUrls })),
+  ])
+    expect(await diagnose({ before })).toEqual([])
+})
+
+test('capital letters are no mistake where the column ignores them', async () => {
+  const hostKnex = knex({ client: 'better-sqlite3', connection: ':memory:', useNullAsDefault: true })
+  await hostKnex.raw('create table people (id integer primary key, email text collate nocase, hash text)')
+  await hostKnex('people').insert({ email: 'Ada@Example.com' })
+  const users = { table: 'people', columns: { id: 'id', username: 'email', password: 'hash' } }
+  const { database } = openDatabase(hostKnex, 'latchkey_')
+  const subject = { database, hostKnex, options: { users } } as unknown as StoredSubject
+  expect(await nameChecks[0]?.run(subject)).toBeFalsy()
+  await hostKnex.destroy()
 })
 
 test('an unknown scope is named with its client', async () => {
