@@ -252,7 +252,9 @@ describe('a database that does not store events', () => {
     expect({ status, type: body.token_type }).toEqual({ status: 200, type: 'Bearer' })
     await serverBehind(other.oauth)!.eventLog!.settled()
     expect(lines.splice(0)).toEqual([
-      expect.stringMatching(/^latchkey: events cannot be stored now, and wait: .*no such table/),
+      expect.stringMatching(
+        /^latchkey: events cannot be stored now, and wait: .*(no such table|not exist|doesn't exist)/,
+      ),
     ])
     return { other, back: () => other.database.knex.schema.renameTable(`${name}_away`, name) }
   }
@@ -271,7 +273,9 @@ describe('a database that does not store events', () => {
     const { other } = await issue(lines)
     await other.oauth.close()
     expect(lines).toEqual([
-      expect.stringMatching(/^latchkey: \d+ events could not be stored: .*no such table/),
+      expect.stringMatching(
+        /^latchkey: \d+ events could not be stored: .*(no such table|not exist|doesn't exist)/,
+      ),
     ])
   })
 
@@ -301,7 +305,7 @@ describe('a database that does not store events', () => {
     events.announce('second_factor.added', undefined, { subject: 'bob' })
     await eventLog!.settled()
     const stored = await other.table('events').where({ type: 'second_factor.added' })
-    expect(stored.map(({ subject }) => subject)).toEqual(['ada', 'bob'])
+    expect(stored.map(({ subject }) => subject).sort()).toEqual(['ada', 'bob'])
     await other.oauth.close()
   })
 })

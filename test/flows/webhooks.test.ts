@@ -23,6 +23,8 @@ let clock: Clock
 let first: Host
 let host: Host
 let server: ServerSetup
+/** One event after another, because a server stores them in parallel. */
+let stored = Promise.resolve()
 let logged: string[]
 let events: ReturnType<typeof createInbox<AuthEvent>>
 beforeAll(async () => {
@@ -71,10 +73,13 @@ const start = async (more: object = {}): Promise<void> => {
 }
 
 /** An event about a user, which also wakes the sender. */
-const happens = (subject: string, reason = 'now'): void =>
-  server.runInBackground(
-    server.events.change(server.database, (_, tell) => tell('user.revoked', undefined, { subject, reason })),
+const happens = (subject: string, reason = 'now'): void => {
+  const { events, database } = server
+  stored = stored.then(() =>
+    events.change(database, (_, tell) => tell('user.revoked', undefined, { subject, reason })),
   )
+  server.runInBackground(stored)
+}
 
 /** An event about a user that ends nothing. */
 const signsIn = (subject: string, account: string): void =>
