@@ -90,6 +90,31 @@ describe('who may register clients', () => {
     await broken.close()
   })
 
+  test('a user who is erased while the host decides registers and changes no client', async () => {
+    const { clientId } = await register(agent)
+    const during = async (act: () => Promise<unknown>, path: string): Promise<Answer> => {
+      const page = await agent.open(path)
+      const whileAsked = { configurable: true, get: () => act().then(() => true) }
+      Object.defineProperty(says, ada.email, whileAsked)
+      const answer = await agent.post(page.url.pathname, {
+        ...fieldsOf(page, 'name="decision"'),
+        ...desk,
+        client_name: 'Late Desk',
+      })
+      delete says[ada.email]
+      says[ada.email] = true
+      return agent.follow(answer)
+    }
+    const ended = await during(() => host.oauth.users.revokeAll(1), at('edit', clientId))
+    expect(ended.html).toContain('type="password"')
+    expect(await clientOf(clientId)).toMatchObject({ client_name: desk.client_name })
+    agent = await signedIn()
+    await during(() => host.oauth.users.erase(1), `${root}/new`)
+    agent = await signedIn()
+    expect(await host.table('client_owners').where({ subject: '1' })).toEqual([])
+    expect(await host.oauth.clients.list({ search: 'Late Desk' })).toEqual([])
+  })
+
   test('allow gets the user and the request; if it fails, the user sees an error page', async () => {
     const asked: unknown[] = []
     const allow = (user: { id: unknown }, { req }: { req: { path: string } }) => {

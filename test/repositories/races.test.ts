@@ -10,6 +10,7 @@ import { featureOptions } from '../../lib/features/index.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { listClients } from '../../lib/repositories/clients.ts'
+import { beginLogin, countRevocations } from '../../lib/repositories/index.ts'
 import { decrementThrottles, incrementThrottles } from '../../lib/repositories/throttles.ts'
 import { createThrottle } from '../../lib/throttle/throttle.ts'
 import { checkedInBurst } from '../support/login-burst.ts'
@@ -174,7 +175,11 @@ const racingOn = (config: Knex.Config): void => {
       throttle: { takeQuota: async () => {} },
     }
     for (const subject of ['ada', 'bob']) {
-      const developer = { subject, needsApproval: true, info: { requestId: 'id', address: '127.0.0.1' } }
+      const sid = `of-${subject}`
+      const login = { sid, subject, authTime: start, amr: ['pwd'], expiresAt: start + 9000 }
+      await beginLogin(database, { login, since: await countRevocations(database), now: start })
+      const info = { requestId: 'id', address: '127.0.0.1' }
+      const developer = { subject, sid, needsApproval: true, info }
       const register = () =>
         registerDeveloperClient(context, developer, { fields: developerFields, isPublic: false })
       await Promise.allSettled(Array.from({ length: 8 }, register))

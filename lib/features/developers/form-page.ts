@@ -116,8 +116,9 @@ export const newPage = (option: DeveloperOption): Endpoint<PageContext> =>
           const isPublic = typed.token_endpoint_auth_method === 'none'
           const created = { fields: fieldsOf(typed), isPublic }
           const client = await registerDeveloperClient({ ...server, option }, person, created)
+          if (client === 'signed-out') return {}
           // The list says that there are enough.
-          if (client === undefined) return { path: listPath }
+          if (client === 'full') return { path: listPath }
           return toClient(client.client_id, person.needsApproval ? 'sent' : 'created', client.client_secret)
         }
         const read = { names: newFieldNames, choices: choicesOf(option) }
@@ -176,6 +177,7 @@ export const editPage = (option: DeveloperOption): Endpoint<PageContext> =>
         const change = async (typed: TypedClient): Promise<ActResult | undefined> => {
           const changed = { clientId, revision, fields: fieldsOf(typed) }
           const outcome = await changeDeveloperClient({ ...server, option }, person, changed)
+          if (outcome === 'signed-out') return { query: aboutClient(clientId) }
           if (outcome !== 'stale') return toClient(clientId, outcome === 'waiting' ? 'sent' : 'saved')
           await showEdit(context, option, form, { typed, notice: 'stale' })
           return undefined

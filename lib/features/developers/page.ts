@@ -61,7 +61,13 @@ export const developerPage = (
   accountPageFor(page, async (context, user) => {
     const said = await permission(context, { allow }, user.user)
     if (said !== undefined)
-      return { ...user, subject: user.id, needsApproval: said === 'approval', info: context.info }
+      return {
+        ...user,
+        subject: user.id,
+        sid: user.login.sid,
+        needsApproval: said === 'approval',
+        info: context.info,
+      }
     await showForbidden(context, user)
     return undefined
   })

@@ -14,6 +14,7 @@ import { registrableOf } from '../../options/registrable.ts'
 import { assertHttpsPages, type ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { lockClient, setClientDisabled } from '../../repositories/clients.ts'
+import { lockLogin } from '../../repositories/logins.ts'
 import { freeSlot } from '../../repositories/slots.ts'
 import type { Throttle } from '../../throttle/throttle.ts'
 import { developerRules } from './host-rules.ts'
@@ -49,6 +50,8 @@ export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
 /** A user who registers a client, or changes one. */
 export interface Developer {
   readonly subject: string
+  /** The login that sends it. The host decides meanwhile, and then it must still stand. */
+  readonly sid: string
   /** Whether what they send waits for approval. */
   readonly needsApproval: boolean
   readonly info: RequestInfo
@@ -93,23 +96,24 @@ export const checkedNew = (
  * Registers a client of a user. One that waits for approval is disabled.
  *
  * @param created.isPublic whether the client has no secret
- * @returns undefined if the user has as many clients as the option `developers` allows
+ * @returns `full` if the user has as many clients as the option `developers` allows, `signed-out` if the login has ended
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`; status 429 after too many registrations
  */
 export const registerDeveloperClient = async (
   context: DeveloperContext,
-  { subject, needsApproval, info }: Developer,
+  { subject, sid, needsApproval, info }: Developer,
   created: { readonly fields: DeveloperFields; readonly isPublic: boolean },
-): Promise<ClientCredentials | undefined> => {
+): Promise<ClientCredentials | 'full' | 'signed-out'> => {
   const { database, option, events, now: clock } = context
   const { metadata, ...registration } = checkedNew(context, created)
   await context.throttle.takeQuota([{ name: 'developerClient', subject }])
   const { clientId } = registration
   const described: ClientMetadata = { ...metadata, self_described: 'user' }
   return events.change(database, async (tx, tell) => {
-    const slot = freeSlot(await listSlots(tx, { subject }), option?.maxClients ?? 0)
-    if (slot === undefined) return undefined
     const now = clock()
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return 'signed-out'
+    const slot = freeSlot(await listSlots(tx, { subject }), option?.maxClients ?? 0)
+    if (slot === undefined) return 'full'
     const state = needsApproval
       ? ({ status: 'waiting', approvedAt: null } as const)
       : ({ status: 'active', approvedAt: now } as const)
@@ -127,18 +131,20 @@ export const registerDeveloperClient = async (
  * only removes redirect URIs and scopes applies at once.
  *
  * @param change.revision the one that the user has seen
- * @returns what became of it; `stale`: the client is not theirs, or has changed since they saw it
+ * @returns what became of it; `stale`: the client is not theirs, or has changed since they saw it; `signed-out`: the login
+ *   has ended
  * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`
  */
 export const changeDeveloperClient = async (
   context: DeveloperContext,
-  { subject, needsApproval, info }: Developer,
+  { subject, sid, needsApproval, info }: Developer,
   change: { readonly clientId: string; readonly revision: number; readonly fields: DeveloperFields },
-): Promise<'saved' | 'waiting' | 'stale'> => {
+): Promise<'saved' | 'waiting' | 'stale' | 'signed-out'> => {
   const { database, events } = context
   const { clientId, revision, fields } = change
   return events.change(database, async (tx, tell) => {
     const now = context.now()
+    if ((await lockLogin({ sid, now }).run(tx)) === 0) return 'signed-out'
     const client = await lockClient(tx, { clientId, now })
     const owner = await findClientOwner(tx, { clientId })
     if (client === undefined || owner?.subject !== subject || owner.revision !== revision) return 'stale'
