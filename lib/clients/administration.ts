@@ -148,6 +148,7 @@ export interface ClientAdministration {
    * @param options.keepExpiry whether it expires when the present one does
    * @throws OAuthError `invalid_client` for an unknown client, `invalid_client_metadata` for one without a secret, or whose
    *   kept expiry has passed
+   * @throws TypeError if a time is not a whole number of seconds, or too small
    * @example const { client_secret } = await oauth.clients.rotateSecret('shop', { keepPreviousFor: 3600 })
    */
   rotateSecret(clientId: string, options?: RotationOptions): Promise<RotatedSecret>
@@ -195,17 +196,21 @@ const day = 86_400
 /** The most clients on one page of `list()`. */
 const maxListed = 1000
 
-const rotate = async (
-  { database, now: clock }: ClientRegistry,
-  clientId: string,
-  { keepPreviousFor = day, expiresIn, keepExpiry = false }: RotationOptions,
-): Promise<RotatedSecret> => {
+/** @throws TypeError if a time is not a whole number of seconds, or too small */
+const assertRotation = ({ expiresIn, keepPreviousFor = 0 }: RotationOptions): void => {
   if (expiresIn !== undefined && !(Number.isSafeInteger(expiresIn) && expiresIn > 0)) {
     throw new TypeError('latchkey: expiresIn must be a whole number of seconds above 0')
   }
   if (!Number.isSafeInteger(keepPreviousFor) || keepPreviousFor < 0) {
     throw new TypeError('latchkey: keepPreviousFor must be a whole number of seconds, at least 0')
   }
+}
+
+const rotate = async (
+  { database, now: clock }: ClientRegistry,
+  clientId: string,
+  { keepPreviousFor = day, expiresIn, keepExpiry = false }: RotationOptions,
+): Promise<RotatedSecret> => {
   const now = clock()
   const client = (await findClient(database, { clientId, now })) ?? refuseUnknownClient(clientId)
   const [current] = client.secretHashes
@@ -343,6 +348,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await eraseClient(registry, clientId)
     },
     rotateSecret: async (clientId, options = {}) => {
+      assertRotation(options)
       await ready()
       return change('client.secret_rotated', async (tx, tell) => {
         const rotated = await rotate({ ...registry, database: tx }, clientId, options)
