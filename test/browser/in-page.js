@@ -106,9 +106,23 @@ globalThis.inPage = (() => {
   /** Whether an element is more than a text for screen readers. */
   const isShown = (element) => isSeen(element) && element.getBoundingClientRect().width > 1
 
+  /** Around the words of a node that are looked at. */
+  const rectOfWords = (node) => {
+    const rects = textRects().filter(({ node: text }) => node.contains(text))
+    const edge = (side, most) => most(...rects.map(({ rect }) => rect[side]))
+    return rects.length === 0
+      ? rectOf(node)
+      : {
+          left: edge('left', Math.min),
+          right: edge('right', Math.max),
+          top: edge('top', Math.min),
+          bottom: edge('bottom', Math.max),
+        }
+  }
+
   /** Whether nothing is between what stands in one line. */
   const isClose = (before, node) => {
-    const [one, other] = [rectOf(before), rectOf(node)]
+    const [one, other] = [rectOfWords(before), rectOfWords(node)]
     const isBeside = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 4
     return isBeside && Math.max(other.left - one.right, one.left - other.right) < 2
   }

@@ -18,9 +18,11 @@ const spacing = `* { line-height: 1.5 !important; letter-spacing: 0.12em !import
 /** Text alone at 200 % (WCAG 2.2 §1.4.4). */
 const largeText = ':root { font-size: 200% !important }'
 
+const openDetails = `document.querySelectorAll('details').forEach((details) => { details.open = true })`
+
 /** The faults of the page with its details open; after that, those that the reader's own text styles add. */
 const layout = `(() => {
-  for (const details of document.querySelectorAll('details')) details.open = true
+  ${openDetails}
   return [...inPage.layoutFaults(), ...inPage.smallTargets(), ...inPage.lostSpaces()]
 })()`
 const layoutWithOwnStyles = `({
@@ -90,7 +92,7 @@ const unfilledForms = [
 const adjusted = { spaced: [], large: [] }
 const unfilled = (name: string): number => (unfilledForms.includes(name) ? 1 : 0)
 const isClientForm = (name: string): boolean =>
-  /^(developer-(new|edit|client-created)|personal-token|operator)/.test(name)
+  /^(developer-(new|edit|client-created)|personal-token|organization|operator)/.test(name)
 const confirmForm = ['post', 'text username username username  unseen fixed', password, ...buttons]
 
 /** With passkeys, the field that has the focus offers them. */
@@ -257,6 +259,7 @@ describeWith('chromium', 'every state of every page', () => {
     withPage(browser, { viewport: desktop }, async (page) => {
       for (const name of gallery.fullest) {
         await gallery.show(page, name)
+        await page.evaluate(openDetails)
         const touching = await page.evaluate<string[]>('inPage.lostSpaces()')
         expect({ name, touching }).toEqual({ name, touching: [] })
       }
