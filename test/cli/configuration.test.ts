@@ -1,5 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { cpSync, readdirSync, writeFileSync } from 'node:fs'
+import { closeSync, cpSync, existsSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import knex from 'knex'
 import { rollback } from '../../lib/schema.ts'
@@ -38,6 +39,41 @@ test('a configuration in a CommonJS package brings no advice of Node to change t
   })
   const { stderr } = await cli.succeed(folder, ['migrate'], { program: [program()] })
   expect(stderr).not.toMatch(/module/i)
+})
+
+describe('a process ends with an error', () => {
+  const ended = (cwd: string, args: readonly string[], stdout: number | 'pipe' = 'pipe') => {
+    const { NODE_ENV: _, ...env } = process.env
+    const { status, stderr } = spawnSync(process.execPath, [program(), ...args], {
+      cwd,
+      env: { ...env, NODE_ENV: 'development' },
+      encoding: 'utf8',
+      stdio: ['ignore', stdout, 'pipe'],
+    })
+    return { status, stderr }
+  }
+
+  const testWithFullDevice = existsSync('/dev/full') ? test : test.skip
+  testWithFullDevice('if its result cannot be written, and says so', async () => {
+    const folder = cli.folder()
+    await cli.succeed(folder, ['migrate'])
+    const create = `client create --json --name Shop --scope openid --redirect-uri ${callback}`
+    const { stdout } = await cli.succeed(folder, create.split(' '))
+    const full = openSync('/dev/full', 'w')
+    const { status, stderr } = ended(folder, ['client', 'rotate-secret', JSON.parse(stdout).client_id], full)
+    closeSync(full)
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/the result is lost, but not what was done: ENOSPC/)
+  })
+
+  test.each([
+    ['its configuration never settles', 'await new Promise(() => {})\nexport default {}'],
+    ['a function of its configuration never answers', 'export default new Promise(() => {})'],
+  ])('if %s', (_case, text) => {
+    const { status, stderr } = ended(cli.folder({ 'latchkey.config.mjs': text }), ['migrate'])
+    expect(status).toBe(1)
+    expect(stderr).toContain('the command did not end: it waits for something that never happens')
+  })
 })
 
 describe('with a configuration', () => {
