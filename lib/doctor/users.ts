@@ -89,7 +89,7 @@ const capitalFindings = async (subject: StoredSubject): Promise<Found> => {
   return (
     found.length === 0 &&
     warning(
-      `some values of ${table}.${columns.username} have capital letters, and this database tells them apart: whoever types the name in small letters cannot sign in`,
+      `some values of ${table}.${columns.username} have capital letters, and this database tells them apart: a user who types the name in small letters cannot sign in`,
       `store names in small letters: update ${table} set ${columns.username} = lower(${columns.username}); or compare without case, as citext and COLLATE NOCASE do`,
     )
   )
