@@ -23,5 +23,6 @@ process.on('beforeExit', () => {
 })
 
 // Timers and connections of the host's configuration may keep the process alive, so it exits explicitly.
-const exit = (code: number): void => void setImmediate(() => process.exit(code === 0 ? process.exitCode : code))
+const exit = (code: number): void =>
+  void setImmediate(() => process.exit(code === 0 ? process.exitCode : code))
 main(process.argv.slice(2)).then((code) => process.stdout.write('', () => exit(code)))
