@@ -66,7 +66,7 @@ export const withOrigin = (name: string, text: string, version: string): string 
 }
 
 /** The version of a copy, and whether it was changed; undefined without our first line. */
-export const originOf = (text: string): { version: string; isChanged: boolean } | undefined => {
+export const copiedFrom = (text: string): { version: string; isChanged: boolean } | undefined => {
   const [line, version, hash] = origin.exec(text) ?? []
   if (line === undefined || version === undefined) return undefined
   return { version, isChanged: digest(text.slice(line.length)) !== hash }
@@ -85,7 +85,7 @@ export interface TemplateCopy {
 export const oldCopies = (directory: string): TemplateCopy[] =>
   copiedFiles().flatMap((name) => {
     const path = join(directory, name)
-    const from = existsSync(path) ? originOf(readFileSync(path, 'utf8')) : undefined
+    const from = existsSync(path) ? copiedFrom(readFileSync(path, 'utf8')) : undefined
     return from === undefined || from.version === runningVersion() ? [] : [{ name, ...from }]
   })
 

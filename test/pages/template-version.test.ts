@@ -7,7 +7,7 @@ import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import {
   copiedFiles,
-  originOf,
+  copiedFrom,
   ownFile,
   ownViews,
   runningVersion,
@@ -62,11 +62,11 @@ describe('copies of our templates', () => {
 
   it('show the version they came from, and whether they were changed', () => {
     const text = withOrigin('login.eta', '<h1>Hi</h1>\n', '1.2.3-beta.1')
-    expect(originOf(text)).toEqual({ version: '1.2.3-beta.1', isChanged: false })
-    expect(originOf(text.replaceAll('\n', '\r\n'))).toEqual({ version: '1.2.3-beta.1', isChanged: false })
-    expect(originOf(text.replace('Hi', 'Ho'))).toEqual({ version: '1.2.3-beta.1', isChanged: true })
-    expect(originOf('<h1>Hi</h1>\n')).toBeUndefined()
-    expect(originOf(withOrigin('assets/style.css', 'a {}\n', '2.0.0'))?.version).toBe('2.0.0')
+    expect(copiedFrom(text)).toEqual({ version: '1.2.3-beta.1', isChanged: false })
+    expect(copiedFrom(text.replaceAll('\n', '\r\n'))).toEqual({ version: '1.2.3-beta.1', isChanged: false })
+    expect(copiedFrom(text.replace('Hi', 'Ho'))).toEqual({ version: '1.2.3-beta.1', isChanged: true })
+    expect(copiedFrom('<h1>Hi</h1>\n')).toBeUndefined()
+    expect(copiedFrom(withOrigin('assets/style.css', 'a {}\n', '2.0.0'))?.version).toBe('2.0.0')
   })
 
   it('of another version are named in one warning, of this one in none', () => {

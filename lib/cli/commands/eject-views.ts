@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, extname, join } from 'node:path'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { folderPath } from '../../options/pages.ts'
-import { copiedFiles, originOf, ownFile, runningVersion, withOrigin } from '../../pages/template-version.ts'
+import { copiedFiles, copiedFrom, ownFile, runningVersion, withOrigin } from '../../pages/template-version.ts'
 import { suggest } from '../command-line.ts'
 import { loadHostOptions } from '../config.ts'
 import { note, print } from '../terminal.ts'
@@ -40,7 +40,8 @@ const folderFor = async (invocation: Invocation): Promise<string> => {
 }
 
 /** Whether a copy would overwrite changes. */
-const isChanged = (text: string, own: string): boolean => text !== own && originOf(text)?.isChanged !== false
+const isChanged = (text: string, own: string): boolean =>
+  text !== own && copiedFrom(text)?.isChanged !== false
 
 /** `latchkey eject-views` */
 export const ejectViewsCommand: Command = {

@@ -33,9 +33,9 @@ export interface DueLane {
 }
 
 /** A place among all lanes that are due. */
-export type Place = Pick<DueLane, 'lane' | 'attemptAt'>
+export type LanePlace = Pick<DueLane, 'lane' | 'attemptAt'>
 
-const dueAfter = query<Place & { endpoint: string; priority: number; until: number }>((table, v) =>
+const dueAfter = query<LanePlace & { endpoint: string; priority: number; until: number }>((table, v) =>
   table('webhook_deliveries')
     .select('attempt_at', 'lane')
     .where({ endpoint: v.endpoint, priority: v.priority })
@@ -66,7 +66,7 @@ export const findDueLanes = async (
     readonly endpoint: string
     readonly priority: Priority
     readonly until: number
-    readonly after?: Place | undefined
+    readonly after?: LanePlace | undefined
     readonly most: number
   },
 ): Promise<DueLane[]> => {
@@ -112,7 +112,7 @@ export const correctTimes = async (
 
 /** Gives all of a lane that is due the time of its first, so that it takes one place among the lanes. */
 export const gatherLane = command<
-  Place & { readonly endpoint: string; readonly priority: Priority; readonly until: number }
+  LanePlace & { readonly endpoint: string; readonly priority: Priority; readonly until: number }
 >((table, v) =>
   table('webhook_deliveries')
     .where({ endpoint: v.endpoint, lane: v.lane, priority: v.priority })

@@ -4,7 +4,7 @@ import { randomId } from '../../keys/secrets.ts'
 import type { Options } from '../../options/options.ts'
 import { createOutbound, type Outbound, type OutboundOptions } from '../../outbound/outbound.ts'
 import { isLoopbackHost } from '../../protocol/clients/redirect-uri.ts'
-import { type Delivery, type DueLane, type Place, postponeLane } from './lanes.ts'
+import { type Delivery, type DueLane, type LanePlace, postponeLane } from './lanes.ts'
 import { createSigner, messageOf, type SignMessage } from './message.ts'
 import type { WebhookEndpoint } from './option.ts'
 import { type Outcome, outcomeOf, type Priority, pauseAfter, priority } from './rules.ts'
@@ -29,7 +29,7 @@ const refusalsEvery = 3600
 export interface Round {
   /** Epoch seconds: what was due when the round began. */
   readonly until: number
-  readonly after: Place | undefined
+  readonly after: LanePlace | undefined
 }
 
 /** A receiver, and what this process knows about it. */
