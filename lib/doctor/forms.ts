@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { type Answer, type Check, error, type Found, type MountedSubject, warning } from '../check.ts'
 import { isOurError } from './mount.ts'
-import { issuerThere, pathOf } from './requests.ts'
+import { issuerThere, mountPathOf } from './requests.ts'
 
 /** Characters of a value, and how many values: 45 kB, less than a client assertion and a request object may have. */
 const [valueLength, values] = [1500, 30]
@@ -59,7 +59,7 @@ const formRefusal = (answer: Answer, before: string): Found => {
 const formFindings = async (subject: MountedSubject): Promise<Found> => {
   const { mount } = subject
   if (issuerThere(subject) === undefined) return undefined
-  const before = `move app.use('${pathOf(subject)}', oauth) before`
+  const before = `move app.use('${mountPathOf(subject)}', oauth) before`
   const refusal = formRefusal(await mount.post('/token', repeated), before)
   if (refusal) return refusal
   const large = await mount.post('/token', largeForm)

@@ -6,7 +6,7 @@ import { clockTolerance } from './database.ts'
 import { isOurError, ownPolicy, rateLimiterFix, secondsAhead } from './mount.ts'
 
 /** What the fixes call the path of the mount. */
-export const pathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
+export const mountPathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
 
 const isHttps = ({ options: { issuer } }: MountedSubject): boolean => issuer.startsWith('https:')
 
@@ -42,7 +42,7 @@ const availabilityFindings = (subject: MountedSubject): Found => {
 const strangerFinding = (subject: MountedSubject): Found => {
   const { discovery, url } = subject.mount
   const { status, headers } = discovery
-  const path = pathOf(subject)
+  const path = mountPathOf(subject)
   const mountLine = `mount it at the path of the issuer: app.use('${path}', oauth)`
   const elsewhere = `; or, if it is mounted elsewhere, set issuer to the URL where browsers find it, such as '${new URL(subject.options.issuer).origin}/v1/oauth'`
   const answers = `${url} is not the mount of a Latchkey server: its discovery document answers`
@@ -97,7 +97,7 @@ const issuerFindings = (subject: MountedSubject): Found => {
     new URL(url).pathname.replace(/\/$/, '') !== basePath &&
     error(
       `${url} has another path than the issuer ${issuer}`,
-      `app.use('${pathOf(subject)}', oauth), or set issuer: ${inspect(`${new URL(issuer).origin}${new URL(url).pathname}`)}`,
+      `app.use('${mountPathOf(subject)}', oauth), or set issuer: ${inspect(`${new URL(issuer).origin}${new URL(url).pathname}`)}`,
     )
   )
 }
@@ -204,7 +204,7 @@ const authorizationFindings = async (subject: MountedSubject): Promise<Found> =>
   if (!isOurError(answer)) {
     return error(
       `a request with the header Authorization is answered ${answer.status} by something in front of the mount, such as middleware that expects tokens of its own`,
-      `move app.use('${pathOf(subject)}', oauth) before that middleware`,
+      `move app.use('${mountPathOf(subject)}', oauth) before that middleware`,
     )
   }
   return (
@@ -229,7 +229,7 @@ const corsFindings = async (subject: MountedSubject): Promise<Found> => {
     headers.get('access-control-allow-origin') === foreignSite &&
     error(
       'CORS with credentials for every origin: other sites can read the pages of a signed-in user',
-      `move app.use('${pathOf(subject)}', oauth) before app.use(cors(…)), or list your own origins in it`,
+      `move app.use('${mountPathOf(subject)}', oauth) before app.use(cors(…)), or list your own origins in it`,
     )
   )
 }
