@@ -1,6 +1,6 @@
 import { OAuthError } from '../protocol/errors.ts'
 import { inSpan, type SpanDescription } from '../tracing.ts'
-import { failureOf, isRetryable, needsReconnect, SilenceError } from './errors.ts'
+import { errorOfStatement, isRetryable, needsReconnect, SilenceError } from './errors.ts'
 import type { Database, Result, Value } from './types.ts'
 
 /** Milliseconds to wait for a connection, and then for the answer; both together stay below ten seconds. */
@@ -133,7 +133,7 @@ export const withRetry = async <T>(work: () => Promise<T>, mayRetry = isRetryabl
       return await work()
     } catch (error) {
       if (attempt === maxAttempts || !mayRetry(error)) {
-        throw error instanceof OAuthError ? error : failureOf(error)
+        throw error instanceof OAuthError ? error : errorOfStatement(error)
       }
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 25 * 2 ** attempt))
     }

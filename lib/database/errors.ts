@@ -126,7 +126,7 @@ export const reasonOf = (error: unknown): string => {
 }
 
 /** The error for a client when a statement fails. A character that the database lacks is one that the client has sent. */
-export const failureOf = (cause: unknown): OAuthError =>
+export const errorOfStatement = (cause: unknown): OAuthError =>
   hasUnknownCharacter(cause)
     ? new OAuthError('invalid_request', 'the request has a character that the database cannot hold', {
         cause,
