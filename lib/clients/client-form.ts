@@ -150,7 +150,10 @@ export const clientOfForm = (
 const shownAs: Readonly<Record<string, string>> = { redirect_uri: 'redirect_uris', scope: 'scopes' }
 
 /** The field that an error of registration is about; undefined if it names none of them. */
-export const fieldOf = ({ message }: OAuthError, names: ClientFieldNames): ClientFieldName | undefined => {
+export const formFieldOf = (
+  { message }: OAuthError,
+  names: ClientFieldNames,
+): ClientFieldName | undefined => {
   const [, first = ''] = /^([a-z_]+)/.exec(message) ?? []
   const name = Object.hasOwn(shownAs, first) ? (shownAs[first] ?? first) : first
   const field = names.find((each) => each === name) ?? names.find((each) => each === first)
@@ -180,7 +183,7 @@ export const clientForm = ({
   readonly choices: ClientFieldChoices
   readonly error?: OAuthError | undefined
 }): ClientForm => {
-  const refused = error && fieldOf(error, names)
+  const refused = error && formFieldOf(error, names)
   const inputs = names.map((name): ClientFormField => {
     const value = typed[name] ?? ''
     const chosen = linesOf(value)

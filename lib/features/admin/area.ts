@@ -82,7 +82,7 @@ const refuse = async (context: PageContext): Promise<void> => {
  * @returns true, or the id of an administrator; undefined for everyone else
  * @throws TypeError if the host returns neither true, false nor a string
  */
-export const permission = async (
+export const administratorOf = async (
   { req }: PageContext,
   { allow }: AdminOption,
 ): Promise<true | string | undefined> => {
@@ -100,7 +100,7 @@ export const clientUrl = (server: PageContext['server'], clientId: string): stri
 /**
  * Asks the host whether this request may use the admin pages, and answers it if not.
  *
- * @throws as {@link permission}
+ * @throws as {@link administratorOf}
  */
 const admitted = async (
   context: PageContext,
@@ -108,7 +108,7 @@ const admitted = async (
   { sections, pages, section }: Area & { readonly section: string },
 ): Promise<Operator | undefined> => {
   const { server } = context
-  const answer = await permission(context, option)
+  const answer = await administratorOf(context, option)
   if (answer === undefined) {
     await refuse(context)
     return undefined

@@ -1,5 +1,5 @@
 import type { Feature } from '../../feature.ts'
-import { adminArea, clientUrl, permission } from './area.ts'
+import { adminArea, administratorOf, clientUrl } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
 import { deleteClientPage } from './delete-client-page.ts'
@@ -32,7 +32,9 @@ export const admin: Feature = {
   activate: ({ features: { admin: given } }) =>
     given && {
       clientPageFor: async (context, _active, clientId) =>
-        (await permission(context, given)) === undefined ? undefined : clientUrl(context.server, clientId),
+        (await administratorOf(context, given)) === undefined
+          ? undefined
+          : clientUrl(context.server, clientId),
       operatorArea: (others) =>
         adminArea(given, [
           overviewPage(others),

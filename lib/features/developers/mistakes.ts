@@ -1,4 +1,4 @@
-import { type ClientFieldNames, fieldOf, type TypedClient } from '../../clients/client-form.ts'
+import { type ClientFieldNames, formFieldOf, type TypedClient } from '../../clients/client-form.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { type DeveloperProblem, problemOf } from './problem.ts'
 import type { DeveloperFields } from './rules.ts'
@@ -51,7 +51,7 @@ export const mistakesOf = (
   error: OAuthError,
 ): readonly Mistake[] => {
   const found = (by: OAuthError, line?: number): Mistake => ({
-    field: fieldOf(by, names),
+    field: formFieldOf(by, names),
     line,
     error: by.message,
     problem: problemOf(by.message),
@@ -62,7 +62,7 @@ export const mistakesOf = (
       return undefined
     } catch (thrown) {
       if (!(thrown instanceof OAuthError)) throw thrown
-      return fieldOf(thrown, names) === field ? thrown : undefined
+      return formFieldOf(thrown, names) === field ? thrown : undefined
     }
   }
   const base = { ...harmless, scope: scopes[0] ?? harmless.scope }

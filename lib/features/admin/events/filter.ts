@@ -16,14 +16,14 @@ export interface EventFilter {
   readonly from: string
   readonly to: string
   /** Until now, instead of `from`. */
-  readonly span: Span | ''
+  readonly span: TimeSpan | ''
 }
 
 /** The spans that can be chosen, in seconds. */
 export const spans = { hour: 3600, day: 86_400, week: 604_800 } as const
-export type Span = keyof typeof spans
+export type TimeSpan = keyof typeof spans
 
-const isSpan = (value: string): value is Span => Object.hasOwn(spans, value)
+const isTimeSpan = (value: string): value is TimeSpan => Object.hasOwn(spans, value)
 
 /** Whom events are about: the id of the user, and the hash of what they type as their login name, if it is known. */
 export interface EventsOfUser {
@@ -59,7 +59,7 @@ export const filterOf = (parameters: Parameters): EventFilter => {
     errorId: parameters.optional('error_id', 32)?.trim().toUpperCase() ?? '',
     from: parameters.optional('from', 32) ?? '',
     to: parameters.optional('to', 32) ?? '',
-    span: isSpan(span) ? span : '',
+    span: isTimeSpan(span) ? span : '',
   }
   secondsOf('from', filter.from)
   secondsOf('to', filter.to)
