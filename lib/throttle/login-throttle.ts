@@ -179,11 +179,13 @@ export const createLoginThrottle = (
       }
       // Only the browser's own count: others may have failed in the rest.
       const reset = isKnown ? device.flatMap((counter) => [counter, locksOf(counter)]) : []
-      await counters.decrement(
-        reserved.filter((counter) => !reset.includes(counter)),
-        reset,
-      )
-      if (isByAddress && !isKnown) await counters.increment([of.signIns(attempt)])
+      await Promise.all([
+        counters.decrement(
+          reserved.filter((counter) => !reset.includes(counter)),
+          reset,
+        ),
+        isByAddress && !isKnown && counters.increment([of.signIns(attempt)]),
+      ])
       return { outcome: 'succeeded', user }
     },
     locks: async (account) => {
