@@ -175,6 +175,32 @@ const strangersAtOnce = {
   clients: { all: 40, perHost: 8, perCause: 8 },
 }
 
+/** The shares of outbound requests: of the host, of each network, and of each client in use. */
+const reachesOf = ({
+  options: { outbound, logger },
+  database,
+  tracing,
+  throttle,
+  now,
+}: Pick<ServerSetup, 'options' | 'database' | 'tracing' | 'throttle' | 'now'>): Reaches => {
+  const { allow, allowSelfDescribed, proxy } = outbound
+  return createReaches(
+    {
+      host: { allow, proxy, tracing },
+      strangers: {
+        allow: allowSelfDescribed,
+        proxy,
+        tracing,
+        count: (host, by) => throttle.takeQuota([{ name: 'clientHost', host, by }]),
+      },
+      atOnce: strangersAtOnce,
+      isAllowed: (clientId) => isClientAllowed(database, { clientId }),
+      networkOf: subscriberOf,
+    },
+    { logger, now },
+  )
+}
+
 /** What a server is composed of. */
 export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
   readonly migrations: Migrations
@@ -205,9 +231,7 @@ export const createAuthorizationServer = (
   const database: Database = { ...opened.database, tracing }
   const now = (): number => Math.floor(Date.now() / 1000)
   const throttle = createThrottle(options.limits, { database, now })
-  const context = { logger: options.logger, now }
   const languages = createLanguages(options, installed)
-  const { allow, allowSelfDescribed, proxy } = options.outbound
   const closing = new AbortController()
   const background = new Set<Promise<void>>()
   const passwords = createPasswordVerifier({ tracing })
@@ -288,21 +312,7 @@ export const createAuthorizationServer = (
     observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
     tracing,
     throttle,
-    reach: createReaches(
-      {
-        host: { allow, proxy, tracing },
-        strangers: {
-          allow: allowSelfDescribed,
-          proxy,
-          tracing,
-          count: (host, by) => throttle.takeQuota([{ name: 'clientHost', host, by }]),
-        },
-        atOnce: strangersAtOnce,
-        isAllowed: (clientId) => isClientAllowed(database, { clientId }),
-        networkOf: subscriberOf,
-      },
-      context,
-    ),
+    reach: reachesOf({ options, database, tracing, throttle, now }),
     usedProofs: createUsedProofs(now),
     languages,
     resources: Object.values(options.resources),
