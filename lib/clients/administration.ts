@@ -6,6 +6,7 @@ import { createSecret, hashSecret } from '../keys/secrets.ts'
 import { registrableOf } from '../options/registrable.ts'
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import {
   type ClientRecord,
@@ -196,6 +197,12 @@ const day = 86_400
 /** The most clients on one page of `list()`. */
 const maxListed = 1000
 
+/** Types do not hold in JavaScript. @throws OAuthError `invalid_client_metadata` */
+const assertMetadata = (given: unknown): void => {
+  if (!isObject(given))
+    throw new OAuthError('invalid_client_metadata', 'the metadata of a client must be an object')
+}
+
 /** @throws TypeError if a time is not a whole number of seconds, or too small */
 const assertRotation = ({ expiresIn, keepPreviousFor = 0 }: RotationOptions): void => {
   if (expiresIn !== undefined && !(Number.isSafeInteger(expiresIn) && expiresIn > 0)) {
@@ -293,6 +300,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
 
   return {
     create: async (client) => {
+      assertMetadata(client)
       await ready()
       const created = await change('client.created', async (tx, tell) => {
         const credentials = await registerClient({ ...registry, database: tx }, client)
@@ -310,6 +318,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       return find(clientId)
     },
     update: async (clientId, changes, { ifUnchanged } = {}) => {
+      assertMetadata(changes)
       await ready()
       const unchanged = ifUnchanged && metadataOf(ifUnchanged)
       const updated = await change('client.updated', async (tx, tell) => {

@@ -224,6 +224,14 @@ describe('create()', () => {
   })
 })
 
+test('create() and update() refuse what is no metadata, and do not call the service unavailable', async () => {
+  for (const given of [undefined, null, 'native', []] as never[]) {
+    const refusal = { code: 'invalid_client_metadata', message: expect.stringContaining('an object') }
+    await expect(clients.create(given)).rejects.toMatchObject(refusal)
+    await expect(clients.update('native', given)).rejects.toMatchObject(refusal)
+  }
+})
+
 test('list() pages through all clients by id, and searches ids and names literally in any case', async () => {
   const numbered = Array.from({ length: 205 }, (_, index) => `n-${String(index).padStart(3, '0')}`)
   for (const client_id of numbered)
