@@ -106,8 +106,8 @@ const ofServer = (config: Knex.Config): void => {
     const { hostKnex, database, close } = openDatabase(config, `t${randomBytes(4).toString('hex')}_`)
     const isPostgres = config.client === 'pg'
     const [short, slow] = isPostgres
-      ? ['SET statement_timeout = 50', 'SELECT pg_sleep(0.2)']
-      : ['SET max_statement_time = 0.05', 'SELECT SLEEP(0.2)']
+      ? ['SET statement_timeout = 250', 'SELECT pg_sleep(0.5)']
+      : ['SET max_statement_time = 0.25', 'SELECT SLEEP(0.5)']
     await hostKnex.raw(short)
     const ended = isPostgres ? { code: '57014' } : { errno: 1969 }
     await expect(hostKnex.raw(slow)).rejects.toMatchObject(ended)
