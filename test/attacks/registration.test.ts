@@ -119,6 +119,13 @@ test('a flood from few networks keeps no one else from registering, and removes 
   expect(await status()).toBe(503)
 })
 
+test('ten recent clients of a network stay, however many networks there are', async () => {
+  await flood(stopClock().now())
+  const site = host.database.knex.raw('substr(client_id, 1, 9)')
+  await host.table('client_registrations').where('client_id', 'like', 'flood-%').update({ site })
+  expect([await status(), await status()]).toEqual([201, 503])
+})
+
 test('a client that expires soon makes no room while it is younger than others (M14)', async () => {
   const { now } = stopClock()
   await flood(now() - 7200)

@@ -234,6 +234,13 @@ test('a client gets no answer at a redirect URI that was removed meanwhile', asy
   await host.oauth.clients.update('strict', { redirect_uris: [callback] })
 })
 
+test('opened by a form of the client, it comes again by GET and leads to its redirect URI', async () => {
+  const agent = browser()
+  const answer = await agent.post('/oauth/authorize', { client_id: 'web', request_uri: await pushed() })
+  expect([answer.status, answer.location?.pathname]).toEqual([303, '/oauth/authorize'])
+  codeOf(await agent.grant(answer.location?.href ?? ''))
+})
+
 test('prompt=login asks a user who is signed in, once', async () => {
   const agent = browser()
   codeOf(await agent.grant(authorizeUrl({ client_id: 'web', scope: 'openid' })))

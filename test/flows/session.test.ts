@@ -4,7 +4,7 @@ import { hashAtIssuer } from '../../lib/keys/secrets.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, type HostSettings, issuer, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'
-import { type Answer, RawBrowser } from '../support/raw-browser.ts'
+import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { redeem, refresh } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
@@ -415,7 +415,13 @@ describe('the option session', () => {
     const names = ['given.sid', nameOf(agent, 'browser'), nameOf(agent, 'known')]
     expect([...agent.cookies.keys()].sort()).toEqual(names.sort())
     await agent.get('/oauth/jwks')
-    await agent.post('/oauth/authorize', web)
+    const posted = await agent.post(
+      '/oauth/authorize',
+      Object.fromEntries(new URL(request, issuer).searchParams),
+    )
+    // Of another site, a form does not even reach the session.
+    const { action, fields } = formOf(posted.html, 'form-post')
+    expect((await agent.post(action, fields, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
     const pages = ['GET /authorize', 'GET /login', 'POST /login', 'GET /consent', 'POST /consent']
     expect(new Set(seen)).toEqual(new Set(pages))
     fault = new Error('the store is unavailable')

@@ -256,6 +256,15 @@ describe('wrong passwords', () => {
     expectThrottled(await again(from(host, '198.51.100.10')), 900)
   })
 
+  test('a sign-in from a known browser writes nothing about its address', async () => {
+    const browser = from(host, '198.51.100.9')
+    const signIns = () => host.table('throttles').where('key', 'like', 'loginAt:%').select('points')
+    codeOf(await browser.grant(url))
+    expect(await signIns()).toEqual([{ points: 1 }])
+    codeOf(await again(browser))
+    expect(await signIns()).toEqual([{ points: 1 }])
+  })
+
   test('beyond the limit of an address, an account has no more guesses than below it', async () => {
     const clock = stopClock()
     const address = '198.51.100.9'

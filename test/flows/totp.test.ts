@@ -372,6 +372,15 @@ describe('wrong codes lock two-step sign-in', () => {
     expect(await watched.oauth.users.unlock('a name of hers', { user: 1 })).toBe(true)
     expect((await signIn()).status).toBeLessThan(400)
   })
+
+  test('which users.unlock() ends beside a lock by wrong passwords', async () => {
+    const signIn = await lock()
+    const stranger = new RawBrowser(watched.app)
+    let page = await stranger.open(url)
+    for (let time = 0; time < 5; time += 1) page = await stranger.signIn(page, 'ada@example.com', 'wrong')
+    expect(await watched.oauth.users.unlock('ada@example.com')).toBe(true)
+    expect((await signIn()).status).toBeLessThan(400)
+  })
 })
 
 test.each(['remove', 'renew'])(

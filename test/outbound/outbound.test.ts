@@ -493,6 +493,25 @@ describe('at one time', () => {
     }
     await Promise.all([...many, ...others])
   })
+
+  test('an end makes room for one that waited for the host, and for one that waited for the cause', async () => {
+    const takeTurn = createTurns({ all: 9, perHost: 1, perCause: 1 })
+    const never = new AbortController().signal
+    const begun: string[] = []
+    const ends: (() => void)[] = []
+    const ask = (cause: string, host: string) =>
+      takeTurn({ cause, host }, never, () => {
+        begun.push(`${cause} at ${host}`)
+        return new Promise<void>((end) => ends.push(end))
+      })
+    const all = [ask('one', 'a'), ask('two', 'a'), ask('one', 'b')]
+    expect(begun).toEqual(['one at a'])
+    ends[0]?.()
+    await turn()
+    expect(begun).toEqual(['one at a', 'two at a', 'one at b'])
+    for (const end of ends) end()
+    await Promise.all(all)
+  })
 })
 
 test('the options outbound.allow and outbound.allowSelfDescribed are lists of origins', () => {

@@ -101,6 +101,21 @@ test.each(['memory', 'database'] as const)(
   },
 )
 
+test('beyond the limit of an address, attempts in flight count only if they are checked', async () => {
+  const counters = memoryCounters(now)
+  const limit = { max: 1, seconds: 900 }
+  const throttle = createLoginThrottle({ ...limits, loginAddress: limit }, counters, now)
+  const address = '198.51.100.1'
+  const names = Array.from({ length: 20 }, (_, index) => `name-${index}`)
+  for (const account of names)
+    await throttle.attempt({ account, address }, async () => ({ subject: account }))
+  await guessTimes(throttle, { account: 'a stranger', address, times: 1 })
+  const checked = jest.fn(async () => undefined)
+  await Promise.all(names.map((account) => throttle.attempt({ account, address }, checked)))
+  const [count] = await counters.read([{ name: 'loginReturning', limit, key: address }])
+  expect([checked.mock.calls.length, count?.failures]).toEqual([10, 10])
+})
+
 test('a name that is locked as a whole is unlocked, too (pages 28)', async () => {
   const throttle = createLoginThrottle(
     { ...limits, loginAccount: { max: 3, seconds: 900 } },
