@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createShares } from '../lib/events/shares.ts'
 import type { AuthEvent, AuthRouterOptions } from '../lib/index.ts'
+import { serverBehind } from '../lib/router.ts'
 import { authorizeUrl, type Host, startHost } from './support/host.ts'
 import { codeOf } from './support/outcomes.ts'
 import { RawBrowser } from './support/raw-browser.ts'
@@ -194,6 +196,27 @@ test('a listener that throws or rejects changes nothing and is logged', async ()
   host.oauth.events.off('tokens.issued', failing)
   expect((await ask()).status).toBe(200)
   expect(logged).toHaveLength(3)
+})
+
+test('a change that loses a race, and so is made again, is announced and stored once', async () => {
+  const { oauth, events, table } = await start({ features: { storedEvents: true } })
+  const server = serverBehind(oauth)!
+  let runs = 0
+  await server.events.change(server.database, async (_tx, tell) => {
+    runs += 1
+    await tell('login.ended', undefined, { subject: '1' })
+    if (runs === 1) throw Object.assign(new Error('another has it'), { code: 'SQLITE_CONSTRAINT_UNIQUE' })
+  })
+  const types = [events, await table('events')].map((told) => told.map(({ type }) => type))
+  expect({ runs, types }).toEqual({ runs: 2, types: [['login.ended'], ['login.ended']] })
+})
+
+test('a share ends, and so do all together, until the next window; the first beyond them says so', () => {
+  let time = 6000
+  const take = createShares({ seconds: 600, each: 2, all: 3, now: () => time })
+  expect(['a', 'a', 'a', 'b', 'c'].map(take)).toEqual(['within', 'within', 'reached', 'within', 'beyond'])
+  time += 600
+  expect(['a', 'b', 'c', 'c'].map(take)).toEqual(['within', 'within', 'within', 'reached'])
 })
 
 test('once() calls its listener for one event, on() for each, and off() removes either', async () => {

@@ -296,6 +296,28 @@ describe('a database that does not store events', () => {
     expect(await other.table('events').where({ type: 'second_factor.added' })).toHaveLength(1)
   })
 
+  test('stores nothing about a user who is erased while it waits', async () => {
+    const { other, back } = await issue([])
+    serverBehind(other.oauth)!.events.announce('second_factor.added', undefined, { subject: 'ada' })
+    await back()
+    await other.oauth.users.erase('ada')
+    await other.oauth.close()
+    const types = (await other.table('events')).map(({ type }) => type)
+    expect(types).toContain('tokens.issued')
+    expect(types).not.toContain('second_factor.added')
+  })
+
+  test('for their content, however many come first, stores one that comes after them', async () => {
+    const other = await startHost({ options: { features: { storedEvents: true } } })
+    const { events, eventLog } = serverBehind(other.oauth)!
+    const keys = { keyId: 1n as unknown as string, algorithm: 'RS256', signsFrom: 0 }
+    for (let time = 0; time < 4; time += 1) events.announce('key.published', undefined, keys)
+    events.announce('second_factor.added', undefined, { subject: 'ada' })
+    await eventLog!.settled()
+    await other.oauth.close()
+    expect(await other.table('events').where({ type: 'second_factor.added' })).toHaveLength(1)
+  })
+
   test('for their content stores the others', async () => {
     const other = await startHost({ options: { features: { storedEvents: true } } })
     const { events, eventLog } = serverBehind(other.oauth)!

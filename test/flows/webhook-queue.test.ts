@@ -91,6 +91,26 @@ describe('a receiver that refuses events', () => {
   })
 })
 
+test('the log says once in an hour that a receiver refuses events', async () => {
+  receiver.answer((res) => res.writeHead(404).end())
+  const refusals = () => logged.filter((line) => line.includes('crm refuses the webhook')).length
+  for (let user = 0; user < 3; user += 1) await sender.happens('login.succeeded', `user-${user}`)
+  await sender.step()
+  expect([receiver.requests.items.length, refusals()]).toEqual([3, 1])
+  clock.travel(3600)
+  await sender.step()
+  expect(refusals()).toBe(2)
+})
+
+test('the log says nothing of events that have just come', async () => {
+  await sender.step()
+  clock.travel(660)
+  await sender.happens('login.succeeded', 'ada')
+  await sender.step()
+  expect(sentTo()).toEqual(['ada'])
+  expect(logged.filter((line) => line.includes('wait for crm'))).toEqual([])
+})
+
 test('the log says that events wait for longer than ten minutes', async () => {
   receiver.answer((res) => res.writeHead(503).end())
   await sender.happens('login.succeeded', 'ada')
@@ -117,6 +137,16 @@ describe('a user with many events', () => {
     await sender.step()
     expect(sentTo().indexOf('ada')).toBeLessThan(8)
     expect(sentTo()).toHaveLength(201)
+  })
+
+  test('at many times takes one turn like everyone else', async () => {
+    for (let time = 0; time < 120; time += 1) {
+      clock.travel(1)
+      for (let each = 0; each < 10; each += 1) await sender.happens('tokens.issued', 'busy')
+    }
+    await sender.happens('login.succeeded', 'ada')
+    await sender.step()
+    expect(sentTo().indexOf('ada')).toBeLessThan(20)
   })
 
   test('does not hold up their own events that end access', async () => {
