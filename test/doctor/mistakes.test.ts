@@ -626,6 +626,21 @@ test.each([
   ])
 })
 
+test('processes that have a key in common, and each another one for a moment, are no mistake', async () => {
+  let requests = 0
+  const hasAnotherKey: RequestHandler = async (req, res, next) => {
+    if (!req.path.endsWith('/jwks') || req.query.of === 'both') return next()
+    const url = `http://127.0.0.1:${req.socket.localPort}${req.originalUrl}&of=both`
+    const headers = { 'x-forwarded-proto': String(req.headers['x-forwarded-proto']) }
+    requests += 1
+    const kid = `new-${requests % 2}`
+    const { keys } = await (await fetch(url, { headers })).json()
+    return void res.json({ keys: [{ kid }, ...keys] })
+  }
+  expect(await diagnose({ before: hasAnotherKey })).toEqual([])
+  expect(requests).toBeGreaterThan(1)
+})
+
 test('a service worker that leaves the mount alone is no mistake, and neither is a page at its path', async () => {
   const leaves = "new NavigationRoute(createHandlerBoundToURL('/index.html'), { denylist: [/^\\/oauth\\//] })"
   const navigationUrls = [

@@ -780,6 +780,27 @@ describe('of several people at one address', () => {
     ])
   })
 
+  test('who opens the sign-in and leaves is no one who comes an hour later', async () => {
+    await new RawBrowser(app).open(urlOf(client.id))
+    clock.travel(3600)
+    await new RawBrowser(app).grant(urlOf(client.id), 'bob@example.com', 'bob’s password')
+    expect(await connections()).toEqual([
+      expect.stringMatching(/^Helper for bob@example.com Stopped at the token request/),
+      expect.stringMatching(/^Helper for an unknown user Stopped at sign-in/),
+      expect.stringMatching(/^Helper for ada@example.com Connected/),
+    ])
+  })
+
+  test('a refused token request is of none of them in particular', async () => {
+    await new RawBrowser(app).grant(urlOf(client.id), 'bob@example.com', 'bob’s password')
+    await client.post({ grant_type: 'authorization_code', code: 'wrong', redirect_uri: callback })
+    expect(await connections()).toEqual([
+      expect.stringMatching(/^Helper for an unknown user Stopped at the token request/),
+      expect.stringMatching(/^Helper for bob@example.com Stopped at the token request/),
+      expect.stringMatching(/^Helper for ada@example.com Connected/),
+    ])
+  })
+
   test('who is signed in and leaves the consent page has not failed to sign in', async () => {
     const bob = new RawBrowser(app)
     await bob.signIn(await bob.open('/oauth/account'), 'bob@example.com', 'bob’s password')
