@@ -41,8 +41,8 @@ const isFramed = ({ headers }: Request): boolean =>
   ['iframe', 'frame', 'embed', 'object'].some((destination) => destination === headers['sec-fetch-dest'])
 
 /**
- * Lets our own page send the form of a client again. In a frame, and for a request that only names where it is kept, the
- * browser comes again by GET instead.
+ * Lets our own page send the form of a client again. In a frame, for an empty form, and for a request that only names where it
+ * is kept, the browser comes again by GET instead.
  *
  * @param redirectUri where the answer may lead; verified
  * @throws OAuthError `invalid_request` with status 413 if the form is too large
@@ -51,7 +51,8 @@ export const repeatForm = (context: PageContext, form: Parameters, redirectUri?:
   const { server, req, endpoint } = context
   const query = new URLSearchParams(form.pairs()).toString()
   if (query.length > sizes.form) throw tooLarge()
-  if (isFramed(req) || form.has('request_uri')) {
+  // Our page could not say that it sends an empty form again.
+  if (isFramed(req) || query === '' || form.has('request_uri')) {
     redirectToPage(context, `${ownPath(server, endpoint.path)}?${query}`)
     return
   }

@@ -140,7 +140,11 @@ globalThis.inPage = (() => {
         between.setStartAfter(before)
         between.setEndBefore(node)
         const isSpaced = /\s$/.test(before.textContent + between) || /^\s/.test(node.textContent)
-        const isGlued = /[\p{L}\p{N}]$/u.test(before.textContent) && /^[\p{L}\p{N}]/u.test(node.textContent)
+        // Chinese and Japanese have no spaces.
+        const isGlued =
+          /[\p{L}\p{N}]$/u.test(before.textContent) &&
+          /^[\p{L}\p{N}]/u.test(node.textContent) &&
+          !/[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]$/u.test(before.textContent)
         const isLost = isSpaced ? isFlex : isGlued && [before, node].some((each) => each.localName === 'a')
         return isLost && isClose(before, node)
           ? [`${quote(before.textContent)} touches ${quote(node.textContent)}`]

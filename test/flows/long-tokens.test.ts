@@ -209,6 +209,14 @@ describe('the form of a client', () => {
     expectErrorRedirect(await agent.follow(answer), 'login_required', { state: 's' })
   })
 
+  test('that is empty comes again by GET at /logout, and lacks a client at /authorize', async () => {
+    for (const fields of [{}, { client_form: '' }] as Record<string, string>[]) {
+      const answer = await new RawBrowser(host.app).post('/oauth/logout', fields)
+      expect([answer.status, answer.headers.location]).toEqual([303, '/oauth/logout?#_'])
+      expect((await new RawBrowser(host.app).post('/oauth/authorize', fields)).status).toBe(400)
+    }
+  })
+
   test('that our page sends again is refused from another site, and neither reads nor sets a cookie', async () => {
     const { agent, tokens } = await visitor(100)
     for (const page of [
