@@ -460,6 +460,15 @@ test('a form of another site begins no login and no browser, however the host kn
   }
 })
 
+test('a form of the account, sent after the browser has lost our cookies, leads to its page', async () => {
+  const host = await start({ current: () => ({ subject: 1 }) })
+  const agent = new RawBrowser(host.app)
+  const form = { client_id: 'web', csrf_token: 'of a page before', decision: 'remove' }
+  const answer = await agent.post('/oauth/account', form)
+  expect([answer.status, answer.location?.pathname]).toEqual([303, '/oauth/account'])
+  expect((await agent.follow(answer)).status).toBe(200)
+})
+
 describe('the level of a login', () => {
   const acrValues = ['password', 'mfa']
   const levelled = async (reported: () => object, login: LoginOptions = {}) => {

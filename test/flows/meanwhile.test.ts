@@ -237,3 +237,32 @@ test('an imported secret that is withdrawn while its slow hash is checked is ref
   jest.restoreAllMocks()
   expect((await post(host, { ...asked, ...password, client_secret: next })).status).toBe(200)
 })
+
+test('an imported secret in whose place another is imported meanwhile is refused, and that one works', async () => {
+  const client_id = 'imported-again'
+  const [first = '', second = ''] = await Promise.all(
+    [secret, 'another secret of the client'].map((each) => hash(each, { cost: 4 })),
+  )
+  await host.oauth.clients.create({ client_id, client_secret: secret, grant_types: ['client_credentials'] })
+  const put = async (hashed: string): Promise<void> => {
+    await host
+      .table('clients')
+      .where({ client_id })
+      .update({ secret_hash: importedMark(hashed) })
+    await host.table('imported_secrets').where({ client_id }).delete()
+    await host.table('imported_secrets').insert({ client_id, hash: hashed })
+  }
+  await put(first)
+  const { passwords } = serverBehind(host.oauth)!
+  const { verifySecret } = passwords
+  jest.spyOn(passwords, 'verifySecret').mockImplementation(async (...checked) => {
+    const isRight = await verifySecret(...checked)
+    await put(second)
+    return isRight
+  })
+  const asked = { grant_type: 'client_credentials', client_id }
+  expectError(await post(host, { ...asked, client_secret: secret }), 401, 'invalid_client')
+  jest.restoreAllMocks()
+  const answer = await post(host, { ...asked, client_secret: 'another secret of the client' })
+  expect(answer.status).toBe(200)
+})

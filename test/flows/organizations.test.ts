@@ -1,3 +1,4 @@
+import { toldApart } from '../../lib/authorization/organization-list.ts'
 import type { Organization } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl } from '../support/host.ts'
@@ -233,8 +234,11 @@ describe('the choice', () => {
     const { agent, page } = await asked()
     expect(aliveIn(page)).toEqual([])
     expect(textOf(page)).toContain('{client} &lt;%= 1 %&gt;')
-    // Two of one name are distinguishable.
+    // Two of one name are distinguishable, and no other one has its id beside it.
     expect(textOf(page)).toMatch(/Twin twin 1.*Twin twin&amp;amp;2/)
+    const twins = [acme, globex, initech].flatMap((one) => [one, { ...one, id: `${one.id}-2` }])
+    const alone = { id: 'alone', name: 'Alone' }
+    expect(toldApart([...twins, alone]).flatMap(({ detail }) => detail ?? [])).toHaveLength(6)
     for (const organization of hostile) {
       const { answer: first } = await visit(request, ada, agent)
       const answer = pageOf(first) === '200 /consent' ? await change(agent, first) : first

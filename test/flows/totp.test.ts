@@ -422,6 +422,11 @@ describe('the removal of the second factor ends all of the user, so that no thie
 
   test('by secondFactor.remove()', () => expectEnded(async () => watched.oauth.secondFactor?.remove(1)))
 
+  test('by secondFactor.remove(), which announces none of a user who has none', async () => {
+    expect(await watched.oauth.secondFactor?.remove(2)).toBe(false)
+    expect(typesOf()).not.toContain('second_factor.removed')
+  })
+
   test('by Reset on the page for operators, which says so', () =>
     expectEnded(async () => {
       const operator = new RawBrowser(watched.app)

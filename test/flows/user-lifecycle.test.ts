@@ -295,6 +295,18 @@ describe('users.erase(id)', () => {
     await kept.close()
   })
 
+  test('keeps the stored events about another user who signed in under the same name', async () => {
+    const kept = await startHost({ options: { features: { storedEvents: true } } })
+    await signedIn(ada, kept)
+    await serverBehind(kept.oauth)!.eventLog!.settled()
+    const [row] = await kept.table('events').where({ type: 'login.succeeded' })
+    await kept.table('events').insert({ ...row, id: 'of another user', subject: '2' })
+    await kept.oauth.users.erase(1)
+    const left = await kept.table('events').where({ account: row.account })
+    expect(left.map(({ id }) => id)).toEqual(['of another user'])
+    await kept.close()
+  })
+
   test('deletes an account in our own table', async () => {
     const own = await startHost({ options: { users: undefined } })
     const seeds = [ada, bob].map(({ email: username, password }) => ({ username, password }))
