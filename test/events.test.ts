@@ -211,6 +211,14 @@ test('a change that loses a race, and so is made again, is announced and stored 
   expect({ runs, types }).toEqual({ runs: 2, types: [['login.ended'], ['login.ended']] })
 })
 
+test('an IPv4 address that a socket has mapped to IPv6 is announced as IPv4', async () => {
+  const { app, events } = await start()
+  app.set('trust proxy', 1)
+  const browser = new RawBrowser(app, undefined, { 'X-Forwarded-For': '::ffff:203.0.113.7' })
+  await browser.signIn(await browser.open(authorizeUrl({ client_id: 'web' })), ada.email, 'wrong')
+  expect(events.at(-1)).toMatchObject({ type: 'login.failed', address: '203.0.113.7' })
+})
+
 test('a share ends, and so do all together, until the next window; the first beyond them says so', () => {
   let time = 6000
   const take = createShares({ seconds: 600, each: 2, all: 3, now: () => time })

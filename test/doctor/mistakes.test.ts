@@ -675,6 +675,16 @@ test('an unknown scope is named with its client', async () => {
   ])
 })
 
+test('an unknown scope of a client that is disabled is no mistake', async () => {
+  const found = await diagnose({
+    breakDatabase: async (host) => {
+      await registered(host, { scope: 'openid orders:read' })
+      await host.table('clients').where({ client_id: 'web' }).update({ disabled_at: 1 })
+    },
+  })
+  expect(found).toEqual([])
+})
+
 test('a scope that is gone is one line, however many clients have it', async () => {
   const found = await diagnose({
     breakDatabase: async (host) => {

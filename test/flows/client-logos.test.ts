@@ -127,6 +127,17 @@ test.each([
   expect(asked.filter((path) => path === `/${id}`)).toHaveLength(file ? 1 : 0)
 })
 
+test('a failure of a time when the clock was far ahead is tried again at once', async () => {
+  const clock = stopClock()
+  files.set('/ahead', { status: 500, body: gif })
+  clock.travel(30 * 86_400)
+  await register('ahead', '/ahead')
+  await settled('ahead', hasWarned('ahead'))
+  files.set('/ahead', { body: png(4) })
+  clock.travel(-30 * 86_400)
+  expect(await settled('ahead')).toContain(sha256(png(4)))
+})
+
 test('a logo that was fetched stays until its address changes; a failure is tried again (L15)', async () => {
   const clock = stopClock()
   files.set('/first', { status: 500, body: gif })

@@ -91,6 +91,19 @@ describe('a receiver that refuses events', () => {
   })
 })
 
+test('a receiver that asks for a pause of ten days is left alone for one', async () => {
+  receiver.answer((res) => res.writeHead(503, { 'Retry-After': '864000' }).end())
+  await sender.happens('login.succeeded', 'ada')
+  await sender.step()
+  receiver.answer((res) => res.writeHead(204).end())
+  clock.travel(86_000)
+  await sender.step()
+  expect(sentTo()).toEqual(['ada'])
+  clock.travel(1000)
+  await sender.step()
+  expect(sentTo()).toEqual(['ada', 'ada'])
+})
+
 test('the log says once in an hour that a receiver refuses events', async () => {
   receiver.answer((res) => res.writeHead(404).end())
   const refusals = () => logged.filter((line) => line.includes('crm refuses the webhook')).length

@@ -46,6 +46,16 @@ describe('events', () => {
     for (const url of links) expect((await as('carol').get(String(url))).status).toBe(200)
   })
 
+  test('of a request and a user are those of the user alone', async () => {
+    const ofRequest = { time: 1, request_id: 'F218-E3B0-A9' }
+    await store([
+      { ...ofRequest, id: 'of seven', type: 'login.ended', subject: '7' },
+      { ...ofRequest, id: 'of eight', type: 'user.revoked', subject: '8' },
+    ])
+    expect(await typesAt('error_id=F218-E3B0-A9&subject=7')).toEqual(['login.ended'])
+    await host.table('events').where({ request_id: ofRequest.request_id }).delete()
+  })
+
   test('are chosen by type or group from a list, which keeps what was chosen (pages 27)', async () => {
     expect(await typesAt('type=login.succeeded')).toEqual(['login.succeeded'])
     expect(new Set(await typesAt('type=tokens'))).toEqual(new Set(['authorization.issued', 'tokens.issued']))
