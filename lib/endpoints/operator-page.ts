@@ -47,8 +47,8 @@ export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'field
 export interface OperatorTrouble {
   /** What it is about. */
   readonly name: string
-  /** The text that goes on after the name, with `{time}` and `{count}`. */
-  readonly text: string
+  /** The name of the text that goes on after the name, with `{time}` and `{count}`. */
+  readonly sentence: string
   /** ISO 8601. */
   readonly time?: string
   readonly count?: number

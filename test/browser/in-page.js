@@ -27,6 +27,11 @@ globalThis.inPage = (() => {
   }
   const stops = () => controls().filter((control) => stopOf(control) === control)
 
+  /** A long name shows its first lines; its page says it in full elsewhere. */
+  const isClamped = (element) => getComputedStyle(element).webkitLineClamp !== 'none'
+  const isBelow = (rect, element) =>
+    isClamped(element) && rect.bottom > element.getBoundingClientRect().bottom + 1
+
   const textRects = () => {
     const found = []
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
@@ -36,7 +41,8 @@ globalThis.inPage = (() => {
       const range = document.createRange()
       range.selectNodeContents(node)
       for (const rect of range.getClientRects())
-        if (rect.width > 0.5 && rect.height > 0.5) found.push({ node, parent, rect })
+        if (rect.width > 0.5 && rect.height > 0.5 && !isBelow(rect, parent))
+          found.push({ node, parent, rect })
     }
     return found
   }
@@ -69,7 +75,7 @@ globalThis.inPage = (() => {
         faults.push(`${nameOf(element)} is beyond the edge`)
       const { overflowX, overflowY } = getComputedStyle(element)
       if (overflowX === 'visible' && overflowY === 'visible') continue
-      if (element.matches('input, textarea, svg, svg *, img')) continue
+      if (element.matches('input, textarea, svg, svg *, img') || isClamped(element)) continue
       if (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1)
         faults.push(`${nameOf(element)} cuts off what it holds`)
     }

@@ -57,7 +57,7 @@ const tried: Readonly<Record<string, string>> = testsAll
 const ownFields =
   'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl manageUrl signInUrl step problem filter'
     .split(' ')
-    .concat('tone lack locksUrl tokensUrl field hour waits needed refused texts'.split(' '))
+    .concat('tone lack locksUrl tokensUrl field hour waits needed refused texts sentence'.split(' '))
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
 
 /** How a field is spoilt: as a whole, or as an address that is one up to its end. */

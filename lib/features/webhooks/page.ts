@@ -106,8 +106,8 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
       const { name, backlog: count, succeededAt, disabledAt } = status
       if (state === 'ok' || (state === 'removed' && count === 0)) return []
       const since = state === 'disabled' ? disabledAt : succeededAt
-      const text = `operator-webhooks.trouble.${state}${since === null && state !== 'removed' ? '.never' : ''}`
-      return [{ name, text, count, ...(since !== null && { time: iso(since) }) }]
+      const sentence = `operator-webhooks.trouble.${state}${since === null && state !== 'removed' ? '.never' : ''}`
+      return [{ name, sentence, count, ...(since !== null && { time: iso(since) }) }]
     })
   },
   acts: {

@@ -46,7 +46,7 @@ export const overviewStates = (above: OperatorPageModel): Record<string, Overvie
       alarms: [
         {
           name: 'crm',
-          text: 'has not accepted a webhook since {time}. Waiting: {count}.',
+          sentence: 'has not accepted a webhook since {time}. Waiting: {count}.',
           time: '2026-11-21T00:58:00.000Z',
           count: 61,
           url: '/admin/webhooks',
