@@ -1,4 +1,5 @@
 export type {
+  EndOptions,
   Grant,
   GrantAdministration,
   ListOptions,

@@ -78,8 +78,8 @@ export interface Grant {
   readonly sessionId: string
 }
 
-/** Whose session or grant may end. */
-interface OwnerOptions {
+/** Limits whose session or grant may end. */
+export interface EndOptions {
   /** The user's id, as `users` finds it. @default every user */
   readonly user?: string | number | bigint
 }
@@ -101,7 +101,7 @@ export interface SessionAdministration {
    * @throws TypeError if the session or the user is not named by an id
    * @example await oauth.sessions.end(req.body.id, { user: req.user.id })
    */
-  end(id: string, options?: OwnerOptions): Promise<boolean>
+  end(id: string, options?: EndOptions): Promise<boolean>
 }
 
 /** Lists and ends what users granted to clients. */
@@ -121,7 +121,7 @@ export interface GrantAdministration {
    * @throws TypeError if the grant or the user is not named by an id
    * @example await oauth.grants.end(req.body.id, { user: req.user.id })
    */
-  end(id: string, options?: OwnerOptions): Promise<boolean>
+  end(id: string, options?: EndOptions): Promise<boolean>
 }
 
 const usualLimit = 50
@@ -218,7 +218,7 @@ const assertText = (id: unknown, need: string): void => {
 }
 
 /** Whether something is of the user whom a call names, or of anyone if it names none. @throws TypeError */
-const ownerCheck = (options: OwnerOptions = {}, call: string) => {
+const ownerCheck = (options: EndOptions = {}, call: string) => {
   const owner = 'user' in Object(options) ? givenId(options.user, call) : undefined
   return ({ subject }: { readonly subject: string }): boolean => owner === undefined || subject === owner
 }
