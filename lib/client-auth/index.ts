@@ -73,8 +73,8 @@ const presentedBy = (request: TokenRequest, options: Options): readonly [Present
 
 /** The client as it has authenticated. Without its key, one whose key is optional is a public client. */
 const by = (client: Client, { name }: ClientAuthMethod): Client => {
-  const { key_is_optional: isOptional, ...metadata } = client.metadata
-  if (!isOptional) return client
+  if (client.metadata.key_is_optional !== true) return client
+  const { key_is_optional: _, ...metadata } = client.metadata
   return {
     ...client,
     metadata: { ...metadata, token_endpoint_auth_method: name, refresh_token_rotation: true },

@@ -100,7 +100,7 @@ const words: Readonly<Record<keyof typeof states, Readonly<Record<Reader, readon
   'wrong URI': { visitor: wrong, user: wrong, owner: differs, operator: differs },
 }
 
-/** What must lead on: the page of the app for those who look after it, and words or a link for others. */
+/** The way on: the page of the app for those who look after it, and words or a link for others. */
 const pages: Readonly<Record<Reader, string | undefined>> = {
   visitor: undefined,
   user: undefined,

@@ -108,7 +108,7 @@ const isTooMuch = (status: number): boolean =>
   status === 429 || status === 502 || status === 503 || status === 504
 
 /**
- * What an answer means: any 2xx is a success, 410 ends the deliveries, 429 and 5xx say that the receiver is down, and with any
+ * The meaning of an answer: any 2xx is a success, 410 ends the deliveries, 429 and 5xx say that the receiver is down, and with any
  * other, also a redirect, it refuses the event.
  *
  * @param retryAfter the header `Retry-After`, in seconds or as a date
