@@ -32,9 +32,13 @@ const shows: Readonly<Record<Exclude<ProgressStep, 'registered'>, (event: EventR
 
 const refusals = ['request.refused', 'api.refused', 'client.refused']
 
-/** What a refusal said before is over: the app got tokens, or the host let people use it. */
-const endsRefusals = (event: EventRecord): boolean =>
-  shows.exchanged(event) || event.type === 'client.approved' || event.type === 'client.enabled'
+/** An event after which a refusal is over: the app got tokens, or the host enabled an app that was refused as a whole. */
+const ends =
+  (refusal: EventRecord) =>
+  (event: EventRecord): boolean =>
+    shows.exchanged(event) ||
+    ((refusal.type === 'client.refused' || refusal.details.code === 'unauthorized_client') &&
+      (event.type === 'client.approved' || event.type === 'client.enabled'))
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
@@ -60,7 +64,7 @@ export const progressOf = (registeredAt: number, events: readonly EventRecord[])
     step === 'registered' ? registeredAt : events.findLast(shows[step])?.time
   const refused = events.find(({ type }) => refusals.includes(type))
   // Events of one second have no order: then the later step counts.
-  const isNewest = refused !== undefined && refused.time > (events.find(endsRefusals)?.time ?? 0)
+  const isNewest = refused !== undefined && refused.time > (events.find(ends(refused))?.time ?? 0)
   return {
     steps: progressSteps.map((step) => ({ step, time: firstOf(step) })),
     ...(isNewest && { refused: refusedStep(refused) }),

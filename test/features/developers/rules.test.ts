@@ -29,10 +29,15 @@ test.each([
 })
 
 test.each(['tokens.issued', 'client.approved', 'client.enabled'])('a refusal is over after %s', (type) => {
-  const refusedAt = (time: number) => [{ type: 'request.refused', time, requestId: 'id', details: {} }]
+  const refusedAt = (time: number, code = 'unauthorized_client') => [
+    { type: 'request.refused', time, requestId: 'id', details: { code } },
+  ]
   const over = [{ type, time: 5, requestId: 'id', subject: '1', details: {} }]
   expect(progressOf(1, [...over, ...refusedAt(4)]).refused).toBeUndefined()
   expect(progressOf(1, [...refusedAt(6), ...over]).refused).toMatchObject({ time: 6 })
+  // What is wrong with the request itself is as wrong after an approval.
+  const wrongUri = progressOf(1, [...over, ...refusedAt(4, 'invalid_request')]).refused
+  expect(wrongUri?.time).toBe(type === 'tokens.issued' ? undefined : 4)
 })
 
 test('a mistake of another field is told where the host accepts only its own addresses', () => {
