@@ -27,7 +27,7 @@ globalThis.inPage = (() => {
   }
   const stops = () => controls().filter((control) => stopOf(control) === control)
 
-  /** A long name shows its first lines; its page says it in full elsewhere. */
+  /** A long name shows its first lines; a screen reader hears all of it. */
   const isClamped = (element) => getComputedStyle(element).webkitLineClamp !== 'none'
   const isBelow = (rect, element) =>
     isClamped(element) && rect.bottom > element.getBoundingClientRect().bottom + 1
