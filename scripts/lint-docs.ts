@@ -291,7 +291,11 @@ const checkInternals = (): void => {
   const page = read('docs/internals.md')
   const places = ['', 'lib/', 'lib/protocol/', 'lib/repositories/', 'lib/features/personal-tokens/']
   const named = all(page, /`([\w-][\w./-]*(?:\/|\.ts))`/g)
-  const missing = named.filter((name) => !places.some((place) => existsSync(join(root, place + name))))
+  // A test run writes these; a clean checkout does not have them.
+  const written = read('.gitignore').split('\n')
+  const missing = named.filter(
+    (name) => !written.includes(name) && !places.some((place) => existsSync(join(root, place + name))),
+  )
   deepStrictEqual(missing, [], 'files of docs/internals.md that do not exist')
   const code = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
