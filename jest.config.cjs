@@ -26,8 +26,8 @@ module.exports = {
   resolver: '<rootDir>/test/environment/resolver.cjs',
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
-    '^latchkey/guard$': '<rootDir>/lib/guards/index.ts',
-    '^latchkey/testing$': '<rootDir>/lib/testing/index.ts',
+    '^latchkey/guard$': '<rootDir>/lib/guard/index.ts',
+    '^latchkey/testing$': '<rootDir>/lib/tools/testing/index.ts',
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   reporters: ['default', '<rootDir>/test/environment/reporter.cjs'],

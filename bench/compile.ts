@@ -41,8 +41,8 @@ export const compile = (checkout: string): string => {
       entryPoints: [`bench/${program}.ts`, 'lib/index.ts'],
       outdir: directory,
       outbase: '.',
-      // As deep as `lib/pages`, because modules find `views` by their own path.
-      chunkNames: 'lib/shared/[hash]',
+      // As deep as `lib/web/pages`, because modules find `views` by their own path.
+      chunkNames: 'lib/web/shared/[hash]',
       ...bundled,
     })
   }

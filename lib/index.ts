@@ -1,26 +1,4 @@
 export type {
-  EndOptions,
-  Grant,
-  GrantAdministration,
-  ListOptions,
-  ListPage,
-  Session,
-  SessionAdministration,
-} from './account/sessions-and-grants.ts'
-export type { UserLifecycle } from './account/user-lifecycle.ts'
-export type { UserExport } from './account/user-records.ts'
-export type {
-  ClientAdministration,
-  ClientListOptions,
-  RegisteredClient,
-  RotatedSecret,
-  RotationOptions,
-  SavedClient,
-  UpdateOptions,
-} from './clients/administration.ts'
-export type { ClientSeed } from './clients/plan.ts'
-export type { ClientCredentials, ClientRegistration, ClientUpdate } from './clients/register.ts'
-export type {
   AuthEvent,
   EventDetails,
   EventType,
@@ -29,9 +7,9 @@ export type {
 } from './events/event.ts'
 export type { EventListeners, Listen } from './events/events.ts'
 export type * from './features/index.ts'
-export type { IntrospectionOptions } from './guards/introspection.ts'
-export type { TokenVerifierMaker } from './guards/require-token.ts'
-export type { TokenVerifier, TokenVerifierOptions } from './guards/token-verifier.ts'
+export type { IntrospectionOptions } from './guard/introspection.ts'
+export type { TokenVerifierMaker } from './guard/require-token.ts'
+export type { TokenVerifier, TokenVerifierOptions } from './guard/token-verifier.ts'
 export type {
   Actor,
   AuthInfo,
@@ -42,13 +20,22 @@ export type {
   RequireTokenOptions,
   TokenGuard,
   UserAuthInfo,
-} from './guards/types.ts'
-export type { RefusedCall, VerifiedCall, VerifyRequest } from './guards/verify.ts'
-export type { NodeRequest, WebRequest } from './http/api-request.ts'
-export type { Interaction } from './http/context.ts'
+} from './guard/types.ts'
+export type { RefusedCall, VerifiedCall, VerifyRequest } from './guard/verify.ts'
 export type { KeyAdministration, SigningKeyState } from './keys/key-administration.ts'
 export type { KeyState } from './keys/key-schedule.ts'
 export { type TotpOptions, verifyTotp } from './keys/totp.ts'
+export type {
+  ClientAdministration,
+  ClientListOptions,
+  RegisteredClient,
+  RotatedSecret,
+  RotationOptions,
+  SavedClient,
+  UpdateOptions,
+} from './oauth/clients/administration.ts'
+export type { ClientSeed } from './oauth/clients/plan.ts'
+export type { ClientCredentials, ClientRegistration, ClientUpdate } from './oauth/clients/register.ts'
 export type { AccessAnswer, AccessRequest, AccessStep, AccessSteps } from './options/access.ts'
 export type { DetailDescription, DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
@@ -72,7 +59,6 @@ export type {
   UserRow,
   WithRequest,
 } from './options/users.ts'
-export type { PageModels, PageName } from './pages/page-models.ts'
 export type {
   ClientChanges,
   ClientMetadata,
@@ -89,9 +75,23 @@ export type { Organization } from './protocol/requests/organization.ts'
 export type { RequestObjectAlgorithm } from './protocol/requests/request-object.ts'
 export type { KeyBinding } from './protocol/tokens/token-binding.ts'
 export type { ActClaim } from './protocol/tokens/token-context.ts'
-export type { ConsentReceiptRecord } from './repositories/consent-receipts.ts'
-export type { ConsentRecord } from './repositories/consents.ts'
-export type { EventRecord } from './repositories/events.ts'
 export { type AuthRouter, authRouter, type NodeHandler } from './router.ts'
-export { type MigrateOptions, migrate, migrationSource, rollback } from './schema.ts'
-export { seedClients, seedUsers, type UserSeed } from './seed.ts'
+export type { ConsentReceiptRecord } from './storage/repositories/consent-receipts.ts'
+export type { ConsentRecord } from './storage/repositories/consents.ts'
+export type { EventRecord } from './storage/repositories/events.ts'
+export { type MigrateOptions, migrate, migrationSource, rollback } from './storage/schema.ts'
+export { seedClients, seedUsers, type UserSeed } from './tools/seed.ts'
+export type {
+  EndOptions,
+  Grant,
+  GrantAdministration,
+  ListOptions,
+  ListPage,
+  Session,
+  SessionAdministration,
+} from './users/account/sessions-and-grants.ts'
+export type { UserLifecycle } from './users/account/user-lifecycle.ts'
+export type { UserExport } from './users/account/user-records.ts'
+export type { NodeRequest, WebRequest } from './web/http/api-request.ts'
+export type { Interaction } from './web/http/context.ts'
+export type { PageModels, PageName } from './web/pages/page-models.ts'

@@ -20,11 +20,11 @@ for (const file of readdirSync(lib, { recursive: true, encoding: 'utf8' })) {
 
 await build({
   absWorkingDir: checkout,
-  entryPoints: ['lib/index.ts', 'lib/guards/index.ts', 'lib/testing/index.ts', 'lib/cli/index.ts'],
+  entryPoints: ['lib/index.ts', 'lib/guard/index.ts', 'lib/tools/testing/index.ts', 'lib/tools/cli/index.ts'],
   outdir: lib,
   outbase: 'lib',
-  // As deep as `lib/pages`, because modules find `views` by their own path.
-  chunkNames: 'shared/[hash]',
+  // As deep as `lib/web/pages`, because modules find `views` by their own path.
+  chunkNames: 'web/shared/[hash]',
   ...bundled,
   logLevel: 'warning',
 })

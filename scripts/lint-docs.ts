@@ -3,17 +3,17 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
-import { loadTools } from '../lib/cli/tools.ts'
-import { allChecks } from '../lib/doctor/index.ts'
-import { createEndpoints } from '../lib/endpoints/index.ts'
 import { featureOptions } from '../lib/features/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
-import { ownTemplates } from '../lib/pages/template-version.ts'
 import { clientMetadataNames } from '../lib/protocol/clients/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
 import { activeFeatures } from '../lib/router.ts'
-import { attacks } from '../lib/testing/attacks/index.ts'
-import { attackOptions } from '../lib/testing/options.ts'
+import { loadTools } from '../lib/tools/cli/tools.ts'
+import { allChecks } from '../lib/tools/doctor/index.ts'
+import { attacks } from '../lib/tools/testing/attacks/index.ts'
+import { attackOptions } from '../lib/tools/testing/options.ts'
+import { createEndpoints } from '../lib/web/endpoints/index.ts'
+import { ownTemplates } from '../lib/web/pages/template-version.ts'
 import { optionFiles } from './option-docs.ts'
 
 const root = resolve(import.meta.dirname, '..')
@@ -131,7 +131,7 @@ const checkErrors = (): void => {
 
 /** The names of all commands of `latchkey`. */
 const commandNames = (): string[] => {
-  const files = ['lib/cli', 'lib/features'].flatMap((folder) =>
+  const files = ['lib/tools/cli', 'lib/features'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
       .map((name) => `${folder}/${name}`),
@@ -228,7 +228,7 @@ const checkSymptoms = (): void => {
   ok(messages.length > 50)
   const unknown = messages.filter((message) => !/^[/{]|^exp$/.test(message) && !isSaid(sources, message))
   deepStrictEqual(unknown, [], 'messages that no source has')
-  const texts = read('lib/pages/i18n/locales/en.ts')
+  const texts = read('lib/web/pages/i18n/locales/en.ts')
   deepStrictEqual(
     cells.flatMap((cell) => all(cell, /“([^”]+)”/g)).filter((text) => !texts.includes(`'${text}'`)),
     [],
@@ -271,8 +271,8 @@ const membersOfFeatures = (): string[] =>
 const checkApi = (): void => {
   const parts = [
     ['authRouter', [...membersOf('lib/router.ts', 'AuthRouter'), ...membersOfFeatures()]],
-    ['users', membersOf('lib/account/user-lifecycle.ts', 'UserLifecycle')],
-    ['clients', membersOf('lib/clients/administration.ts', 'ClientAdministration')],
+    ['users', membersOf('lib/users/account/user-lifecycle.ts', 'UserLifecycle')],
+    ['clients', membersOf('lib/oauth/clients/administration.ts', 'ClientAdministration')],
   ] as const
   for (const [heading, members] of parts)
     sameSet(all(section('docs/api.md', heading), /^\| `(\w+)/gm), members)
@@ -289,7 +289,7 @@ const checkIndex = (): void => {
 /** Files and names of the code, which move. */
 const checkInternals = (): void => {
   const page = read('docs/internals.md')
-  const places = ['', 'lib/', 'lib/protocol/', 'lib/repositories/', 'lib/features/personal-tokens/']
+  const places = ['', 'lib/', 'lib/protocol/', 'lib/storage/repositories/', 'lib/features/personal-tokens/']
   const named = all(page, /`([\w-][\w./-]*(?:\/|\.ts))`/g)
   // A test run writes these; a clean checkout does not have them.
   const written = read('.gitignore').split('\n')

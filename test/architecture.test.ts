@@ -11,63 +11,66 @@ import {
   withoutStrings,
 } from './sources.ts'
 
-/** The floors, top to bottom: a folder or top-level file of lib/ imports itself and what stands above it. */
+/**
+ * The floors, top to bottom: a place imports itself and what stands above it. A place is a folder or file of lib/, or below a
+ * folder that has several floors.
+ */
 const floors = [
-  ['protocol', 'migrations', 'tracing'],
+  ['protocol', 'migrations', 'events/tracing'],
   ['options'],
-  ['database'],
-  ['repositories'],
-  ['keys', 'passwords'],
-  ['users', 'events', 'throttle', 'outbound', 'pages'],
-  ['clients'],
-  ['authorization-server'],
-  ['tokens'],
-  ['grants', 'client-auth'],
-  ['http'],
-  ['sessions'],
-  ['authorization'],
-  ['account'],
-  ['endpoints'],
-  ['command', 'check', 'assessment'],
-  ['feature'],
+  ['storage/database'],
+  ['storage/repositories'],
+  ['keys', 'users/passwords'],
+  ['users', 'events', 'limits', 'outbound', 'web/pages'],
+  ['oauth/clients'],
+  ['oauth/authorization-server'],
+  ['oauth/tokens'],
+  ['oauth/grants', 'oauth/client-authentication'],
+  ['web/http'],
+  ['web/sessions'],
+  ['oauth/authorization'],
+  ['users/account'],
+  ['web/endpoints'],
+  ['tools/command', 'tools/check', 'tools/assessment'],
+  ['features/feature'],
   ['features'],
-  ['guards', 'schema'],
-  ['seed', 'doctor'],
+  ['guard', 'storage/schema'],
+  ['tools/seed', 'tools/doctor'],
   ['router'],
-  ['import', 'samples'],
-  ['preview'],
-  ['cli', 'testing'],
+  ['tools/import', 'tools/samples'],
+  ['tools/preview'],
+  ['tools/cli', 'tools/testing'],
   ['index'],
 ]
 
 /** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
-const tools = ['cli', 'testing', 'import', 'samples', 'preview']
+const tools = ['cli', 'testing', 'import', 'samples', 'preview'].map((name) => `tools/${name}`)
 const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start', 'users']
 
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  knex: ['lib/database/', 'lib/repositories/', 'lib/users/', 'migrations/', 'lib/cli/', 'lib/import/'],
+  knex: ['lib/storage/', 'lib/users/', 'migrations/', 'lib/tools/cli/', 'lib/tools/import/'],
   jose: ['lib/keys/'],
-  express: ['lib/http/', 'lib/endpoints/', 'lib/router'],
-  eta: ['lib/pages/views'],
+  express: ['lib/web/http/', 'lib/web/endpoints/', 'lib/router'],
+  eta: ['lib/web/pages/views'],
   'express-session': ['no file: only hosts have it'],
 }
 
 /** It writes programs of the host, which import `latchkey` and have a default export. */
-const writer = 'lib/cli/commands/init.ts'
+const writer = 'lib/tools/cli/commands/init.ts'
 
 /** What a line of code may not do, and where it may after all. */
 const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] = [
   {
     what: 'touches req.session',
     pattern: /(?<!\boptions\??)\.session\b/,
-    unless: /^lib\/sessions\/host-session\.ts$/,
+    unless: /^lib\/web\/sessions\/host-session\.ts$/,
   },
   { what: 'touches req.session', pattern: /\{[^{}]*\bsession\b[^{}]*\}\s*=\s*req/ },
   {
     what: 'touches req.session',
     pattern: /Reflect\.get\(req, /,
-    unless: /^lib\/sessions\/host-session\.ts$/,
+    unless: /^lib\/web\/sessions\/host-session\.ts$/,
   },
   { what: 'keeps module-level state', pattern: /^(export )?(let|var) /m },
   { what: 'keeps module-level state', pattern: /^(export )?const .*=\s*new (Map|Set)(<.*>)?\(\)/m },
@@ -78,7 +81,7 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
     what: 'redirects to a page without a fragment',
     pattern: /\bsendRedirect\((?![^)]*ownPath\()/,
     // These two redirect to clients; all others use redirectToPage().
-    unless: /^lib\/(http\/redirect|authorization\/response|endpoints\/logout)\.ts$/,
+    unless: /^lib\/(web\/http\/redirect|oauth\/authorization\/response|web\/endpoints\/logout)\.ts$/,
   },
   {
     what: 'reads a clock or the environment',
@@ -89,13 +92,17 @@ const forbidden: readonly { what: string; pattern: RegExp; unless?: RegExp }[] =
 
 /** Tools of a feature, which the server never loads: they stand beside the command line. */
 const featureTools = /^lib\/features\/[^/]+\/(?:tools|commands|samples|checks)\.ts$/
-const placeOf = (path: string) =>
-  featureTools.test(path) ? 'cli' : (/^(?:lib\/)?([^/]+?)(?:\.ts)?(?:\/|$)/.exec(path)?.[1] ?? path)
+const places = floors.flat().sort((one, other) => other.length - one.length)
+const placeOf = (path: string) => {
+  if (featureTools.test(path)) return 'tools/cli'
+  const name = path.replace(/^lib\//, '').replace(/\.ts$/, '')
+  return places.find((place) => name === place || name.startsWith(`${place}/`)) ?? path
+}
 const floorOf = (path: string) => floors.findIndex((floor) => floor.includes(placeOf(path)))
 const featureOf = (path: string) => /^lib\/features\/([^/]+)\//.exec(path)?.[1]
 
 /** Server and features describe each other, in types only. */
-const contract = { file: 'lib/authorization-server.ts', target: 'lib/feature.ts' }
+const contract = { file: 'lib/oauth/authorization-server.ts', target: 'lib/features/feature.ts' }
 const packageOf = (name: string) => /^(?:@[^/]+\/)?[^/]+/.exec(name)?.[0] ?? name
 
 function importViolation(file: string, { name, typeOnly }: { name: string; typeOnly: boolean }) {
@@ -108,7 +115,8 @@ function importViolation(file: string, { name, typeOnly }: { name: string; typeO
     if (feature && other && feature !== other) return `${file} imports ${name}, of another feature`
     // A feature loads its tools for those that ask for them.
     if (feature && featureTools.test(target)) return undefined
-    if (placeOf(target) === placeOf(file) || floorOf(target) < floorOf(file)) return undefined
+    if (placeOf(target) === placeOf(file)) return undefined
+    if (floorOf(target) >= 0 && floorOf(target) < floorOf(file)) return undefined
     return `${file} imports ${name}, which is not on a floor above it`
   }
   const places = owners[packageOf(name)]
@@ -164,7 +172,8 @@ const loadedTools = (files: ReadonlyMap<string, string>): string[] =>
   loadedBy('lib/index.ts', files).filter(
     (file) =>
       tools.includes(placeOf(file)) ||
-      (placeOf(file) === 'doctor' && !loadedOfDoctor.some((name) => file === `lib/doctor/${name}.ts`)),
+      (placeOf(file) === 'tools/doctor' &&
+        !loadedOfDoctor.some((name) => file === `lib/tools/doctor/${name}.ts`)),
   )
 
 test('lib and migrations keep to the floors', () => {
@@ -173,29 +182,29 @@ test('lib and migrations keep to the floors', () => {
 })
 
 test('the server loads no tool that stands beside it', () => {
-  expect(loadedBy('lib/index.ts', sources)).toContain('lib/endpoints/token.ts')
+  expect(loadedBy('lib/index.ts', sources)).toContain('lib/web/endpoints/token.ts')
   expect(loadedTools(sources)).toEqual([])
 })
 
 test('a tool that the server loads through another file is found', () => {
   const files = {
     'lib/index.ts': `export { authRouter } from './router.ts'`,
-    'lib/router.ts': `import type { Sample } from './samples/sample.ts'\nimport './doctor/start.ts'`,
-    'lib/doctor/start.ts': `import './requests.ts'\nimport './clients.ts'`,
-    'lib/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
-    'lib/doctor/clients.ts': '',
-    'lib/import/peers.ts': '',
-    'lib/samples/sample.ts': '',
+    'lib/router.ts': `import type { Sample } from './tools/samples/sample.ts'\nimport './tools/doctor/start.ts'`,
+    'lib/tools/doctor/start.ts': `import './requests.ts'\nimport './clients.ts'`,
+    'lib/tools/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
+    'lib/tools/doctor/clients.ts': '',
+    'lib/tools/import/peers.ts': '',
+    'lib/tools/samples/sample.ts': '',
   }
   expect(loadedTools(new Map(Object.entries(files)))).toEqual([
-    'lib/doctor/requests.ts',
-    'lib/import/peers.ts',
+    'lib/tools/doctor/requests.ts',
+    'lib/tools/import/peers.ts',
   ])
 })
 
 test('the token type is written in one place, so that another binding is one line', () => {
   const written = [...sources].filter(([, source]) => /(['"`])Bearer\b/.test(withoutComments(source)))
-  const server = written.map(([path]) => path).filter((path) => !path.startsWith('lib/testing/'))
+  const server = written.map(([path]) => path).filter((path) => !path.startsWith('lib/tools/testing/'))
   expect(server).toEqual(['lib/protocol/tokens/token-binding.ts'])
 })
 
@@ -203,13 +212,13 @@ test('only these files write to a terminal, so that no other text reaches it as 
   const writers = [...sources].filter(([, source]) =>
     /\b(?:process\.(?:stdout|stderr)|console)\b(?!\.x\.ai)/.test(withoutComments(source)),
   )
-  const ofServer = writers.map(([path]) => path).filter((path) => !path.startsWith('lib/testing/'))
+  const ofServer = writers.map(([path]) => path).filter((path) => !path.startsWith('lib/tools/testing/'))
   expect(ofServer.sort()).toEqual([
-    'lib/cli/index.ts',
-    'lib/cli/progress.ts',
-    'lib/cli/terminal.ts',
     'lib/options/server.ts',
-    'lib/seed.ts',
+    'lib/tools/cli/index.ts',
+    'lib/tools/cli/progress.ts',
+    'lib/tools/cli/terminal.ts',
+    'lib/tools/seed.ts',
   ])
 })
 
@@ -293,45 +302,77 @@ describe('a circle is found', () => {
 
 describe('the checker refuses', () => {
   test.each([
-    ['lib/protocol/scope.ts', `import { a } from '../repositories/clients.ts'`, '../repositories/clients.ts'],
-    ['lib/keys/jwt.ts', `import type { Grant } from '../grants/grant.ts'`, '../grants/grant.ts'],
-    ['lib/tokens/id-token.ts', `import {\n  a,\n  type B,\n} from '../http/send.ts'`, '../http/send.ts'],
-    ['lib/tokens/id-token.ts', `import a, * as b from '../http/send.ts'`, '../http/send.ts'],
-    ['lib/grants/index.ts', `export * from '../http/send.ts'`, '../http/send.ts'],
-    ['lib/grants/index.ts', `export type A = B\n\nexport { x } from '../http/send.ts'`, '../http/send.ts'],
-    ['lib/http/send.ts', `import '../router.ts'`, '../router.ts'],
-    ['lib/http/send.ts', `const load = () => import('../endpoints/token.ts')`, '../endpoints/token.ts'],
-    ['lib/grants/grant.ts', `import { none } from '../client-auth/index.ts'`, '../client-auth/index.ts'],
+    [
+      'lib/protocol/scope.ts',
+      `import { a } from '../storage/repositories/clients.ts'`,
+      '../storage/repositories/clients.ts',
+    ],
+    ['lib/keys/jwt.ts', `import type { Grant } from '../oauth/grants/grant.ts'`, '../oauth/grants/grant.ts'],
+    [
+      'lib/oauth/tokens/id-token.ts',
+      `import {\n  a,\n  type B,\n} from '../../web/http/send.ts'`,
+      '../../web/http/send.ts',
+    ],
+    [
+      'lib/oauth/tokens/id-token.ts',
+      `import a, * as b from '../../web/http/send.ts'`,
+      '../../web/http/send.ts',
+    ],
+    ['lib/oauth/grants/index.ts', `export * from '../../web/http/send.ts'`, '../../web/http/send.ts'],
+    [
+      'lib/oauth/grants/index.ts',
+      `export type A = B\n\nexport { x } from '../../web/http/send.ts'`,
+      '../../web/http/send.ts',
+    ],
+    ['lib/web/http/send.ts', `import '../../router.ts'`, '../../router.ts'],
+    ['lib/web/http/send.ts', `const load = () => import('../endpoints/token.ts')`, '../endpoints/token.ts'],
+    [
+      'lib/oauth/grants/grant.ts',
+      `import { none } from '../client-authentication/index.ts'`,
+      '../client-authentication/index.ts',
+    ],
     ['lib/router.ts', `import { authRouter } from 'latchkey'`, 'latchkey'],
     ['migrations/clients.ts', `import { now } from '../lib/protocol/time.ts'`, '../lib/protocol/time.ts'],
-    ['lib/http/send.ts', `import { x } from '../../test/support/services.ts'`, 'outside lib'],
+    ['lib/web/http/send.ts', `import { x } from '../../../test/support/services.ts'`, 'outside lib'],
     [
-      'lib/account/user-records.ts',
-      `import { a } from '../features/passkeys/table.ts'`,
+      'lib/users/account/user-records.ts',
+      `import { a } from '../../features/passkeys/table.ts'`,
       '../features/passkeys',
     ],
-    ['lib/endpoints/login.ts', `import { features } from '../features/index.ts'`, '../features/index.ts'],
+    [
+      'lib/web/endpoints/login.ts',
+      `import { features } from '../../features/index.ts'`,
+      '../../features/index.ts',
+    ],
     ['lib/features/device/pages.ts', `import { a } from '../admin/table.ts'`, 'of another feature'],
     [
       'lib/features/device/pages.ts',
-      `import { print } from '../../cli/terminal.ts'`,
-      '../../cli/terminal.ts',
+      `import { print } from '../../tools/cli/terminal.ts'`,
+      '../../tools/cli/terminal.ts',
     ],
-    ['lib/authorization-server.ts', `import { a } from './feature.ts'`, './feature.ts'],
+    [
+      'lib/oauth/authorization-server.ts',
+      `import { a } from '../features/feature.ts'`,
+      '../features/feature.ts',
+    ],
     ['lib/strings/split.ts', '', 'stands on no floor'],
     ['lib/strings.ts', '', 'stands on no floor'],
-    ['lib/endpoints/token.ts', `import knex from 'knex'`, 'knex, which belongs to'],
-    ['lib/seed.ts', `import { type Knex } from 'knex'`, 'knex, which belongs to'],
-    ['lib/seed.ts', `const knex = require("knex")`, 'knex, which belongs to'],
-    ['lib/tokens/id-token.ts', `import { SignJWT } from 'jose'`, 'jose, which belongs to'],
-    ['lib/seed.ts', `import { sign } from 'jose/jwt/sign'`, 'jose/jwt/sign, which belongs to'],
-    ['lib/grants/grant.ts', `import express, { Router } from 'express'`, 'express, which belongs to'],
-    ['lib/http/send.ts', `import { Eta } from 'eta'`, 'eta, which belongs to'],
-    ['lib/sessions/session.ts', `import session from 'express-session'`, 'express-session, which belongs to'],
-    ['lib/endpoints/login.ts', 'const id = (req) => req.session.id', 'touches req.session'],
-    ['lib/endpoints/login.ts', 'f(req?.session)', 'touches req.session'],
-    ['lib/http/form.ts', '  const { session } = req', 'touches req.session'],
-    ['lib/sessions/session.ts', `Reflect.get(req, 'session')`, 'touches req.session'],
+    ['lib/web/endpoints/token.ts', `import knex from 'knex'`, 'knex, which belongs to'],
+    ['lib/tools/seed.ts', `import { type Knex } from 'knex'`, 'knex, which belongs to'],
+    ['lib/tools/seed.ts', `const knex = require("knex")`, 'knex, which belongs to'],
+    ['lib/oauth/tokens/id-token.ts', `import { SignJWT } from 'jose'`, 'jose, which belongs to'],
+    ['lib/tools/seed.ts', `import { sign } from 'jose/jwt/sign'`, 'jose/jwt/sign, which belongs to'],
+    ['lib/oauth/grants/grant.ts', `import express, { Router } from 'express'`, 'express, which belongs to'],
+    ['lib/web/http/send.ts', `import { Eta } from 'eta'`, 'eta, which belongs to'],
+    [
+      'lib/web/sessions/session.ts',
+      `import session from 'express-session'`,
+      'express-session, which belongs to',
+    ],
+    ['lib/web/endpoints/login.ts', 'const id = (req) => req.session.id', 'touches req.session'],
+    ['lib/web/endpoints/login.ts', 'f(req?.session)', 'touches req.session'],
+    ['lib/web/http/form.ts', '  const { session } = req', 'touches req.session'],
+    ['lib/web/sessions/session.ts', `Reflect.get(req, 'session')`, 'touches req.session'],
     ['lib/router.ts', 'export let started = false', 'keeps module-level state'],
     ['lib/router.ts', 'const seen = new Map<string, number>()', 'keeps module-level state'],
     ['lib/router.ts', 'const seen = new WeakMap<object, string>()', 'keeps module-level state'],
@@ -340,12 +381,12 @@ describe('the checker refuses', () => {
       'export const seen: WeakSet<object> =\n  new WeakSet(known)',
       'keeps module-level state',
     ],
-    ['lib/seed.ts', 'export default function seed() {}', 'has a default export'],
-    ['lib/seed.ts', 'export { seed as default }', 'has a default export'],
+    ['lib/tools/seed.ts', 'export default function seed() {}', 'has a default export'],
+    ['lib/tools/seed.ts', 'export { seed as default }', 'has a default export'],
     ['lib/protocol/requests/pkce.ts', '  const now = Date.now()', 'reads a clock'],
-    ['lib/endpoints/login.ts', `sendRedirect(res, '/login')`, 'redirects to a page without a fragment'],
+    ['lib/web/endpoints/login.ts', `sendRedirect(res, '/login')`, 'redirects to a page without a fragment'],
     [
-      'lib/endpoints/logout.ts',
+      'lib/web/endpoints/logout.ts',
       'sendRedirect(res, ownPath(server))',
       'redirects to a page without a fragment',
     ],
@@ -358,20 +399,23 @@ describe('the checker refuses', () => {
 
   test('nothing of what is allowed', () => {
     const allowed = new Map([
-      ['lib/endpoints/token.ts', `import { send } from '../http/send.ts'\nimport { Router } from 'express'`],
       [
-        'lib/endpoints/login.ts',
+        'lib/web/endpoints/token.ts',
+        `import { send } from '../../web/http/send.ts'\nimport { Router } from 'express'`,
+      ],
+      [
+        'lib/web/endpoints/login.ts',
         `// never req.session\nconst hint = 'a MemoryStore in req.session'\n/** let x */`,
       ],
       ['lib/options/options.ts', `import type { Knex } from 'knex'\nexport type * from 'express'`],
-      ['lib/sessions/host-session.ts', `const f = (req) => Reflect.get(req, 'session')`],
-      ['lib/pages/views.ts', `import { Eta } from 'eta'\nimport { render } from './assets.ts'`],
+      ['lib/web/sessions/host-session.ts', `const f = (req) => Reflect.get(req, 'session')`],
+      ['lib/web/pages/views.ts', `import { Eta } from 'eta'\nimport { render } from './assets.ts'`],
       [
         'lib/router.ts',
         `if (options?.session === 'own') {\n  let count = 0\n  const seen = new WeakMap()\n}`,
       ],
-      ['lib/index.ts', `export { authRouter } from './router.ts'\nexport * from './seed.ts'`],
-      ['lib/database/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
+      ['lib/index.ts', `export { authRouter } from './router.ts'\nexport * from './tools/seed.ts'`],
+      ['lib/storage/database/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
       ['migrations/clients.ts', `import type { Knex } from 'knex'\nexport const up = (knex: Knex) => knex`],
     ])
     expect(violations(allowed)).toEqual([])

@@ -18,7 +18,7 @@ const words = (...paths: readonly string[]): number =>
 const lib = new Map([...sources].filter(([path]) => /^lib\/.*\.ts$/.test(path)))
 const isTexts = (path: string): boolean => /\/(?:locales|texts)\//.test(path)
 /** What is not part of a server without features. */
-const beside = /^lib\/(?:features|cli|doctor|testing|import|preview|samples)\//
+const beside = /^lib\/(?:features\/[^/]+|tools)\//
 
 const linesOfCode = (source: string): number =>
   source
@@ -91,10 +91,10 @@ const measured: Figures = {
   lines: linesOf(() => true),
   coreLines: linesOf((path) => !beside.test(path)),
   namesInLib: readdirSync(join(root, 'lib')).length,
-  featureMembers: membersIn(read('lib/feature.ts'), 'Feature', 'ActiveFeature'),
+  featureMembers: membersIn(read('lib/features/feature.ts'), 'Feature', 'ActiveFeature'),
   namesForFeatures: namesForFeatures().size,
   largestCircle: largestCircleIn(importGraph(lib, { types: true })),
-  filesOfResourceServer: loadedBy('lib/guards/resource-server.ts', lib).length,
+  filesOfResourceServer: loadedBy('lib/guard/resource-server.ts', lib).length,
   declaredModules: sum([...lib.values()].map((source) => source.match(/^declare module /gm)?.length ?? 0)),
   namesTwice: namesTwice().length,
   longestFunction: Math.max(...[...lib.values()].map(longestFunctionIn)),

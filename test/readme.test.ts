@@ -89,7 +89,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
   })
 
   test('the command line beside it works on the same database', async () => {
-    const { stdout, stderr } = await run('node_modules/latchkey/lib/cli/index.js', 'client', 'list')
+    const { stdout, stderr } = await run('node_modules/latchkey/lib/tools/cli/index.js', 'client', 'list')
     expect(stdout).toMatch(/^shop +Shop /m)
     expect(stderr).toContain('database: app.sqlite (latchkey.config.mjs)\n')
   })

@@ -1,7 +1,7 @@
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
 import type { IncomingMessage } from 'node:http'
 import express, { type RequestHandler, Router } from 'express'
-import { resourceServer } from '../lib/guards/index.ts'
+import { resourceServer } from '../lib/guard/index.ts'
 import type { AuthInfo, AuthRouter, TokenGuard, UserAuthInfo } from '../lib/index.ts'
 
 /** The type `AuthInfo` of the MCP SDK, whose handlers read `req.auth`. */

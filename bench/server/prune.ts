@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
-import { expired } from '../../lib/schema.ts'
+import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/storage/schema.ts'
 
 export interface Pruned {
   readonly removed: number

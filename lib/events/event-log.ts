@@ -1,8 +1,8 @@
-import { transaction } from '../database/transaction.ts'
-import type { Database } from '../database/types.ts'
 import { randomId } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
-import { createEvent, type EventRecord } from '../repositories/events.ts'
+import { transaction } from '../storage/database/transaction.ts'
+import type { Database } from '../storage/database/types.ts'
+import { createEvent, type EventRecord } from '../storage/repositories/events.ts'
 import type { AuthEvent } from './event.ts'
 import { createShares } from './shares.ts'
 

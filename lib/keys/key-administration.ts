@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Database } from '../database/types.ts'
-import { listSigningKeys } from '../repositories/signing-keys.ts'
+import type { Database } from '../storage/database/types.ts'
+import { listSigningKeys } from '../storage/repositories/signing-keys.ts'
 import { revokeKey } from './key-revocation.ts'
 import type { KeyRing } from './key-ring.ts'
 import { freshnessOf, type KeyState, withStates } from './key-schedule.ts'

@@ -1,7 +1,7 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
-import { listSigningKeys, removeKeyFor, type SigningKeyRecord } from '../repositories/signing-keys.ts'
+import { isUniqueViolation } from '../storage/database/errors.ts'
+import type { Database } from '../storage/database/types.ts'
+import { listSigningKeys, removeKeyFor, type SigningKeyRecord } from '../storage/repositories/signing-keys.ts'
 import { signingAt } from './key-schedule.ts'
 import { type KeyOptions, newKey } from './signing-key.ts'
 

@@ -1,7 +1,7 @@
-import { isUniqueViolation } from '../database/errors.ts'
-import type { Database } from '../database/types.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../protocol/clients/client-metadata.ts'
-import { longestIdTokenLifetime } from '../repositories/clients.ts'
+import { isUniqueViolation } from '../storage/database/errors.ts'
+import type { Database } from '../storage/database/types.ts'
+import { longestIdTokenLifetime } from '../storage/repositories/clients.ts'
 import {
   createSigningKey,
   listSigningKeys,
@@ -9,7 +9,7 @@ import {
   replaceSigningKeys,
   retireSigningKey,
   type SigningKeyRecord,
-} from '../repositories/signing-keys.ts'
+} from '../storage/repositories/signing-keys.ts'
 import { isSuccessorDue, succeededAt } from './key-schedule.ts'
 import { publicPart, sealJwk } from './sealed-jwk.ts'
 import { type KeyOptions, newKey, openKey } from './signing-key.ts'

@@ -1,5 +1,5 @@
 import type { Lifetimes } from '../options/lifetimes.ts'
-import type { SigningKeyRecord } from '../repositories/signing-keys.ts'
+import type { SigningKeyRecord } from '../storage/repositories/signing-keys.ts'
 
 /** The times of a key that decide its state. */
 export type KeyTimes = Pick<SigningKeyRecord, 'kid' | 'generation' | 'activeAt' | 'retiredAt'>

@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { isUniqueViolation } from '../database/errors.ts'
-import type { Database } from '../database/types.ts'
-import { createSalt, findSalt, resealSalt } from '../repositories/salts.ts'
+import { isUniqueViolation } from '../storage/database/errors.ts'
+import type { Database } from '../storage/database/types.ts'
+import { createSalt, findSalt, resealSalt } from '../storage/repositories/salts.ts'
 import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 
 const purpose = 'pairwise'

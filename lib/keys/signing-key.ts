@@ -1,7 +1,7 @@
-import type { Database } from '../database/types.ts'
 import type { Options } from '../options/options.ts'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
-import { resealSigningKey, type SigningKeyRecord } from '../repositories/signing-keys.ts'
+import type { Database } from '../storage/database/types.ts'
+import { resealSigningKey, type SigningKeyRecord } from '../storage/repositories/signing-keys.ts'
 import type { Jwk } from './jwk.ts'
 import { openAndReseal, sealJwk } from './sealed-jwk.ts'
 

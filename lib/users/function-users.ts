@@ -1,7 +1,7 @@
 import type { HostUser, PasswordAttempt, UserFunctions } from '../options/users.ts'
-import { isPassword } from '../passwords/passwords.ts'
 import { isObject } from '../protocol/json.ts'
 import { callHost, failedByCharacter } from './host-function.ts'
+import { isPassword } from './passwords/passwords.ts'
 import { definedClaims, isLookup, subjectOf, type User, type Users } from './users.ts'
 
 /** Users that the host's functions find and authenticate. What the functions return is checked. */

@@ -1,6 +1,6 @@
-import { withTimeout } from '../database/connection.ts'
-import { hasUnknownCharacter } from '../database/errors.ts'
 import { OAuthError, temporarilyUnavailable } from '../protocol/errors.ts'
+import { withTimeout } from '../storage/database/connection.ts'
+import { hasUnknownCharacter } from '../storage/database/errors.ts'
 
 /** The usual time limit of one call, in milliseconds: as long as the database has in all. */
 const timeoutMs = 10_000

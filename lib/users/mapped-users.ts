@@ -1,7 +1,3 @@
-import { mapResponse } from '../database/driver.ts'
-import { isMissingColumn, isMissingTable, rowsOrNone } from '../database/errors.ts'
-import { query, text } from '../database/statement.ts'
-import type { Database } from '../database/types.ts'
 import type { Logger } from '../options/server.ts'
 import {
   type ClaimMapping,
@@ -12,10 +8,14 @@ import {
   type UserRow,
 } from '../options/users.ts'
 import { warnOnce } from '../options/warn-once.ts'
-import { hashPassword, isWeakerThanOwn } from '../passwords/passwords.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { mapResponse } from '../storage/database/driver.ts'
+import { isMissingColumn, isMissingTable, rowsOrNone } from '../storage/database/errors.ts'
+import { query, text } from '../storage/database/statement.ts'
+import type { Database } from '../storage/database/types.ts'
 import { callHost } from './host-function.ts'
 import { once } from './once.ts'
+import { hashPassword, isWeakerThanOwn } from './passwords/passwords.ts'
 import {
   definedClaims,
   isLookup,

@@ -1,5 +1,10 @@
-import type { Database } from '../database/types.ts'
-import { findUser, findUserByUsername, listPasswordHashes, type UserAccount } from '../repositories/users.ts'
+import type { Database } from '../storage/database/types.ts'
+import {
+  findUser,
+  findUserByUsername,
+  listPasswordHashes,
+  type UserAccount,
+} from '../storage/repositories/users.ts'
 import { once } from './once.ts'
 import { definedClaims, isLookup, isUsualTarget, preferredUsername, type User, type Users } from './users.ts'
 import { type VerificationContext, verifiedUser } from './verified-user.ts'

@@ -1,7 +1,7 @@
 import { authenticationCode } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
-import type { PasswordVerifier } from '../passwords/password-verifier.ts'
-import { UnsupportedPasswordHashError } from '../passwords/passwords.ts'
+import type { PasswordVerifier } from './passwords/password-verifier.ts'
+import { UnsupportedPasswordHashError } from './passwords/passwords.ts'
 import { maxLookupLength } from './users.ts'
 
 /** How passwords are checked and what is logged. */

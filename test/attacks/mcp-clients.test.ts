@@ -2,8 +2,8 @@
 // that outlive the browser session.
 
 import supertest from 'supertest'
-import { mcpHosts } from '../../lib/doctor/mcp-hosts.ts'
 import { OAuthError, seedClients } from '../../lib/index.ts'
+import { mcpHosts } from '../../lib/tools/doctor/mcp-hosts.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'

@@ -1,12 +1,12 @@
 import type { Request } from 'express'
-import { formParameters } from '../../lib/http/form.ts'
-import { bearerToken } from '../../lib/http/presented-token.ts'
 import { hashSecret, openUnder, sealUnder } from '../../lib/keys/secrets.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
 import { parseTarget } from '../../lib/outbound/target.ts'
 import { assertClientAssertion, claimedClientId } from '../../lib/protocol/clients/client-assertion.ts'
 import { parseJwks, usableJwks } from '../../lib/protocol/clients/jwks.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { formParameters } from '../../lib/web/http/form.ts'
+import { bearerToken } from '../../lib/web/http/presented-token.ts'
 import { fc, runs } from '../support/property.ts'
 
 const anyText = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme' }), fc.string())

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { findClient } from '../../lib/repositories/clients.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import { findClient } from '../../lib/storage/repositories/clients.ts'
 import { field, openCommandLine, program, rowsOf, stack, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()

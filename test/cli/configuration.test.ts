@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, cpSync, existsSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import knex from 'knex'
-import { rollback } from '../../lib/schema.ts'
+import { rollback } from '../../lib/storage/schema.ts'
 import { openCommandLine, program, rowsOf, stack } from '../support/command-line.ts'
 import { compiledPackage } from '../support/compiled.ts'
 
@@ -141,11 +141,11 @@ export default {
     writeFileSync(join(folder, 'latchkey.config.ts'), typescript)
     cpSync(compiledPackage(), join(folder, 'dist'), { recursive: true })
     const args = ['client', 'create', '--name', 'A & B', '--redirect-uri', callback]
-    const refused = await cli.run(folder, args, { program: ['dist/lib/cli/index.js'] })
-    const command = `--import tsx dist/lib/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
+    const refused = await cli.run(folder, args, { program: ['dist/lib/tools/cli/index.js'] })
+    const command = `--import tsx dist/lib/tools/cli/index.js client create --name 'A & B' --redirect-uri ${callback}`
     expect(refused).toMatchObject({ code: 1, stdout: '' })
     expect(refused.stderr).toContain(`run: node ${command}\n`)
-    const loading = { program: ['--import', 'tsx', 'dist/lib/cli/index.js'] }
+    const loading = { program: ['--import', 'tsx', 'dist/lib/tools/cli/index.js'] }
     for (const type of ['commonjs', 'module']) {
       writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }))
       await cli.succeed(folder, [...args, '--scope', 'openid orders:read'], loading)

@@ -1,4 +1,4 @@
-import { withProgress } from '../../lib/cli/progress.ts'
+import { withProgress } from '../../lib/tools/cli/progress.ts'
 
 /** What is written while the work reports its progress every 4 seconds, and what it writes itself at the end. */
 const written = async (screen: { isTTY?: boolean; columns?: number }, fails = false): Promise<string> => {

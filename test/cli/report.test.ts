@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assess } from '../../lib/assessment/requirements.ts'
 import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
+import { assess } from '../../lib/tools/assessment/requirements.ts'
 import { openCommandLine } from '../support/command-line.ts'
 
 const base = {

@@ -1,6 +1,6 @@
 import express, { type Express, type RequestHandler } from 'express'
-import { diagnoseMcp, type McpDiagnosis, mcpHosts, requestAnswer } from '../../lib/doctor/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { diagnoseMcp, type McpDiagnosis, mcpHosts, requestAnswer } from '../../lib/tools/doctor/index.ts'
 import { listen, openServer, type TestServer } from '../support/client-server.ts'
 import { openCommandLine } from '../support/command-line.ts'
 import { type Host, startHost } from '../support/host.ts'

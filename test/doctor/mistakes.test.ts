@@ -8,11 +8,15 @@ import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
 import knex from 'knex'
 import { Passport } from 'passport'
-import type { StoredSubject } from '../../lib/check.ts'
-import { loadTools } from '../../lib/cli/tools.ts'
-import { openDatabase } from '../../lib/database/open.ts'
-import { databaseChecks } from '../../lib/doctor/database.ts'
-import { diagnoseStart } from '../../lib/doctor/diagnosis.ts'
+import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
+import type { Options } from '../../lib/options/options.ts'
+import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import type { StoredSubject } from '../../lib/tools/check.ts'
+import { loadTools } from '../../lib/tools/cli/tools.ts'
+import { databaseChecks } from '../../lib/tools/doctor/database.ts'
+import { diagnoseStart } from '../../lib/tools/doctor/diagnosis.ts'
 import {
   type Diagnosis,
   diagnoseConfiguration,
@@ -22,12 +26,8 @@ import {
   openMount,
   untilStopped,
   withoutConsequences,
-} from '../../lib/doctor/index.ts'
-import { nameChecks } from '../../lib/doctor/users.ts'
-import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
-import type { Options } from '../../lib/options/options.ts'
-import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
-import { serverBehind } from '../../lib/router.ts'
+} from '../../lib/tools/doctor/index.ts'
+import { nameChecks } from '../../lib/tools/doctor/users.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { clients, createUsers, type Host, startHost } from '../support/host.ts'
 import { openProxy } from '../support/proxy.ts'

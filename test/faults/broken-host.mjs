@@ -10,7 +10,7 @@ import knex from 'knex'
 const [, , folder, part] = process.argv
 const load = (file) => import(pathToFileURL(join(folder, file)).href)
 const { authRouter, OAuthError, defineGrant, seedClients } = await load('lib/index.js')
-const { actingAs } = await load('lib/testing/index.js')
+const { actingAs } = await load('lib/tools/testing/index.js')
 
 const issuer = 'http://localhost:3000/oauth'
 const views = mkdtempSync(join(tmpdir(), 'latchkey-broken-'))

@@ -1,10 +1,10 @@
 // A clock that is set forward and back, by an hour and by ten minutes. Each stored end stays the same: nothing is valid
 // for longer, nothing valid is removed, and no account stays locked for ever.
 import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose'
-import { openDatabase } from '../../lib/database/open.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/schema.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/storage/schema.ts'
 import { listen, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'

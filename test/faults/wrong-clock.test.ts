@@ -1,15 +1,16 @@
 // A clock that was 30 days ahead for a moment. What was stored meanwhile to wait, to rest or to be fresh ends when the clock is
 // right again: it is further ahead than it can be.
-import type { ServerSetup } from '../../lib/authorization-server.ts'
+
 import { createDeviceCode, pollDeviceCode } from '../../lib/features/device/table.ts'
 import { createEndpoint, holdEndpoint, restEndpoint } from '../../lib/features/webhooks/table.ts'
-import { createIntrospection } from '../../lib/guards/introspection.ts'
+import { createIntrospection } from '../../lib/guard/introspection.ts'
+import type { Counter, Counters } from '../../lib/limits/counters.ts'
+import { memoryCounters } from '../../lib/limits/counters.ts'
+import { countersIn } from '../../lib/limits/database-counters.ts'
+import type { ServerSetup } from '../../lib/oauth/authorization-server.ts'
 import { createCached } from '../../lib/outbound/cached.ts'
 import type { Outbound } from '../../lib/outbound/outbound.ts'
 import { serverBehind } from '../../lib/router.ts'
-import type { Counter, Counters } from '../../lib/throttle/counters.ts'
-import { memoryCounters } from '../../lib/throttle/counters.ts'
-import { countersIn } from '../../lib/throttle/database-counters.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { openWebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'

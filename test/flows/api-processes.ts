@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import supertest from 'supertest'
-import type { ResourceServerOptions } from '../../lib/guards/index.ts'
+import type { ResourceServerOptions } from '../../lib/guard/index.ts'
 import { compiledProgram } from '../support/compiled.ts'
 
 /** An API in a process of its own. */

@@ -1,6 +1,6 @@
 import session from 'express-session'
-import { deviceName } from '../../lib/account/device-name.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { deviceName } from '../../lib/users/account/device-name.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'

@@ -1,7 +1,7 @@
 import type supertest from 'supertest'
 import type { ClientSeed } from '../../lib/index.ts'
-import { listEventsOfRequest } from '../../lib/repositories/events.ts'
 import { serverBehind } from '../../lib/router.ts'
+import { listEventsOfRequest } from '../../lib/storage/repositories/events.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { type Answer, locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'

@@ -1,7 +1,7 @@
 import supertest from 'supertest'
-import { openDatabase } from '../../lib/database/open.ts'
-import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/schema.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/storage/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import {
   type DatabaseKind,

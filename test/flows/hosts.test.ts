@@ -5,7 +5,7 @@ import session from 'express-session'
 import helmet from 'helmet'
 import supertest from 'supertest'
 import { authRouter, type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
-import { minifyCss } from '../../lib/pages/minify.ts'
+import { minifyCss } from '../../lib/web/pages/minify.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import {

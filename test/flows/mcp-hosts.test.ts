@@ -1,7 +1,7 @@
 // Hosts that cannot run here, played from what is known of their requests.
 
 import express from 'express'
-import { type McpHost, mcpHosts } from '../../lib/doctor/mcp-hosts.ts'
+import { type McpHost, mcpHosts } from '../../lib/tools/doctor/mcp-hosts.ts'
 import type { TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { type Host, startHost } from '../support/host.ts'

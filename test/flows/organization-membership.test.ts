@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { actingAs } from '../../lib/testing/index.ts'
+import { actingAs } from '../../lib/tools/testing/index.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'

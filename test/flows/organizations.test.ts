@@ -1,5 +1,5 @@
-import { toldApart } from '../../lib/authorization/organization-list.ts'
 import type { Organization } from '../../lib/index.ts'
+import { toldApart } from '../../lib/oauth/authorization/organization-list.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl } from '../support/host.ts'
 import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../support/outcomes.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { SignJWT } from 'jose'
 import { Webhook } from 'standardwebhooks'
-import { resourceServer } from '../../lib/guards/index.ts'
+import { resourceServer } from '../../lib/guard/index.ts'
 import type { TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { createInbox } from '../support/logout-receiver.ts'

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
-import { resourceServer } from '../../lib/guards/index.ts'
+import { resourceServer } from '../../lib/guard/index.ts'
 import type { AuthRouterOptions, RequireTokenOptions, VerifyRequest } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'

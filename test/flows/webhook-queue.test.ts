@@ -1,6 +1,6 @@
-import type { ServerSetup } from '../../lib/authorization-server.ts'
 import type { WebhookEndpoints } from '../../lib/features/webhooks/option.ts'
 import { conditionOf, endpointStatuses } from '../../lib/features/webhooks/status.ts'
+import type { ServerSetup } from '../../lib/oauth/authorization-server.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { type Host, startHost } from '../support/host.ts'

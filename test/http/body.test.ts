@@ -4,8 +4,8 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express'
 import fc from 'fast-check'
-import { readForm } from '../../lib/http/form.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { readForm } from '../../lib/web/http/form.ts'
 
 const limit = 1000
 

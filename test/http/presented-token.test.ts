@@ -1,5 +1,5 @@
-import { withChallenge } from '../../lib/http/presented-token.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { withChallenge } from '../../lib/web/http/presented-token.ts'
 
 test('a challenge has only characters that RFC 6749 §5.2 allows', () => {
   const error = new OAuthError('invalid_token', 'schlüssel ☃ "quoted" \\\r\nx-injected: yes')

@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from 'node:http'
 import express, { type Express } from 'express'
 import supertest from 'supertest'
-import { runHandler } from '../../lib/http/run-handler.ts'
-import { sendJson, UnsentError } from '../../lib/http/send.ts'
+import { runHandler } from '../../lib/web/http/run-handler.ts'
+import { sendJson, UnsentError } from '../../lib/web/http/send.ts'
 
 const broken = new Error('broken')
 

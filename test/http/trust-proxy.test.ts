@@ -1,9 +1,9 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import supertest from 'supertest'
-import { addressBehind, trustsOf } from '../../lib/http/trust-proxy.ts'
 import { OptionsError } from '../../lib/index.ts'
 import { trustProxy } from '../../lib/options/trust-proxy.ts'
+import { addressBehind, trustsOf } from '../../lib/web/http/trust-proxy.ts'
 
 const settings = [
   0,

@@ -2,7 +2,7 @@
 // own migrations and code fill a database of PostgreSQL or MariaDB, with TEST_ALL=1 of both.
 
 import { hashSecret } from '../../lib/keys/secrets.ts'
-import { verifyPassword } from '../../lib/passwords/passwords.ts'
+import { verifyPassword } from '../../lib/users/passwords/passwords.ts'
 import type { Host } from '../support/host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { testsAll } from '../support/sample.ts'

@@ -7,9 +7,6 @@ import {
   exportJWK,
   jwtVerify,
 } from 'jose'
-import { migrateDatabase } from '../../lib/database/migrate.ts'
-import { openDatabase } from '../../lib/database/open.ts'
-import type { Database } from '../../lib/database/types.ts'
 import { featureOptions } from '../../lib/features/index.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
 import { revokeKey } from '../../lib/keys/key-revocation.ts'
@@ -20,13 +17,16 @@ import type { KeyOptions } from '../../lib/keys/signing-key.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { parseClientMetadata, signingAlgorithms } from '../../lib/protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../lib/protocol/errors.ts'
+import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import type { Database } from '../../lib/storage/database/types.ts'
 import {
   createClient,
   createSigningKey,
   listSigningKeys,
   type SigningKeyRecord,
-} from '../../lib/repositories/index.ts'
-import { migrations } from '../../lib/schema.ts'
+} from '../../lib/storage/repositories/index.ts'
+import { migrations } from '../../lib/storage/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 
 const [first, second] = ['the first secret of at least 32 bytes', 'the second secret of at least 32 bytes']

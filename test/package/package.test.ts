@@ -94,7 +94,7 @@ afterAll(() => packed?.remove())
 
 test('the tarball holds what a host needs and nothing else', () => {
   const published =
-    /^package\/((dist|docs)\/.+|lib\/pages\/(page-models|i18n\/locales\/en)\.ts|lib\/.+\/models\.ts|(README|AGENTS|CHANGELOG|CONTRIBUTING|SECURITY|THIRD-PARTY|bench\/README|example-app\/README|test\/(CONFORMANCE|FAPI2))\.md|LICENSE|package\.json)$/
+    /^package\/((dist|docs)\/.+|lib\/web\/pages\/(page-models|i18n\/locales\/en)\.ts|lib\/.+\/models\.ts|(README|AGENTS|CHANGELOG|CONTRIBUTING|SECURITY|THIRD-PARTY|bench\/README|example-app\/README|test\/(CONFORMANCE|FAPI2))\.md|LICENSE|package\.json)$/
   const unwanted =
     /\.test\.|\.map$|^package\/docs\/pictures\/|(^|\/)(test|example-app|bench|\.ci)\/(?!\w+\.md$)|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
   expect(packed.files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
@@ -103,7 +103,7 @@ test('the tarball holds what a host needs and nothing else', () => {
       'package/dist/lib/index.js',
       'package/dist/lib/index.d.ts',
       'package/dist/lib/index.d.cts',
-      'package/dist/lib/cli/index.js',
+      'package/dist/lib/tools/cli/index.js',
       'package/dist/migrations/index.js',
       'package/LICENSE',
       'package/README.md',
@@ -321,7 +321,7 @@ test('a newcomer with a user table has a login after 4 commands and at most 15 l
   await database.destroy()
 
   const latchkey = (...args: string[]): Promise<string> =>
-    run(path, process.execPath, 'node_modules/latchkey/dist/lib/cli/index.js', ...args)
+    run(path, process.execPath, 'node_modules/latchkey/dist/lib/tools/cli/index.js', ...args)
   // The first command was npm install.
   const printed = await latchkey('init', '--database', 'app.sqlite', '--redirect-uri', callback)
   await latchkey('migrate')

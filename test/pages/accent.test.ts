@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { clampChroma, wcagContrast as contrast, converter, differenceEuclidean, formatHex } from 'culori'
-import { accentColours, accentRules, surfaces } from '../../lib/pages/theme/accent.ts'
+import { accentColours, accentRules, surfaces } from '../../lib/web/pages/theme/accent.ts'
 import { fc, runs } from '../support/property.ts'
 import { testsAll } from '../support/sample.ts'
 import { createViews, look } from '../support/views.ts'

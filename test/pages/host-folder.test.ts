@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PageModels } from '../../lib/pages/page-models.ts'
+import type { PageModels } from '../../lib/web/pages/page-models.ts'
 import { createViews, look } from '../support/views.ts'
 
 const client = { name: 'Order Desk', host: 'desk.example.com', unverified: false }

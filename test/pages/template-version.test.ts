@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
+import { compose } from '../../lib/router.ts'
 import {
   copiedFiles,
   copiedFrom,
@@ -13,9 +14,8 @@ import {
   runningVersion,
   warnOfOldCopies,
   withOrigin,
-} from '../../lib/pages/template-version.ts'
-import type { Views } from '../../lib/pages/views.ts'
-import { compose } from '../../lib/router.ts'
+} from '../../lib/web/pages/template-version.ts'
+import type { Views } from '../../lib/web/pages/views.ts'
 import { createViews, look } from '../support/views.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'origin-'))
@@ -112,7 +112,7 @@ test.each([
   'a server that was bundled as %s does not start, and says what to leave out',
   async (format, suffix) => {
     const outfile = join(folder, 'bundled', `server.${suffix}`)
-    const entryPoints = [join(__dirname, '../../lib/pages/template-version.ts')]
+    const entryPoints = [join(__dirname, '../../lib/web/pages/template-version.ts')]
     await build({ entryPoints, outfile, format, bundle: true, platform: 'node', logLevel: 'silent' })
     const { status, stderr } = spawnSync(process.execPath, [outfile], { encoding: 'utf8' })
     expect(status).toBe(1)

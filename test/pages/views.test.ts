@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { en } from '../../lib/pages/i18n/locales/en.ts'
-import { createText } from '../../lib/pages/i18n/text.ts'
-import type { ConsentScope, PageModels } from '../../lib/pages/page-models.ts'
+import { en } from '../../lib/web/pages/i18n/locales/en.ts'
+import { createText } from '../../lib/web/pages/i18n/text.ts'
+import type { ConsentScope, PageModels } from '../../lib/web/pages/page-models.ts'
 import { withoutOwnScript } from '../support/outcomes.ts'
 import { createViews, look } from '../support/views.ts'
 

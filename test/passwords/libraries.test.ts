@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { assertPasswordLibraries } from '../../lib/passwords/libraries.ts'
+import { assertPasswordLibraries } from '../../lib/users/passwords/libraries.ts'
 
 let folder: string
 beforeEach(() => {

@@ -1,13 +1,13 @@
 import { hash as argon2Hash } from '@node-rs/argon2'
 import { hash as bcryptHash } from '@node-rs/bcrypt'
-import { createPasswordVerifier } from '../../lib/passwords/password-verifier.ts'
+import { OAuthError } from '../../lib/protocol/errors.ts'
+import { createPasswordVerifier } from '../../lib/users/passwords/password-verifier.ts'
 import {
   hashPassword,
   isPasswordHash,
   UnsupportedPasswordHashError,
   verifyPassword,
-} from '../../lib/passwords/passwords.ts'
-import { OAuthError } from '../../lib/protocol/errors.ts'
+} from '../../lib/users/passwords/passwords.ts'
 
 const password = 'correct horse battery stäple'
 const cheap = { memoryCost: 64, timeCost: 1, parallelism: 1 }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import * as openid from 'openid-client'
 import type { Browser } from 'playwright-core'
-import { attack } from '../../lib/testing/index.ts'
+import { attack } from '../../lib/tools/testing/index.ts'
 import { launchBrowser, withPage } from '../support/browser.ts'
 import { press, signIn } from '../support/browser-person.ts'
 import { callback, secret } from '../support/host.ts'
@@ -134,7 +134,7 @@ describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
 
   test('latchkey doctor finds no mistake', async () => {
     const { port } = new URL(recipe.origin)
-    const cli = 'node_modules/latchkey/lib/cli/index.js'
+    const cli = 'node_modules/latchkey/lib/tools/cli/index.js'
     const told = await recipe.run([cli, 'doctor', recipe.issuer], { PORT: port })
     expect(told).not.toMatch(/^error/m)
   })

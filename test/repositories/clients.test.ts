@@ -1,12 +1,12 @@
-import { openDatabase } from '../../lib/database/open.ts'
-import type { Database, Driver } from '../../lib/database/types.ts'
 import { migrate } from '../../lib/index.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import type { Database, Driver } from '../../lib/storage/database/types.ts'
 import {
   createClient,
   findClient,
   listClients,
   longestIdTokenLifetime,
-} from '../../lib/repositories/clients.ts'
+} from '../../lib/storage/repositories/clients.ts'
 import { describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 
 describeOnSampled('clients', (kind) => {

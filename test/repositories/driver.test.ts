@@ -8,17 +8,17 @@ import {
   privateHandle,
   privateSchema,
   silence,
-} from '../../lib/database/driver.ts'
-import { migrateDatabase } from '../../lib/database/migrate.ts'
-import { openDatabase } from '../../lib/database/open.ts'
-import { query } from '../../lib/database/statement.ts'
-import { boundStatements, type Connection } from '../../lib/database/statement-bound.ts'
-import { transaction } from '../../lib/database/transaction.ts'
+} from '../../lib/storage/database/driver.ts'
+import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import { query } from '../../lib/storage/database/statement.ts'
+import { boundStatements, type Connection } from '../../lib/storage/database/statement-bound.ts'
+import { transaction } from '../../lib/storage/database/transaction.ts'
 import type { SchemaChange } from '../../migrations/migration.ts'
 import { dropTables } from '../support/database.ts'
 import { describeWith, services } from '../support/services.ts'
 
-// What lib/database/driver.ts takes for granted of Knex and of each driver.
+// What lib/storage/database/driver.ts takes for granted of Knex and of each driver.
 
 const sqlite: Knex.Config = {
   client: 'better-sqlite3',

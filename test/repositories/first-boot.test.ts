@@ -1,6 +1,6 @@
 import supertest from 'supertest'
 import { type ClientSeed, seedClients, seedUsers } from '../../lib/index.ts'
-import { migrations } from '../../lib/schema.ts'
+import { migrations } from '../../lib/storage/schema.ts'
 import { type DatabaseKind, describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 import { forkServers } from '../support/fault-servers.ts'
 import { authorizeUrl, callback, secret } from '../support/host.ts'

@@ -1,5 +1,3 @@
-import { openDatabase } from '../../lib/database/open.ts'
-import type { Database } from '../../lib/database/types.ts'
 import {
   findDueLanes,
   findUntriedLane,
@@ -9,7 +7,12 @@ import {
   postponeLane,
 } from '../../lib/features/webhooks/lanes.ts'
 import { findBacklog, hasDeadLetter, listDeadLetters, removeLane } from '../../lib/features/webhooks/table.ts'
-import { listAuthorizationsPage, listLoginsPage } from '../../lib/repositories/lists/sessions-and-grants.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import type { Database } from '../../lib/storage/database/types.ts'
+import {
+  listAuthorizationsPage,
+  listLoginsPage,
+} from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'

@@ -1,9 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { endAllOf } from '../../lib/account/end-all.ts'
-import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import { createPasskey, listPasskeys, removePasskeysOfSubject } from '../../lib/features/passkeys/table.ts'
 import { migrate, rollback } from '../../lib/index.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import {
   beginHostLogin,
   beginLogin,
@@ -11,9 +10,10 @@ import {
   isRevoked,
   listLogins,
   type NewLogin,
-} from '../../lib/repositories/index.ts'
-import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/schema.ts'
+} from '../../lib/storage/repositories/index.ts'
+import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expired } from '../../lib/storage/schema.ts'
+import { endAllOf } from '../../lib/users/account/end-all.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // Attempts and revocations of one user at the same moment, on one schema of each database.

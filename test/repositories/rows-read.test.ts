@@ -1,6 +1,4 @@
 import type { Knex } from 'knex'
-import { openDatabase } from '../../lib/database/open.ts'
-import type { Database } from '../../lib/database/types.ts'
 import {
   findDueLanes,
   findUntriedLane,
@@ -16,14 +14,16 @@ import {
   removeLane,
 } from '../../lib/features/webhooks/table.ts'
 import { migrate } from '../../lib/index.ts'
-import { eventWindow, listNewestEvents } from '../../lib/repositories/events.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import type { Database } from '../../lib/storage/database/types.ts'
+import { eventWindow, listNewestEvents } from '../../lib/storage/repositories/events.ts'
 import {
   listAuthorizationsPage,
   listLoginsPage,
   loginClients,
   maxPage,
-} from '../../lib/repositories/lists/sessions-and-grants.ts'
-import { listThrottles } from '../../lib/repositories/throttles.ts'
+} from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
+import { listThrottles } from '../../lib/storage/repositories/throttles.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { describeWith } from '../support/services.ts'
 import { fillTables } from './large-tables.ts'

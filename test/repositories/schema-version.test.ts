@@ -1,7 +1,4 @@
 import type { Knex } from 'knex'
-import { migrateDatabase } from '../../lib/database/migrate.ts'
-import { openDatabase } from '../../lib/database/open.ts'
-import { schemaVersion } from '../../lib/database/schema-version.ts'
 import {
   type AuthRouter,
   authRouter,
@@ -10,8 +7,11 @@ import {
   rollback,
   seedUsers,
 } from '../../lib/index.ts'
-import { removeExpiredRows } from '../../lib/repositories/pruning/schedule.ts'
-import { expired, migrations } from '../../lib/schema.ts'
+import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
+import { schemaVersion } from '../../lib/storage/database/schema-version.ts'
+import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expired, migrations } from '../../lib/storage/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
-import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
 import {
   consumePendingLogin,
   putPendingLogin,
@@ -14,7 +13,8 @@ import {
   useTimeStep,
 } from '../../lib/features/second-factor/second-factors-table.ts'
 import { migrate, rollback } from '../../lib/index.ts'
-import { createLogin } from '../../lib/repositories/index.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
+import { createLogin } from '../../lib/storage/repositories/index.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // Parallel calls on one schema of each database.

@@ -2,9 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import createKnex, { type Knex } from 'knex'
-import { driverOf } from '../../lib/database/driver.ts'
-import { assertSqliteRuns, installedSqlite, sqliteProblem } from '../../lib/database/sqlite-version.ts'
 import { authRouter } from '../../lib/index.ts'
+import { driverOf } from '../../lib/storage/database/driver.ts'
+import {
+  assertSqliteRuns,
+  installedSqlite,
+  sqliteProblem,
+} from '../../lib/storage/database/sqlite-version.ts'
 
 test.each([
   ['11.10.0', '20.19.0', undefined],

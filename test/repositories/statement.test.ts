@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import express from 'express'
 import createKnex, { type Knex } from 'knex'
 import supertest from 'supertest'
-import { type OpenedDatabase, openDatabase } from '../../lib/database/open.ts'
+import { authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
+import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import {
   flag,
   json,
@@ -12,11 +13,10 @@ import {
   scopes,
   text,
   textOrNull,
-} from '../../lib/database/statement.ts'
-import { transaction } from '../../lib/database/transaction.ts'
-import type { Database, Row } from '../../lib/database/types.ts'
-import { authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
-import { createReplay, createUser, findUserByUsername } from '../../lib/repositories/index.ts'
+} from '../../lib/storage/database/statement.ts'
+import { transaction } from '../../lib/storage/database/transaction.ts'
+import type { Database, Row } from '../../lib/storage/database/types.ts'
+import { createReplay, createUser, findUserByUsername } from '../../lib/storage/repositories/index.ts'
 import { databaseOn } from '../support/database.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
 import { clients, issuer, startHost } from '../support/host.ts'

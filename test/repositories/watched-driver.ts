@@ -1,4 +1,4 @@
-import type { Database, Driver } from '../../lib/database/types.ts'
+import type { Database, Driver } from '../../lib/storage/database/types.ts'
 
 /** The same database with every statement noted that reaches the driver, in order. */
 export const watchedDatabase = (db: Database): { db: Database; statements: string[] } => {

@@ -1,7 +1,7 @@
 // An API in a process of its own, without a database and without authRouter().
 import { createServer } from 'node:http'
 import express, { type RequestHandler } from 'express'
-import { type ResourceServerOptions, resourceServer } from '../../lib/guards/index.ts'
+import { type ResourceServerOptions, resourceServer } from '../../lib/guard/index.ts'
 import { listenOn } from './client-server.ts'
 
 const start = async (options: ResourceServerOptions): Promise<number> => {

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
 import type { Express, RequestHandler } from 'express'
-import type { Attack } from '../../lib/testing/attack.ts'
-import { attacks } from '../../lib/testing/attacks/index.ts'
-import type { AttackOptions, AttackReport } from '../../lib/testing/index.ts'
-import { runAttacks } from '../../lib/testing/run.ts'
+import type { Attack } from '../../lib/tools/testing/attack.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
+import type { AttackOptions, AttackReport } from '../../lib/tools/testing/index.ts'
+import { runAttacks } from '../../lib/tools/testing/run.ts'
 import { callback, clients, type HostSettings, secret, startHost } from './host.ts'
 
 // A run of all attacks takes seconds, and longer on a busy machine.

@@ -1,7 +1,7 @@
 // Runs `latchkey` again and again in one process, as if each time were a process of its own: the parent sends the
 // arguments, the folder, the environment and what standard input holds, and receives the exit code and the output.
 import { Readable } from 'node:stream'
-import { main } from '../../lib/cli/main.ts'
+import { main } from '../../lib/tools/cli/main.ts'
 
 /** What one process of the command line would be given. */
 export interface CliRun {
@@ -38,7 +38,7 @@ const run = async ({ args, cwd, env, input }: CliRun): Promise<CliOutcome> => {
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
-// As lib/cli/index.ts does: logs are not results.
+// As lib/tools/cli/index.ts does: logs are not results.
 Object.assign(console, { log: console.error, info: console.error, debug: console.error })
 
 let last: Promise<unknown> = Promise.resolve()

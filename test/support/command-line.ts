@@ -28,7 +28,7 @@ interface CommandLine {
 }
 
 /** The command as a host's `node_modules/.bin` has it. */
-export const program = (): string => compiledProgram('lib/cli/index.ts')
+export const program = (): string => compiledProgram('lib/tools/cli/index.ts')
 
 const runProcess = (programs: readonly string[], { args, cwd, env, input }: CliRun): Promise<CliOutcome> =>
   new Promise((resolve) => {

@@ -22,9 +22,9 @@ const prefix = 'latchkey-compiled-'
 /** What processes of the tests run, with everything that it imports. */
 const programs = [
   'lib/index.ts',
-  'lib/guards/index.ts',
-  'lib/testing/index.ts',
-  'lib/cli/index.ts',
+  'lib/guard/index.ts',
+  'lib/tools/testing/index.ts',
+  'lib/tools/cli/index.ts',
   'test/support/api-process.ts',
   'test/support/cli-process.ts',
   'test/support/fault-server.ts',
@@ -60,7 +60,7 @@ const compileTo = (folder: string): void => {
   const tsc = join(root, 'node_modules/typescript/bin/tsc')
   execFileSync(process.execPath, [tsc, '-p', project], { stdio: 'pipe' })
   const features = readdirSync(join(root, 'lib/features')).map((name) => `lib/features/${name}/views`)
-  for (const views of ['views', 'lib/preview/assets', ...features].filter((name) =>
+  for (const views of ['views', 'lib/tools/preview/assets', ...features].filter((name) =>
     existsSync(join(root, name)),
   )) {
     cpSync(join(root, views), join(folder, views), { recursive: true })
@@ -68,8 +68,8 @@ const compileTo = (folder: string): void => {
   const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const exports = {
     '.': './lib/index.js',
-    './guard': './lib/guards/index.js',
-    './testing': './lib/testing/index.js',
+    './guard': './lib/guard/index.js',
+    './testing': './lib/tools/testing/index.js',
     './package.json': './package.json',
   }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, version, type, exports }))

@@ -1,4 +1,4 @@
-import type { LoginThrottle } from '../../lib/throttle/login-throttle.ts'
+import type { LoginThrottle } from '../../lib/limits/login-throttle.ts'
 
 /**
  * Keeps twenty wrong passwords for one account in flight, spread over the throttles of several processes, and then sends

@@ -1,10 +1,10 @@
-// Plays a host of lib/doctor/mcp-hosts.ts against a host of the tests: its own order of requests, with its own bodies.
+// Plays a host of lib/tools/doctor/mcp-hosts.ts against a host of the tests: its own order of requests, with its own bodies.
 
 import { promises as dns } from 'node:dns'
 import http, { type ClientRequest, type RequestOptions } from 'node:http'
 import https from 'node:https'
 import supertest from 'supertest'
-import type { McpHost } from '../../lib/doctor/mcp-hosts.ts'
+import type { McpHost } from '../../lib/tools/doctor/mcp-hosts.ts'
 import { openServer, type TestServer } from './client-server.ts'
 import { type Host, pkce } from './host.ts'
 import { locationOf, RawBrowser } from './raw-browser.ts'

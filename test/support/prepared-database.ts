@@ -10,7 +10,7 @@ const root = join(__dirname, '../..')
 /** Changes with the day, with the schema, and with what makes keys. */
 const version = (): string => {
   const hash = createHash('sha256').update(String(Math.floor(performance.timeOrigin / 86_400_000)))
-  for (const folder of ['migrations', 'lib/keys', 'lib/database', 'lib/features']) {
+  for (const folder of ['migrations', 'lib/keys', 'lib/storage/database', 'lib/features']) {
     const files = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     for (const name of files.filter((file) => file.endsWith('.ts')).sort())
       hash.update(readFileSync(join(root, folder, name)))

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http'
-import { Browser, type Sent } from '../../lib/testing/browser.ts'
-import { CookieJar } from '../../lib/testing/cookies.ts'
-import { type Form, findForm } from '../../lib/testing/html.ts'
-import { listening } from '../../lib/testing/listening.ts'
-import type { Answer as WireAnswer } from '../../lib/testing/wire.ts'
+import { Browser, type Sent } from '../../lib/tools/testing/browser.ts'
+import { CookieJar } from '../../lib/tools/testing/cookies.ts'
+import { type Form, findForm } from '../../lib/tools/testing/html.ts'
+import { listening } from '../../lib/tools/testing/listening.ts'
+import type { Answer as WireAnswer } from '../../lib/tools/testing/wire.ts'
 import { note } from './told.ts'
 
 /** One answer, as it came. */

@@ -173,7 +173,7 @@ export const startClientRecipes = (
   files['latchkey.clients.mjs'] = `${lists.join('\n')}\nexport default [${all}]\n`
   return startFiles(changed(files), async (_folder, run) => {
     await before(run)
-    await run(['node_modules/latchkey/lib/cli/index.js', 'clients', 'apply'], env)
+    await run(['node_modules/latchkey/lib/tools/cli/index.js', 'clients', 'apply'], env)
     return 'app.mjs'
   })
 }

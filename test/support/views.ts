@@ -2,11 +2,11 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { features } from '../../lib/features/index.ts'
 import { pages } from '../../lib/options/pages.ts'
-import { createLanguages as createFor } from '../../lib/pages/i18n/languages.ts'
-import { isOperatorPage } from '../../lib/pages/page-models.ts'
-import { createViews as create } from '../../lib/pages/views.ts'
-import { samples as ofCore } from '../../lib/samples/index.ts'
-import type { Sample } from '../../lib/samples/sample.ts'
+import { samples as ofCore } from '../../lib/tools/samples/index.ts'
+import type { Sample } from '../../lib/tools/samples/sample.ts'
+import { createLanguages as createFor } from '../../lib/web/pages/i18n/languages.ts'
+import { isOperatorPage } from '../../lib/web/pages/page-models.ts'
+import { createViews as create } from '../../lib/web/pages/views.ts'
 
 type Options = Parameters<typeof create>[0]
 

@@ -1,10 +1,10 @@
-import type { ServerSetup } from '../../lib/authorization-server.ts'
 import type { Bell } from '../../lib/features/webhooks/bell.ts'
 import type { WebhookEndpoints } from '../../lib/features/webhooks/option.ts'
 import { createQueue } from '../../lib/features/webhooks/queue.ts'
 import { keepSending } from '../../lib/features/webhooks/sender.ts'
 import { randomId } from '../../lib/keys/secrets.ts'
-import { createEvent } from '../../lib/repositories/events.ts'
+import type { ServerSetup } from '../../lib/oauth/authorization-server.ts'
+import { createEvent } from '../../lib/storage/repositories/events.ts'
 
 /** A sender of webhooks that looks for work only when a test says so. */
 export interface WebhookStepper {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import { transformSync } from '@swc/core'
-import { attacks } from '../../lib/testing/attacks/index.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
 import { type Host, secret, startHost } from '../support/host.ts'
 
 const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')

@@ -1,7 +1,7 @@
 // `attack()` against a host with a front end of its own: the page of docs/front-end.md.
 
 import type { RequestHandler } from 'express'
-import { attacks } from '../../lib/testing/attacks/index.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 import { reactFrontEnd } from '../support/front-end.ts'
 

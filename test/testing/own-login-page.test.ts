@@ -1,7 +1,7 @@
 import express, { type Express, type Request } from 'express'
 import session from 'express-session'
-import { attacks } from '../../lib/testing/attacks/index.ts'
-import type { AttackOptions } from '../../lib/testing/index.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
+import type { AttackOptions } from '../../lib/tools/testing/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 
 interface HostSession {

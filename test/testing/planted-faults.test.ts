@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express'
-import { attacks } from '../../lib/testing/attacks/index.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
 import { type AttackedHost, attackHost, expectFindings } from '../support/attacked-host.ts'
 import { callback } from '../support/host.ts'
 import { testsAll } from '../support/sample.ts'

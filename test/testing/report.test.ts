@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 import express, { type RequestHandler } from 'express'
-import { attacks } from '../../lib/testing/attacks/index.ts'
-import type { AttackReport } from '../../lib/testing/index.ts'
-import { reportOf } from '../../lib/testing/report.ts'
+import { attacks } from '../../lib/tools/testing/attacks/index.ts'
+import type { AttackReport } from '../../lib/tools/testing/index.ts'
+import { reportOf } from '../../lib/tools/testing/report.ts'
 import { attackHost, rewritingHeaders } from '../support/attacked-host.ts'
 
 const findings = [

@@ -1,4 +1,4 @@
-import { networkOf, shownNetwork } from '../../lib/throttle/network.ts'
+import { networkOf, shownNetwork } from '../../lib/limits/network.ts'
 
 test.each([
   ['198.51.100.7', '198.51.100.7'],

@@ -1,11 +1,11 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt'
 import type { Request } from 'express'
 import createKnex, { type Knex } from 'knex'
-import { openDatabase } from '../../lib/database/open.ts'
 import type { UserFunctions, UserMapping } from '../../lib/options/users.ts'
-import { createPasswordVerifier } from '../../lib/passwords/password-verifier.ts'
-import { verifyPassword } from '../../lib/passwords/passwords.ts'
+import { openDatabase } from '../../lib/storage/database/open.ts'
 import { createUsers } from '../../lib/users/index.ts'
+import { createPasswordVerifier } from '../../lib/users/passwords/password-verifier.ts'
+import { verifyPassword } from '../../lib/users/passwords/passwords.ts'
 
 export const req = {} as Request
 export const bcrypt = (text: string) => bcryptHash(text, { cost: 4 })

@@ -1,24 +1,29 @@
-import { anotherAccountLocation } from '../../authorization/login-location.ts'
+import { anotherAccountLocation } from '../../oauth/authorization/login-location.ts'
 import {
   type ClientAdministration,
   clientAdministration,
   type RegisteredClient,
-} from '../../clients/administration.ts'
-import { showAccountLogin, submitAccountLogin } from '../../endpoints/account/account-login.ts'
-import type { Operator, OperatorContext, OperatorLink, OperatorPage } from '../../endpoints/operator-page.ts'
-import { aboutClient, type Fields } from '../../endpoints/page-values.ts'
-import { signedPage } from '../../endpoints/signed-page.ts'
-import type { PageContext } from '../../http/context.ts'
-import { sendErrorPage } from '../../http/errors.ts'
-import { queryParameters } from '../../http/form.ts'
-import type { Endpoint } from '../../http/route.ts'
-import { ownPath } from '../../http/urls.ts'
+} from '../../oauth/clients/administration.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
-import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
-import { activeLogin } from '../../sessions/login.ts'
+import { countUsageOfClient, maxCounted } from '../../storage/repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
+import { showAccountLogin, submitAccountLogin } from '../../web/endpoints/account/account-login.ts'
+import type {
+  Operator,
+  OperatorContext,
+  OperatorLink,
+  OperatorPage,
+} from '../../web/endpoints/operator-page.ts'
+import { aboutClient, type Fields } from '../../web/endpoints/page-values.ts'
+import { signedPage } from '../../web/endpoints/signed-page.ts'
+import type { PageContext } from '../../web/http/context.ts'
+import { sendErrorPage } from '../../web/http/errors.ts'
+import { queryParameters } from '../../web/http/form.ts'
+import type { Endpoint } from '../../web/http/route.ts'
+import { ownPath } from '../../web/http/urls.ts'
+import { activeLogin } from '../../web/sessions/login.ts'
 import type { AdminOption } from './option.ts'
 
 /** UTF-16 code units of an actor in events. */

@@ -1,4 +1,4 @@
-import { type Check, error, type Found, type MountedSubject, warning } from '../../check.ts'
+import { type Check, error, type Found, type MountedSubject, warning } from '../../tools/check.ts'
 
 /** A stranger has neither a session nor a cookie, so an administrator's page must not open. */
 const findings = async ({ mount, options }: MountedSubject): Promise<Found> => {

@@ -1,14 +1,14 @@
-import { clientAuthMethodsOf } from '../../client-auth/index.ts'
+import { clientAuthMethodsOf } from '../../oauth/client-authentication/index.ts'
 import {
   type ClientFieldChoices,
   type ClientFieldNames,
   type TypedClient,
   typedAs,
-} from '../../clients/client-form.ts'
-import type { OperatorContext } from '../../endpoints/operator-page.ts'
-import { grantsOf } from '../../grants/index.ts'
-import type { ClientForm, ClientFormField } from '../../pages/client-form-models.ts'
+} from '../../oauth/clients/client-form.ts'
+import { grantsOf } from '../../oauth/grants/index.ts'
 import { seedDefaults } from '../../protocol/clients/client-metadata.ts'
+import type { OperatorContext } from '../../web/endpoints/operator-page.ts'
+import type { ClientForm, ClientFormField } from '../../web/pages/client-form-models.ts'
 import type { ClientFormParts } from './models.ts'
 
 /** The parts of the form, with their fields. */

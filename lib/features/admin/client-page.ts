@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { metadataOf, type RegisteredClient } from '../../clients/administration.ts'
+import { metadataOf, type RegisteredClient } from '../../oauth/clients/administration.ts'
 import {
   clientForm,
   clientOfForm,
@@ -7,18 +7,18 @@ import {
   submitClientForm,
   type TypedClient,
   typedAs,
-} from '../../clients/client-form.ts'
-import { waitingClients } from '../../clients/listing.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { aboutClient, iso } from '../../endpoints/page-values.ts'
-import type { ActResult } from '../../endpoints/signed-page.ts'
-import { ownPath } from '../../http/urls.ts'
+} from '../../oauth/clients/client-form.ts'
+import { waitingClients } from '../../oauth/clients/listing.ts'
 import { usesSecret } from '../../protocol/clients/client.ts'
 import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { countUsageOfClient, maxCounted } from '../../repositories/index.ts'
-import { type Notice, noticeOf } from '../../sessions/notice.ts'
+import { countUsageOfClient, maxCounted } from '../../storage/repositories/index.ts'
+import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { aboutClient, iso } from '../../web/endpoints/page-values.ts'
+import type { ActResult } from '../../web/endpoints/signed-page.ts'
+import { ownPath } from '../../web/http/urls.ts'
+import { type Notice, noticeOf } from '../../web/sessions/notice.ts'
 import { clientsFor, findNamedClient } from './area.ts'
 import { choicesFor, inParts, editFields as names } from './client-fields.ts'
 import { marksOf } from './clients-page.ts'

@@ -1,11 +1,11 @@
-import type { RegisteredClient } from '../../clients/administration.ts'
-import { type ListFilter, listedClients } from '../../clients/listing.ts'
-import type { WaitingClient } from '../../clients/register.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { type Fields, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
-import { ownPath } from '../../http/urls.ts'
+import type { RegisteredClient } from '../../oauth/clients/administration.ts'
+import { type ListFilter, listedClients } from '../../oauth/clients/listing.ts'
+import type { WaitingClient } from '../../oauth/clients/register.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { clientsPerPage, maxLookedAt, searchedWords } from '../../repositories/index.ts'
+import { clientsPerPage, maxLookedAt, searchedWords } from '../../storage/repositories/index.ts'
+import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { type Fields, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
+import { ownPath } from '../../web/http/urls.ts'
 import type { ClientMarks } from './models.ts'
 
 /** The list of clients. */

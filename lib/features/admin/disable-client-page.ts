@@ -1,5 +1,5 @@
-import type { OperatorPage } from '../../endpoints/operator-page.ts'
-import { aboutClient } from '../../endpoints/page-values.ts'
+import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { aboutClient } from '../../web/endpoints/page-values.ts'
 import { clientInNumbers, clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to disable a client, and says how many users that concerns. */

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../feature.ts'
 import { adminArea, administratorOf, clientUrl } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'

@@ -1,8 +1,8 @@
-import type { OperatorLink } from '../../endpoints/operator-page.ts'
-import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { ShownDevice } from '../../pages/device-models.ts'
-import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
-import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
+import type { OperatorLink } from '../../web/endpoints/operator-page.ts'
+import type { ClientForm } from '../../web/pages/client-form-models.ts'
+import type { ShownDevice } from '../../web/pages/device-models.ts'
+import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
+import type { PageForm, PageLinks } from '../../web/pages/page-parts.ts'
 import type { SectionModel, TroubleModel } from './users/models.ts'
 
 /** The marks next to the name of a client. */
@@ -50,7 +50,7 @@ export interface ShownAuthorization extends Ending {
   lastUsed?: string
 }
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   // Names, ids and details may come from strangers. Times are ISO 8601.
   interface PageModels {
     'operator-clients': OperatorPageModel &

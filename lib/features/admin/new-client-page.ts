@@ -4,11 +4,11 @@ import {
   type RefusedClient,
   submitClientForm,
   type TypedClient,
-} from '../../clients/client-form.ts'
-import type { ClientRegistration } from '../../clients/register.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { aboutClient } from '../../endpoints/page-values.ts'
-import { ownPath } from '../../http/urls.ts'
+} from '../../oauth/clients/client-form.ts'
+import type { ClientRegistration } from '../../oauth/clients/register.ts'
+import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { ownPath } from '../../web/http/urls.ts'
 import { clientsFor } from './area.ts'
 import { choicesFor, inParts, newFields as names, usualClient } from './client-fields.ts'
 

@@ -1,13 +1,3 @@
-import { connectedClientsPage } from '../../account/connected-clients.ts'
-import { deviceName } from '../../account/device-name.ts'
-import { disconnectClient } from '../../account/disconnect-client.ts'
-import { sameClientsAs } from '../../account/same-clients.ts'
-import { unlockLoginName } from '../../account/unlock.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { iso, pageLinks, pageNumberOf } from '../../endpoints/page-values.ts'
-import type { ActResult } from '../../endpoints/signed-page.ts'
-import { ownPath } from '../../http/urls.ts'
-import type { PageModels } from '../../pages/page-models.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import {
   findAuthorization,
@@ -15,10 +5,20 @@ import {
   listNewestAuthorizations,
   listNewestLogins,
   revokeAuthorization,
-} from '../../repositories/index.ts'
-import { end } from '../../sessions/browser-logins.ts'
-import { noticeOf } from '../../sessions/notice.ts'
+} from '../../storage/repositories/index.ts'
+import { connectedClientsPage } from '../../users/account/connected-clients.ts'
+import { deviceName } from '../../users/account/device-name.ts'
+import { disconnectClient } from '../../users/account/disconnect-client.ts'
+import { sameClientsAs } from '../../users/account/same-clients.ts'
+import { unlockLoginName } from '../../users/account/unlock.ts'
 import { isLookup, type User } from '../../users/users.ts'
+import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { iso, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
+import type { ActResult } from '../../web/endpoints/signed-page.ts'
+import { ownPath } from '../../web/http/urls.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
+import { end } from '../../web/sessions/browser-logins.ts'
+import { noticeOf } from '../../web/sessions/notice.ts'
 import type { TroubleModel } from './users/models.ts'
 import { userActPath, userSections } from './users/sections.ts'
 import { troubleOf } from './users/trouble.ts'

@@ -1,5 +1,5 @@
 import { timeOf } from '../../protocol/explanation.ts'
-import { type EventRecord, othersFirst } from '../../repositories/index.ts'
+import { type EventRecord, othersFirst } from '../../storage/repositories/index.ts'
 import { addressOf, byOwner, groupBy, type OwnedEvents } from './owners.ts'
 import { rankOf, type SeenStep, stepsOf, textIn } from './steps.ts'
 import { type Stop, type Surroundings, stopOfClient, stopOfStranger } from './stops.ts'

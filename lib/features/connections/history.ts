@@ -1,13 +1,13 @@
-import { waitingClients } from '../../clients/listing.ts'
-import type { Database } from '../../database/types.ts'
+import { waitingClients } from '../../oauth/clients/listing.ts'
 import { readableIdentifier } from '../../protocol/explanation.ts'
+import type { Database } from '../../storage/database/types.ts'
 import {
   type EventRecord,
   type EventsAbout,
   eventWindow,
   listNewestEvents,
   othersFirst,
-} from '../../repositories/index.ts'
+} from '../../storage/repositories/index.ts'
 import { type Connection, connectionsOf } from './connections.ts'
 import { provingTypes, stepTypes, textIn } from './steps.ts'
 

@@ -1,4 +1,4 @@
-import type { Feature } from '../../feature.ts'
+import type { Feature } from '../feature.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { isRecorded, option } from './option.ts'
 import { connectionsPage } from './page.ts'

@@ -1,5 +1,5 @@
 import type { SentencePart } from '../../events/description.ts'
-import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
+import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
 import type { StepName } from './steps.ts'
 
 /** A step on the page. */
@@ -42,7 +42,7 @@ export interface ShownConnection {
   }
 }
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   // Names, ids and values may come from strangers.
   interface PageModels {
     'operator-connections': OperatorPageModel & {

@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../repositories/index.ts'
+import type { EventRecord } from '../../storage/repositories/index.ts'
 import { stepsOf, textIn } from './steps.ts'
 
 /** Seconds between two events of one person at one address. */

@@ -1,6 +1,4 @@
 import { isIP } from 'node:net'
-import type { ServerSetup } from '../../authorization-server.ts'
-import { clientAuthMethodsOf } from '../../client-auth/index.ts'
 import type { AuthEvent } from '../../events/event.ts'
 import type {
   Observe,
@@ -11,9 +9,11 @@ import type {
   SeenRequest,
   Sighting,
 } from '../../events/sighting.ts'
+import { subscriberOf } from '../../limits/network.ts'
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
+import { clientAuthMethodsOf } from '../../oauth/client-authentication/index.ts'
 import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { readable } from '../../protocol/explanation.ts'
-import { subscriberOf } from '../../throttle/network.ts'
 import { createOnce, type Once } from './once.ts'
 import './event-details.ts'
 

@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../repositories/index.ts'
+import type { EventRecord } from '../../storage/repositories/index.ts'
 
 /** The steps of a connection, in order. */
 export const connectionSteps = [

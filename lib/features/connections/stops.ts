@@ -1,6 +1,6 @@
 import type { Cause } from '../../events/connection-causes.ts'
 import { timeOf } from '../../protocol/explanation.ts'
-import type { EventRecord } from '../../repositories/index.ts'
+import type { EventRecord } from '../../storage/repositories/index.ts'
 import { isChallenge, rankOf, type SeenStep, type StepName, textIn } from './steps.ts'
 
 /** Where a connection stopped, and why. */

@@ -1,4 +1,4 @@
-import type { FeatureTools } from '../../feature.ts'
+import type { FeatureTools } from '../feature.ts'
 import { connectionsCommand, explainConnection } from './commands.ts'
 import { samples } from './samples.ts'
 

@@ -1,17 +1,17 @@
-import { type RegisteredClient, registeredClient } from '../../clients/administration.ts'
-import { keepLogo, type LogoContext } from '../../clients/logo.ts'
-import { refuseUnknownClient, storeClient } from '../../clients/register.ts'
-import type { Database } from '../../database/types.ts'
+import { type RegisteredClient, registeredClient } from '../../oauth/clients/administration.ts'
+import { keepLogo, type LogoContext } from '../../oauth/clients/logo.ts'
+import { refuseUnknownClient, storeClient } from '../../oauth/clients/register.ts'
 import { type ClientChanges, withoutInternals } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import type { Database } from '../../storage/database/types.ts'
 import {
   type ClientRecord,
   findClientRecord,
   findClientRecords,
   lockClient,
   setClientDisabled,
-} from '../../repositories/clients.ts'
-import { freeSlot } from '../../repositories/slots.ts'
+} from '../../storage/repositories/clients.ts'
+import { freeSlot } from '../../storage/repositories/slots.ts'
 import { givenId, isLookup } from '../../users/users.ts'
 import { changedMetadata, type DeveloperContext } from './register.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
@@ -51,7 +51,7 @@ declare module '../../events/event.ts' {
   }
 }
 
-declare module '../../feature.ts' {
+declare module '../feature.ts' {
   interface HostApi {
     /** Decides about the clients that your users register. */
     readonly developers: DeveloperAdministration

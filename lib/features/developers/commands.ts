@@ -1,5 +1,5 @@
-import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
-import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
+import { note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
+import { type Command, type CommandContext, type Invocation, UsageError } from '../../tools/command.ts'
 import {
   type DeveloperAdministration,
   type DeveloperClient,

@@ -1,9 +1,9 @@
-import { clientCard } from '../../authorization/consent.ts'
-import { consentRows } from '../../authorization/consent-rows.ts'
-import { consentScopes } from '../../authorization/consent-scopes.ts'
-import type { OperatorContext } from '../../endpoints/operator-page.ts'
+import { clientCard } from '../../oauth/authorization/consent.ts'
+import { consentRows } from '../../oauth/authorization/consent-rows.ts'
+import { consentScopes } from '../../oauth/authorization/consent-scopes.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { standardScopes } from '../../protocol/scope.ts'
+import type { OperatorContext } from '../../web/endpoints/operator-page.ts'
 
 /**
  * The consent page of a client, as users see it if the client asks for all its scopes. Nothing in it can be pressed, and it has

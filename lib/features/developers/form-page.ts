@@ -1,4 +1,4 @@
-import { scopeWords } from '../../authorization/consent-scopes.ts'
+import { scopeWords } from '../../oauth/authorization/consent-scopes.ts'
 import {
   type ClientFieldNames,
   clientForm,
@@ -6,16 +6,16 @@ import {
   submitClientForm,
   type TypedClient,
   typedAs,
-} from '../../clients/client-form.ts'
-import { aboutClient } from '../../endpoints/page-values.ts'
-import type { ActResult } from '../../endpoints/signed-page.ts'
-import type { PageContext } from '../../http/context.ts'
-import type { Endpoint } from '../../http/route.ts'
-import { ownPath } from '../../http/urls.ts'
+} from '../../oauth/clients/client-form.ts'
 import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { aboutClient } from '../../web/endpoints/page-values.ts'
+import type { ActResult } from '../../web/endpoints/signed-page.ts'
+import type { PageContext } from '../../web/http/context.ts'
+import type { Endpoint } from '../../web/http/route.ts'
+import { ownPath } from '../../web/http/urls.ts'
 import { toClient } from './client-page.ts'
 import { type Mistake, mistakesOf } from './mistakes.ts'
 import type { DeveloperOption } from './option.ts'

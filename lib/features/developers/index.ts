@@ -1,5 +1,5 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
-import { ownPath } from '../../http/urls.ts'
+import { ownPath } from '../../web/http/urls.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { approveEnabled, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { codePage, codePath } from './code-page.ts'

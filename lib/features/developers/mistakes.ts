@@ -1,4 +1,4 @@
-import { type ClientFieldNames, formFieldOf, type TypedClient } from '../../clients/client-form.ts'
+import { type ClientFieldNames, formFieldOf, type TypedClient } from '../../oauth/clients/client-form.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { type DeveloperProblem, problemOf } from './problem.ts'
 import type { DeveloperFields } from './rules.ts'

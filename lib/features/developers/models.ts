@@ -1,7 +1,7 @@
-import type { AccountPageModel } from '../../pages/account-page-model.ts'
-import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
-import type { PageForm, PageLinks } from '../../pages/page-parts.ts'
+import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { ClientForm } from '../../web/pages/client-form-models.ts'
+import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
+import type { PageForm, PageLinks } from '../../web/pages/page-parts.ts'
 import type { Mistake } from './mistakes.ts'
 import type { ProgressStep } from './progress.ts'
 
@@ -44,7 +44,7 @@ export interface DeveloperScope {
   readonly language?: string
 }
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** The user's clients. */
     developer: AccountPageModel &

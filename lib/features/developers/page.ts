@@ -1,18 +1,18 @@
-import { accountModel } from '../../endpoints/account/account-pages.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { readableIdentifier } from '../../protocol/explanation.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
+import { type ClientRecord, findClientRecord } from '../../storage/repositories/index.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { User } from '../../users/users.ts'
+import { accountModel } from '../../web/endpoints/account/account-pages.ts'
 import {
   type AccountPage,
   accountPageFor,
   type SignedContext,
   type SignedInUser,
-} from '../../endpoints/signed-page.ts'
-import type { PageContext } from '../../http/context.ts'
-import type { Endpoint } from '../../http/route.ts'
-import { OAuthError } from '../../protocol/errors.ts'
-import { readableIdentifier } from '../../protocol/explanation.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
-import { type ClientRecord, findClientRecord } from '../../repositories/index.ts'
-import { callHost } from '../../users/host-function.ts'
-import type { User } from '../../users/users.ts'
+} from '../../web/endpoints/signed-page.ts'
+import type { PageContext } from '../../web/http/context.ts'
+import type { Endpoint } from '../../web/http/route.ts'
 import type { DeveloperOption } from './option.ts'
 import type { Developer } from './register.ts'
 import { type ClientOwner, findClientOwner } from './table.ts'

@@ -1,5 +1,5 @@
 import type { Explanation } from '../../protocol/explanation.ts'
-import type { EventRecord } from '../../repositories/events.ts'
+import type { EventRecord } from '../../storage/repositories/events.ts'
 
 /** The way of a new app to its first tokens, in order. */
 export const progressSteps = ['registered', 'requested', 'allowed', 'exchanged'] as const

@@ -1,3 +1,5 @@
+import type { Events } from '../../events/events.ts'
+import type { Throttle } from '../../limits/throttle.ts'
 import {
   type CheckedRegistration,
   type ClientCredentials,
@@ -5,18 +7,16 @@ import {
   type ClientRegistry,
   checkedRegistration,
   storeClient,
-} from '../../clients/register.ts'
-import { transaction } from '../../database/transaction.ts'
-import type { Database } from '../../database/types.ts'
-import type { Events } from '../../events/events.ts'
+} from '../../oauth/clients/register.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf } from '../../options/registrable.ts'
 import { assertHttpsPages, type ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
-import { lockClient, setClientDisabled } from '../../repositories/clients.ts'
-import { lockLogin } from '../../repositories/logins.ts'
-import { freeSlot } from '../../repositories/slots.ts'
-import type { Throttle } from '../../throttle/throttle.ts'
+import { transaction } from '../../storage/database/transaction.ts'
+import type { Database } from '../../storage/database/types.ts'
+import { lockClient, setClientDisabled } from '../../storage/repositories/clients.ts'
+import { lockLogin } from '../../storage/repositories/logins.ts'
+import { freeSlot } from '../../storage/repositories/slots.ts'
 import { developerRules } from './host-rules.ts'
 import type { DeveloperOption } from './option.ts'
 import {
@@ -176,7 +176,7 @@ export const changeDeveloperClient = async (
   })
 }
 
-declare module '../../account/user-records.ts' {
+declare module '../../users/account/user-records.ts' {
   interface UserExport {
     /** The ids of the clients that the user registered, if there are any. */
     readonly clients?: readonly string[]

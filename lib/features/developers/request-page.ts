@@ -1,11 +1,11 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import type { OperatorContext, OperatorPage } from '../../endpoints/operator-page.ts'
-import { iso } from '../../endpoints/page-values.ts'
-import type { ActResult } from '../../endpoints/signed-page.ts'
-import { ownPath } from '../../http/urls.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { type ClientRecord, countOthersNamed, findClientRecord } from '../../repositories/index.ts'
+import { type ClientRecord, countOthersNamed, findClientRecord } from '../../storage/repositories/index.ts'
+import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
+import { iso } from '../../web/endpoints/page-values.ts'
+import type { ActResult } from '../../web/endpoints/signed-page.ts'
+import { ownPath } from '../../web/http/urls.ts'
 import {
   type DeveloperAdministration,
   type DeveloperDecision,

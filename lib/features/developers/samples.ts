@@ -1,7 +1,7 @@
-import type { AccountPageModel } from '../../pages/account-page-model.ts'
-import type { ClientForm } from '../../pages/client-form-models.ts'
-import type { PageModels } from '../../pages/page-models.ts'
-import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { accountPages, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { ClientForm } from '../../web/pages/client-form-models.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 import { snippetsFor } from './snippets.ts'
 
 const clientId = '6b1f0c1e-8a53-4a1e-9d5c-0c7f3a3f2b11'

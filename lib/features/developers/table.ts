@@ -6,10 +6,10 @@ import {
   query,
   text,
   textOrNull,
-} from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import { type BatchParams, batchParams, keysIn } from '../../repositories/pruning/batch.ts'
-import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
+} from '../../storage/database/statement.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { type BatchParams, batchParams, keysIn } from '../../storage/repositories/pruning/batch.ts'
+import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
 import type { DeveloperFields } from './rules.ts'
 
 /** `waiting`: the client, or a change of it, waits for approval. `refused`: it was refused. */

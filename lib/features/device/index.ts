@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts'
-import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
+import type { Feature } from '../feature.ts'
 import { deviceAuthorizationEndpoint } from './authorization-endpoint.ts'
 import { devicePage } from './device-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'

@@ -1,9 +1,9 @@
-import type { PageForm } from '../../pages/page-parts.ts'
+import type { PageForm } from '../../web/pages/page-parts.ts'
 
 /** Why the last code was rejected. */
 export type UserCodeError = 'wrong' | 'throttled'
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** Asks for the code that a device shows (RFC 8628 §3.3). */
     device: PageForm & {

@@ -1,5 +1,5 @@
-import type { PageModels } from '../../pages/page-models.ts'
-import { client, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { client, hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 
 const device: PageModels['device'] = { action: '/device', hidden: { csrf_token: 'sample' }, userCode: '' }
 const deviceConfirm: PageModels['device-confirm'] = {

@@ -1,6 +1,14 @@
-import { command, json, number, query, text, textOrNull, type Write } from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import { findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+import {
+  command,
+  json,
+  number,
+  query,
+  text,
+  textOrNull,
+  type Write,
+} from '../../storage/database/statement.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { findOne, insertInto, isInserted, touches } from '../../storage/repositories/statements.ts'
 import { type DeviceCode, slowDownSeconds } from './rules.ts'
 
 const columns = ['hash', 'client_id', 'request', 'address', 'decision', 'created_at', 'expires_at']

@@ -1,13 +1,13 @@
-import { deviceName } from '../../account/device-name.ts'
-import { revokeAllOf } from '../../account/user-lifecycle.ts'
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import type { Context } from '../../http/context.ts'
 import { hashSecret } from '../../keys/secrets.ts'
-import type { Text } from '../../pages/i18n/text.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
-import type { Browser } from '../../sessions/browser-binding.ts'
-import type { ActiveLogin } from '../../sessions/login.ts'
+import { deviceName } from '../../users/account/device-name.ts'
+import { revokeAllOf } from '../../users/account/user-lifecycle.ts'
 import type { User } from '../../users/users.ts'
+import type { Context } from '../../web/http/context.ts'
+import type { Text } from '../../web/pages/i18n/text.ts'
+import type { Browser } from '../../web/sessions/browser-binding.ts'
+import type { ActiveLogin } from '../../web/sessions/login.ts'
 import {
   type ChallengePurpose,
   consumeChallenge,

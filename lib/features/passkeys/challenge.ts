@@ -1,7 +1,7 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
 import { authenticationCode, hashSecret, isEqual, randomId } from '../../keys/secrets.ts'
-import { createReplay } from '../../repositories/replays.ts'
-import type { Browser } from '../../sessions/browser-binding.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { createReplay } from '../../storage/repositories/replays.ts'
+import type { Browser } from '../../web/sessions/browser-binding.ts'
 
 /**
  * The user handle that authenticators store with passkeys (WebAuthn §4): the same for every passkey of a user, and no

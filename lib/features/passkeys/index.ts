@@ -1,5 +1,5 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
 import { givenId, isLookup } from '../../users/users.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
 import { eventDescriptions } from './event-descriptions.ts'
@@ -26,7 +26,7 @@ export interface PasskeyAdministration {
   removeAll(id: string | number | bigint): Promise<void>
 }
 
-declare module '../../feature.ts' {
+declare module '../feature.ts' {
   interface HostApi {
     /** Removes passkeys of your users. It exists with `features.passkeys`. */
     readonly passkeys: PasskeyAdministration

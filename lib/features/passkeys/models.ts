@@ -1,5 +1,5 @@
-import type { AccountPageModel } from '../../pages/account-page-model.ts'
-import type { PageForm } from '../../pages/page-parts.ts'
+import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { PageForm } from '../../web/pages/page-parts.ts'
 
 /** A passkey in the list of a user's passkeys. */
 export interface PasskeyCard {
@@ -16,7 +16,7 @@ export interface PasskeyCard {
 /** What the last form on the list of passkeys did. */
 export type PasskeysNotice = 'not-added' | 'renamed' | 'removed'
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** The user's passkeys. */
     passkeys: AccountPageModel &

@@ -1,5 +1,5 @@
-import type { LoginPage } from '../../endpoints/login-form.ts'
-import type { PageContext } from '../../http/context.ts'
+import type { LoginPage } from '../../web/endpoints/login-form.ts'
+import type { PageContext } from '../../web/http/context.ts'
 import { createChallenge } from './challenge.ts'
 import type { PasskeyOption } from './option.ts'
 import { listPasskeys } from './table.ts'

@@ -1,6 +1,6 @@
-import type { PageModels } from '../../pages/page-models.ts'
-import { login } from '../../samples/login.ts'
-import { accountPages, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { login } from '../../tools/samples/login.ts'
+import { accountPages, hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 
 /** What the script of a page gives the browser. */
 const prompt = JSON.stringify({

@@ -1,9 +1,9 @@
-import type { UserExport } from '../../account/user-records.ts'
-import { command, flag, number, numberOrNull, query, scopes, text } from '../../database/statement.ts'
-import { transaction } from '../../database/transaction.ts'
-import type { Database, Row } from '../../database/types.ts'
-import { lockLogin } from '../../repositories/logins.ts'
-import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
+import { command, flag, number, numberOrNull, query, scopes, text } from '../../storage/database/statement.ts'
+import { transaction } from '../../storage/database/transaction.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { lockLogin } from '../../storage/repositories/logins.ts'
+import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
+import type { UserExport } from '../../users/account/user-records.ts'
 import type { Passkey } from './rules.ts'
 
 const columns = [
@@ -123,7 +123,7 @@ export const removePasskeysOfSubject = command<{ subject: string }>((table, v) =
   table('passkeys').where({ subject: v.subject }).delete(),
 )
 
-declare module '../../account/user-records.ts' {
+declare module '../../users/account/user-records.ts' {
   interface UserExport {
     /** The user's passkeys; absent without any. */
     readonly passkeys?: readonly {

@@ -1,4 +1,4 @@
-import type { UserSection } from '../../endpoints/operator-page.ts'
+import type { UserSection } from '../../web/endpoints/operator-page.ts'
 import { removeOnePasskey } from './add.ts'
 import { listPasskeys } from './table.ts'
 

@@ -1,5 +1,5 @@
-import { note, print, printJson, titledTable } from '../../cli/terminal.ts'
-import type { Command } from '../../command.ts'
+import { note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
+import type { Command } from '../../tools/command.ts'
 import { revokePersonalToken } from './issue.ts'
 import { findPersonalTokenById, listPersonalTokens, type PersonalToken } from './table.ts'
 

@@ -1,5 +1,5 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
-import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { personalTokenFormPage } from './form-page.ts'
 import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'

@@ -1,6 +1,6 @@
-import type { AccountPageModel } from '../../pages/account-page-model.ts'
-import type { PageForm } from '../../pages/page-parts.ts'
 import type { Organization } from '../../protocol/requests/organization.ts'
+import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { PageForm } from '../../web/pages/page-parts.ts'
 
 /** A permission, as on the consent page. */
 interface TokenScope {
@@ -32,7 +32,7 @@ export interface PersonalTokenCard {
 /** What is wrong in the form of a new token: the first of its fields. */
 export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days' | 'access'
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** The user's tokens. */
     'personal-tokens': AccountPageModel & {

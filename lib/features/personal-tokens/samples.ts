@@ -1,6 +1,5 @@
-import type { PageModels } from '../../pages/page-models.ts'
-
-import { accountPages, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { accountPages, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 import type { PersonalTokenCard } from './models.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const

@@ -1,6 +1,14 @@
-import { command, number, numberOrNull, query, scopes, text, textOrNull } from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import { findAll, findOne, insertInto, touches } from '../../repositories/statements.ts'
+import {
+  command,
+  number,
+  numberOrNull,
+  query,
+  scopes,
+  text,
+  textOrNull,
+} from '../../storage/database/statement.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
 
 /** A personal access token, which a user made. Times are epoch seconds. */
 export interface PersonalToken {
@@ -135,7 +143,7 @@ export const removeEndedPersonalTokens = command<{ subject: string; now: number 
 /** What is exported about a personal access token. */
 export type PersonalTokenExport = Omit<PersonalToken, 'subject'>
 
-declare module '../../account/user-records.ts' {
+declare module '../../users/account/user-records.ts' {
   interface UserExport {
     /** Personal access tokens that are not revoked; absent without any. */
     readonly personalTokens?: readonly PersonalTokenExport[]

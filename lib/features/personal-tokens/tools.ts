@@ -1,5 +1,5 @@
-import type { FeatureTools } from '../../feature.ts'
 import { hashSecret } from '../../keys/secrets.ts'
+import type { FeatureTools } from '../feature.ts'
 import { listPersonalTokensCommand, revokePersonalTokenCommand } from './commands.ts'
 import { revokePersonalToken } from './issue.ts'
 import { samples } from './samples.ts'

@@ -1,4 +1,4 @@
-import type { UserSection } from '../../endpoints/operator-page.ts'
+import type { UserSection } from '../../web/endpoints/operator-page.ts'
 import { revokePersonalToken } from './issue.ts'
 import { listPersonalTokens } from './table.ts'
 

@@ -1,4 +1,4 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { option, type PushedRequestOption } from './option.ts'
 import { parEndpoint } from './par-endpoint.ts'
 import { openPushed } from './requests.ts'

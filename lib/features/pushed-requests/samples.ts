@@ -1,5 +1,5 @@
-import type { PageModels } from '../../pages/page-models.ts'
-import { type Sample, statesOf } from '../../samples/sample.ts'
+import { type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 
 const ended: PageModels['error'] = {
   kind: 'expired',

@@ -1,6 +1,6 @@
-import { command, number, query, text } from '../../database/statement.ts'
-import type { Database } from '../../database/types.ts'
-import { type BatchParams, batchParams, batchSize, keysIn } from '../../repositories/pruning/batch.ts'
+import { command, number, query, text } from '../../storage/database/statement.ts'
+import type { Database } from '../../storage/database/types.ts'
+import { type BatchParams, batchParams, batchSize, keysIn } from '../../storage/repositories/pruning/batch.ts'
 
 // Pushed requests are pending requests that no browser has opened, so they are in that table.
 

@@ -1,5 +1,5 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import { scopesOfResources } from '../../clients/followed-scope.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { scopesOfResources } from '../../oauth/clients/followed-scope.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
 import { isOwnLimit, type Outbound, OutboundError } from '../../outbound/outbound.ts'

@@ -1,12 +1,12 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import { storeClient } from '../../clients/register.ts'
-import { isUniqueViolation } from '../../database/errors.ts'
-import { transaction } from '../../database/transaction.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { storeClient } from '../../oauth/clients/register.ts'
 import { isOwnLimit, OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isAhead } from '../../protocol/stored-time.ts'
-import { findClient, lockClient } from '../../repositories/clients.ts'
+import { isUniqueViolation } from '../../storage/database/errors.ts'
+import { transaction } from '../../storage/database/transaction.ts'
+import { findClient, lockClient } from '../../storage/repositories/clients.ts'
 import { describedClient } from './description.ts'
 import {
   documentLifetime,

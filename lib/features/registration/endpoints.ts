@@ -1,12 +1,12 @@
-import type { Context } from '../../http/context.ts'
-import { readJson } from '../../http/json.ts'
-import { bearerToken, withChallenge } from '../../http/presented-token.ts'
-import type { Endpoint } from '../../http/route.ts'
-import { sendEmpty, sendJson } from '../../http/send.ts'
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import { callHost } from '../../users/host-function.ts'
+import type { Context } from '../../web/http/context.ts'
+import { readJson } from '../../web/http/json.ts'
+import { bearerToken, withChallenge } from '../../web/http/presented-token.ts'
+import type { Endpoint } from '../../web/http/route.ts'
+import { sendEmpty, sendJson } from '../../web/http/send.ts'
 import type { RegistrationOption } from './option.ts'
 import {
   readRegistration,

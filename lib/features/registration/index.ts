@@ -1,5 +1,5 @@
-import type { Feature } from '../../feature.ts'
 import { describedAt } from '../../protocol/clients/client.ts'
+import type { Feature } from '../feature.ts'
 import { withheldScopes } from './description.ts'
 import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'

@@ -6,9 +6,9 @@ import {
   text,
   textOrNull,
   type Write,
-} from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import { findOne, insertInto, touches } from '../../repositories/statements.ts'
+} from '../../storage/database/statement.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
 
 /** What is stored about a client that described itself, in addition to its metadata. */
 export interface ClientRegistrationRecord {

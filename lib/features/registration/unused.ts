@@ -1,10 +1,10 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import { query, text } from '../../database/statement.ts'
-import { transaction } from '../../database/transaction.ts'
-import type { Database, Row } from '../../database/types.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { beginDeletion, deleteClient, lockClient } from '../../repositories/clients.ts'
-import { batchSize, isLast, type Removal } from '../../repositories/pruning/batch.ts'
+import { query, text } from '../../storage/database/statement.ts'
+import { transaction } from '../../storage/database/transaction.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import { beginDeletion, deleteClient, lockClient } from '../../storage/repositories/clients.ts'
+import { batchSize, isLast, type Removal } from '../../storage/repositories/pruning/batch.ts'
 import {
   countUnusedClients,
   deleteForgottenRegistration,

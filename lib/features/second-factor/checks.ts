@@ -1,5 +1,5 @@
-import { type Check, type Found, type StoredSubject, warning } from '../../check.ts'
 import { isUserMapping } from '../../options/users.ts'
+import { type Check, type Found, type StoredSubject, warning } from '../../tools/check.ts'
 import { secondFactorColumns } from '../../users/user-columns.ts'
 
 /** Our own login page asks for a password only, unless the host says what else a user needs. */

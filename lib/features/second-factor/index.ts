@@ -1,6 +1,6 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
-import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
 import { givenId, isLookup } from '../../users/users.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { codeCounter, neededSecondFactor } from './find.ts'
@@ -29,7 +29,7 @@ export interface SecondFactorAdministration {
   remove(id: string | number | bigint): Promise<boolean>
 }
 
-declare module '../../feature.ts' {
+declare module '../feature.ts' {
   interface HostApi {
     /** Removes second factors of your users. It exists with `features.authenticatorApps` and with `login.secondFactor`. */
     readonly secondFactor: SecondFactorAdministration

@@ -1,7 +1,7 @@
-import type { AccountPageModel } from '../../pages/account-page-model.ts'
-import type { PageForm } from '../../pages/page-parts.ts'
+import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
+import type { PageForm } from '../../web/pages/page-parts.ts'
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** Asks for the code of a second factor, after the password. */
     'second-factor': PageForm & {

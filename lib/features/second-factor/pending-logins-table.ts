@@ -1,5 +1,5 @@
-import { command, number, query, text } from '../../database/statement.ts'
-import { findOne, touches } from '../../repositories/statements.ts'
+import { command, number, query, text } from '../../storage/database/statement.ts'
+import { findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** A sign-in whose password was right, and whose second factor is missing. */
 export interface PendingLogin {

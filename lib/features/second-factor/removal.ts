@@ -1,5 +1,5 @@
-import { type Revocation, revokeAllOf } from '../../account/user-lifecycle.ts'
-import type { AuthorizationServer } from '../../authorization-server.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { type Revocation, revokeAllOf } from '../../users/account/user-lifecycle.ts'
 import { removalOfSecondFactor } from './second-factors-table.ts'
 
 /**

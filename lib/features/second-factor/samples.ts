@@ -1,5 +1,5 @@
-import type { PageModels } from '../../pages/page-models.ts'
-import { accountPages, hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { accountPages, hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 import { qrCode } from './qr-code.ts'
 
 const secondFactor: PageModels['second-factor'] = {

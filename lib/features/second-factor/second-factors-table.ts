@@ -1,4 +1,3 @@
-import type { UserExport } from '../../account/user-records.ts'
 import {
   command,
   number,
@@ -7,11 +6,12 @@ import {
   text,
   textOrNull,
   type Write,
-} from '../../database/statement.ts'
-import { transaction } from '../../database/transaction.ts'
-import type { Database } from '../../database/types.ts'
-import { lockLogin } from '../../repositories/logins.ts'
-import { findOne, insertInto, isInserted, touches } from '../../repositories/statements.ts'
+} from '../../storage/database/statement.ts'
+import { transaction } from '../../storage/database/transaction.ts'
+import type { Database } from '../../storage/database/types.ts'
+import { lockLogin } from '../../storage/repositories/logins.ts'
+import { findOne, insertInto, isInserted, touches } from '../../storage/repositories/statements.ts'
+import type { UserExport } from '../../users/account/user-records.ts'
 
 /** The TOTP secret of a user. */
 export interface SecondFactorRecord {
@@ -248,7 +248,7 @@ export const removeOwnSecondFactor = (db: Database, allowed: Allowed): Promise<b
     for (const removal of removalOfSecondFactor(allowed.subject)) await removal.run(tx)
   })
 
-declare module '../../account/user-records.ts' {
+declare module '../../users/account/user-records.ts' {
   interface UserExport {
     /** The second factor that Latchkey keeps, if the user has one (`features.authenticatorApps`). */
     readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }

@@ -1,9 +1,9 @@
-import type { AuthorizationServer } from '../../authorization-server.ts'
-import type { Context } from '../../http/context.ts'
 import { openJwk, sealJwk } from '../../keys/sealed-jwk.ts'
 import { hashSecret, randomString } from '../../keys/secrets.ts'
 import { createTotpSecret, verifyTotp } from '../../keys/totp.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { SecondFactor } from '../../options/login.ts'
+import type { Context } from '../../web/http/context.ts'
 import type { AuthenticatorOption } from './option.ts'
 import {
   confirmSecondFactor,

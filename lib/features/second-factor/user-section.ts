@@ -1,4 +1,4 @@
-import type { UserSection } from '../../endpoints/operator-page.ts'
+import type { UserSection } from '../../web/endpoints/operator-page.ts'
 import { removeSecondFactorOf } from './removal.ts'
 import { countRecoveryCodes, findSecondFactorRecord } from './second-factors-table.ts'
 

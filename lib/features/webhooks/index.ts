@@ -1,5 +1,5 @@
-import type { ActiveFeature, Feature } from '../../feature.ts'
-import { removeFrom } from '../../repositories/pruning/expired.ts'
+import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
+import type { ActiveFeature, Feature } from '../feature.ts'
 import { createBell } from './bell.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { loadStandardWebhooks } from './message.ts'

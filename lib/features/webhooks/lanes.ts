@@ -1,8 +1,8 @@
-import { command, json, number, query, text, textOrNull } from '../../database/statement.ts'
-import type { Database, Row } from '../../database/types.ts'
-import type { EventRecord } from '../../repositories/index.ts'
-import { batchSize } from '../../repositories/pruning/batch.ts'
-import { findAll } from '../../repositories/statements.ts'
+import { command, json, number, query, text, textOrNull } from '../../storage/database/statement.ts'
+import type { Database, Row } from '../../storage/database/types.ts'
+import type { EventRecord } from '../../storage/repositories/index.ts'
+import { batchSize } from '../../storage/repositories/pruning/batch.ts'
+import { findAll } from '../../storage/repositories/statements.ts'
 import { longestWait, type Priority, priorities } from './rules.ts'
 
 /** An event that waits for a receiver. Times are epoch seconds. */

@@ -1,5 +1,5 @@
-import type { OperatorPageModel } from '../../pages/operator-page-model.ts'
-import type { PageForm } from '../../pages/page-parts.ts'
+import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
+import type { PageForm } from '../../web/pages/page-parts.ts'
 
 /** A receiver on the page. */
 export interface ShownEndpoint {
@@ -40,7 +40,7 @@ export interface ShownDeadLetter {
   replay: PageForm
 }
 
-declare module '../../pages/page-models.ts' {
+declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     'operator-webhooks': OperatorPageModel & {
       endpoints: readonly ShownEndpoint[]

@@ -1,7 +1,7 @@
-import type { ServerSetup } from '../../authorization-server.ts'
 import type { EventDescription } from '../../events/description.ts'
 import { coreEvents } from '../../events/descriptions.ts'
 import type { EventCompanion } from '../../events/event-log.ts'
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { refuse } from '../../options/check.ts'
 import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'

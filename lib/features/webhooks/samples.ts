@@ -1,5 +1,5 @@
-import type { PageModels } from '../../pages/page-models.ts'
-import { hidden, long, type Sample, statesOf } from '../../samples/sample.ts'
+import { hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
+import type { PageModels } from '../../web/pages/page-models.ts'
 import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
 
 const form = { action: '/admin/webhooks', hidden }

@@ -1,4 +1,4 @@
-import type { ServerSetup } from '../../authorization-server.ts'
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { isAhead } from '../../protocol/stored-time.ts'
 import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'

@@ -1,4 +1,4 @@
-import type { Database } from '../../database/types.ts'
+import type { Database } from '../../storage/database/types.ts'
 import type { WebhookEndpoints } from './option.ts'
 import { type EndpointState, findBacklog, findNextAttempt, hasDeadLetter, listEndpoints } from './table.ts'
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
-import { command, number, numberOrNull, query, text, textOrNull } from '../../database/statement.ts'
-import type { Database } from '../../database/types.ts'
-import { batchSize } from '../../repositories/pruning/batch.ts'
+import { command, number, numberOrNull, query, text, textOrNull } from '../../storage/database/statement.ts'
+import type { Database } from '../../storage/database/types.ts'
+import { batchSize } from '../../storage/repositories/pruning/batch.ts'
 import {
   findAll,
   findOne,
@@ -9,7 +9,7 @@ import {
   isInserted,
   type Places,
   touches,
-} from '../../repositories/statements.ts'
+} from '../../storage/repositories/statements.ts'
 import { longestWait, type Priority, priorities } from './rules.ts'
 
 /** What is known about a receiver. */

@@ -1,4 +1,4 @@
-import type { FeatureTools } from '../../feature.ts'
+import type { FeatureTools } from '../feature.ts'
 import { enableWebhooksCommand, replayWebhooksCommand, webhooksCommand } from './commands.ts'
 import { samples } from './samples.ts'
 

@@ -1,6 +1,6 @@
-import { assess } from '../../../lib/assessment/requirements.ts'
 import type { AuthRouterOptions } from '../../../lib/index.ts'
 import { serverBehind } from '../../../lib/router.ts'
+import { assess } from '../../../lib/tools/assessment/requirements.ts'
 import { startHost } from '../../support/host.ts'
 import { RawBrowser, textOf } from '../../support/raw-browser.ts'
 

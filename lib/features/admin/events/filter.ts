@@ -1,7 +1,7 @@
 import type { EventDescription } from '../../../events/description.ts'
 import { OAuthError } from '../../../protocol/errors.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
-import type { EventPlace, EventRecord } from '../../../repositories/index.ts'
+import type { EventPlace, EventRecord } from '../../../storage/repositories/index.ts'
 
 /** What the page shows; empty strings stand for everything. */
 export interface EventFilter {

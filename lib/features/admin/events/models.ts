@@ -1,5 +1,5 @@
 import type { EventGroup, EventTone, SentencePart } from '../../../events/description.ts'
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
 
 /** A field of an event in words. */
 export interface EventFact {
@@ -25,7 +25,7 @@ export interface ShownEvent {
   facts: readonly EventFact[]
 }
 
-declare module '../../../pages/page-models.ts' {
+declare module '../../../web/pages/page-models.ts' {
   // Values may come from strangers.
   interface PageModels {
     'operator-events': OperatorPageModel & {

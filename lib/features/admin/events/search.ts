@@ -1,4 +1,3 @@
-import type { OperatorContext } from '../../../endpoints/operator-page.ts'
 import type { EventDescription } from '../../../events/description.ts'
 import {
   type EventPlace,
@@ -8,9 +7,10 @@ import {
   listEventsOfRequest,
   listNewestEvents,
   type PlacedEvent,
-} from '../../../repositories/index.ts'
-import { accountOf } from '../../../sessions/device-cookie.ts'
+} from '../../../storage/repositories/index.ts'
 import { isLookup } from '../../../users/users.ts'
+import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
+import { accountOf } from '../../../web/sessions/device-cookie.ts'
 import { type EventFilter, type EventsOfUser, endOf, matches, startOf } from './filter.ts'
 
 /** Events on one page: with the details of each it weighs less than 30 kB. */

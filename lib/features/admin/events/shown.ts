@@ -1,9 +1,9 @@
-import type { OperatorContext } from '../../../endpoints/operator-page.ts'
-import { iso } from '../../../endpoints/page-values.ts'
 import { type EventDescription, sentenceParts } from '../../../events/description.ts'
 import { coreEvents } from '../../../events/descriptions.ts'
-import { ownPath } from '../../../http/urls.ts'
-import { type EventRecord, findClientRecords } from '../../../repositories/index.ts'
+import { type EventRecord, findClientRecords } from '../../../storage/repositories/index.ts'
+import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
+import { iso } from '../../../web/endpoints/page-values.ts'
+import { ownPath } from '../../../web/http/urls.ts'
 import type { EventsOfUser } from './filter.ts'
 import type { EventFact, ShownEvent } from './models.ts'
 

@@ -1,6 +1,6 @@
-import type { OperatorContext } from '../../../endpoints/operator-page.ts'
-import { iso } from '../../../endpoints/page-values.ts'
-import type { ClientRecord } from '../../../repositories/index.ts'
+import type { ClientRecord } from '../../../storage/repositories/index.ts'
+import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
+import { iso } from '../../../web/endpoints/page-values.ts'
 import type { Trouble } from './troubles.ts'
 
 /** More people than these need not get a letter. */

@@ -1,5 +1,5 @@
-import type { OperatorTrouble } from '../../../endpoints/operator-page.ts'
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
+import type { OperatorTrouble } from '../../../web/endpoints/operator-page.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
 
 /** One of the last 24 hours, and the same of a week ago. */
 export interface ShownHour {
@@ -35,7 +35,7 @@ export interface ShownTrouble {
   errorId: string
 }
 
-declare module '../../../pages/page-models.ts' {
+declare module '../../../web/pages/page-models.ts' {
   // Names and reasons may come from strangers. Times are ISO 8601.
   interface PageModels {
     'operator-overview': OperatorPageModel & {

@@ -1,8 +1,4 @@
-import type { OperatorContext, OperatorPage } from '../../../endpoints/operator-page.ts'
-import { aboutClient, iso } from '../../../endpoints/page-values.ts'
-import { ownPath } from '../../../http/urls.ts'
 import { withStates } from '../../../keys/key-schedule.ts'
-import type { PageModels } from '../../../pages/page-models.ts'
 import { splitAtDifference } from '../../../protocol/explanation.ts'
 import {
   type ClientRecord,
@@ -16,7 +12,11 @@ import {
   maxCountedEvents,
   type PlacedEvent,
   type SigningKeyRecord,
-} from '../../../repositories/index.ts'
+} from '../../../storage/repositories/index.ts'
+import type { OperatorContext, OperatorPage } from '../../../web/endpoints/operator-page.ts'
+import { aboutClient, iso } from '../../../web/endpoints/page-values.ts'
+import { ownPath } from '../../../web/http/urls.ts'
+import type { PageModels } from '../../../web/pages/page-models.ts'
 import { letterAbout } from './letter.ts'
 import './models.ts'
 import type { ShownHour, ShownTrouble } from './models.ts'

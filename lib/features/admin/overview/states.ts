@@ -1,5 +1,5 @@
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
-import type { PageModels } from '../../../pages/page-models.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
+import type { PageModels } from '../../../web/pages/page-models.ts'
 import type { ShownHour, ShownTrouble } from './models.ts'
 
 type Overview = PageModels['operator-overview']

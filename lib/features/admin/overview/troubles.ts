@@ -1,4 +1,4 @@
-import type { EventRecord } from '../../../repositories/index.ts'
+import type { EventRecord } from '../../../storage/repositories/index.ts'
 import type { ShownTrouble } from './models.ts'
 
 /** Refusals of one client for one reason. */

@@ -1,6 +1,6 @@
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
 
-declare module '../../../pages/page-models.ts' {
+declare module '../../../web/pages/page-models.ts' {
   interface PageModels {
     /** What security standards require of the server. */
     'operator-report': OperatorPageModel & {

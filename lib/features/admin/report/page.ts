@@ -1,6 +1,6 @@
-import { type Assessed, assess, type State } from '../../../assessment/requirements.ts'
-import type { OperatorPage } from '../../../endpoints/operator-page.ts'
-import type { PageModels } from '../../../pages/page-models.ts'
+import { type Assessed, assess, type State } from '../../../tools/assessment/requirements.ts'
+import type { OperatorPage } from '../../../web/endpoints/operator-page.ts'
+import type { PageModels } from '../../../web/pages/page-models.ts'
 import './models.ts'
 
 type Group = PageModels['operator-report']['groups'][number]

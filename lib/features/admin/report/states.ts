@@ -1,5 +1,5 @@
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
-import type { PageModels } from '../../../pages/page-models.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
+import type { PageModels } from '../../../web/pages/page-models.ts'
 
 /** Every state of the report, as a sample. @param above what stands above every page */
 export const reportStates = (above: OperatorPageModel): Record<string, PageModels['operator-report']> => ({

@@ -1,5 +1,5 @@
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
-import type { PageForm } from '../../../pages/page-parts.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
+import type { PageForm } from '../../../web/pages/page-parts.ts'
 
 /** Why sign-ins under a login name do not succeed. Times are ISO 8601. */
 export interface TroubleModel {
@@ -29,7 +29,7 @@ export interface SectionModel {
   }[]
 }
 
-declare module '../../../pages/page-models.ts' {
+declare module '../../../web/pages/page-models.ts' {
   interface PageModels {
     /** Asks before something of a user ends. */
     'operator-user-act': OperatorPageModel & {

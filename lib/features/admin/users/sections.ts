@@ -1,7 +1,7 @@
-import type { AuthorizationServer } from '../../../authorization-server.ts'
-import type { UserAct, UserRow, UserSection } from '../../../endpoints/operator-page.ts'
-import { iso } from '../../../endpoints/page-values.ts'
-import { ownPath } from '../../../http/urls.ts'
+import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
+import type { UserAct, UserRow, UserSection } from '../../../web/endpoints/operator-page.ts'
+import { iso } from '../../../web/endpoints/page-values.ts'
+import { ownPath } from '../../../web/http/urls.ts'
 import type { SectionModel } from './models.ts'
 
 /** The page that asks before an act. */

@@ -1,6 +1,6 @@
-import type { OperatorPageModel } from '../../../pages/operator-page-model.ts'
-import type { PageModels } from '../../../pages/page-models.ts'
-import type { PageForm } from '../../../pages/page-parts.ts'
+import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
+import type { PageModels } from '../../../web/pages/page-models.ts'
+import type { PageForm } from '../../../web/pages/page-parts.ts'
 import type { TroubleModel } from './models.ts'
 
 type Users = PageModels['operator-users']

@@ -1,7 +1,7 @@
-import { findSignInTrouble, type SignInTrouble } from '../../../account/sign-in-trouble.ts'
-import type { OperatorContext } from '../../../endpoints/operator-page.ts'
-import { iso } from '../../../endpoints/page-values.ts'
-import { accountOf } from '../../../sessions/device-cookie.ts'
+import { findSignInTrouble, type SignInTrouble } from '../../../users/account/sign-in-trouble.ts'
+import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
+import { iso } from '../../../web/endpoints/page-values.ts'
+import { accountOf } from '../../../web/sessions/device-cookie.ts'
 import type { TroubleModel } from './models.ts'
 
 /** The most attempts and locks that are listed. */

@@ -1,0 +1,160 @@
+import type { CallLimit } from '../limits/call-limit.ts'
+import { refuse } from '../options/check.ts'
+import { flag, number, object, oneOf, optional, required, text } from '../options/schema.ts'
+import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import { listed } from '../protocol/explanation.ts'
+import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
+import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
+import type { AuthInfo, CallLimitOptions, RequireTokenOptions } from './types.ts'
+
+/** The requirement of a guard for access tokens. */
+export interface Requirement {
+  readonly scopes: readonly string[]
+  /** Scopes that the challenge of a request without a valid token names as well. */
+  readonly ask: readonly string[]
+  readonly user: boolean
+  /** The login must have one of these authentication levels; empty if any will do. */
+  readonly acrValues: readonly string[]
+  /** Seconds. */
+  readonly maxAge?: number
+  /** The token must have details of this type. */
+  readonly authorizationDetails?: string
+  /** Undefined if the token must be for no resource. */
+  readonly resource?: string
+  readonly limit?: GuardLimit
+}
+
+/** A limit on the calls of one client or user. */
+export type GuardLimit = Readonly<Required<Omit<CallLimitOptions, 'name'>>> & Pick<CallLimitOptions, 'name'>
+
+/** Where a guard is made, for the errors of its options. */
+export const placeOf = (scope: string | undefined): string =>
+  `requireToken(${scope === undefined ? '' : `'${scope}'`})`
+
+const limit = object(
+  {
+    max: required(number()),
+    seconds: required(number({ max: 2_678_400 }, ' of seconds')),
+    by: required(oneOf('client', 'user')),
+    name: text('at most 40 letters, digits, - and _', (value) => /^[\w-]{1,40}$/.test(value)),
+  },
+  'an object with max, seconds and by',
+)
+
+const schema = object({
+  user: flag(true),
+  ask: text('a list of scopes, separated by spaces', (value) => value.trim() !== ''),
+  acr: text('a list of levels, separated by spaces', (value) => value.trim() !== ''),
+  maxAge: number({ min: 0 }, ' of seconds'),
+  resource: text(),
+  authorizationDetails: text(),
+  limit: optional(limit),
+})
+
+/**
+ * Checks the arguments of `requireToken()`.
+ *
+ * @throws OAuthError `invalid_scope` for a malformed scope, OptionsError for a wrong argument
+ */
+export const parseRequirement = (
+  scope: string | undefined,
+  options: RequireTokenOptions = {},
+): Requirement => {
+  if (scope !== undefined && typeof scope !== 'string')
+    refuse('requireToken() takes the scopes first, as one string; its options come second')
+  const { acr, ask, ...others } = schema.check(options, placeOf(scope))
+  const acrValues = acr?.split(' ').filter((value) => value !== '') ?? []
+  return { scopes: parseScope(scope), ask: parseScope(ask), acrValues, ...others }
+}
+
+/** The surroundings of a guard. */
+export interface Surroundings {
+  /** Scopes that include others. */
+  readonly implied: ImpliedScopes
+  /** Epoch seconds. */
+  now(): number
+}
+
+type About = Pick<OAuthErrorOptions, 'clientId' | 'subject'>
+
+const assertAudience = (claims: AuthInfo['claims'], resource: string | undefined, about: About): void => {
+  const audience = audienceOf(claims)
+  if (resource === undefined ? audience.length > 0 : !audience.includes(resource)) {
+    const explanation = { expected: resource ?? 'no resource', received: listed(audience.map(String)) }
+    throw invalidToken('the access token is for another resource', {
+      ...about,
+      fault: 'resource',
+      explanation,
+    })
+  }
+}
+
+/** RFC 9470 §3. */
+const assertAuthentication = (
+  { acr, auth_time: authTime }: AuthInfo['claims'],
+  { acrValues, maxAge }: Requirement,
+  now: number,
+  about: About,
+): void => {
+  if (acrValues.length > 0 && !acrValues.some((value) => value === acr)) {
+    const description = 'the user did not sign in with one of the required acr_values'
+    throw new OAuthError('insufficient_user_authentication', description, about)
+  }
+  if (maxAge !== undefined && !(now - Number(authTime) <= maxAge)) {
+    const description = 'the user signed in longer ago than max_age'
+    throw new OAuthError('insufficient_user_authentication', description, about)
+  }
+}
+
+/**
+ * Requires a verified token to be enough for a guard.
+ *
+ * @throws OAuthError `invalid_token` for another resource, `insufficient_scope` (RFC 6750 §3.1),
+ *   `insufficient_user_authentication` (RFC 9470 §3)
+ */
+export const assertSufficient = (
+  auth: AuthInfo,
+  requirement: Requirement,
+  { implied, now }: Surroundings,
+): void => {
+  const { scopes, subject, claims, authorizationDetails = [] } = auth
+  const { authorizationId: _, ...about } = tokenOwner(auth)
+  assertAudience(claims, requirement.resource, about)
+  const missing = requirement.scopes.filter((name) => !scopes.includes(name))
+  // Nearly every token has the scope itself.
+  const covered = missing.length > 0 ? withImpliedScopes(scopes, implied) : scopes
+  const lacking = missing.filter((name) => !covered.includes(name))
+  if (lacking.length > 0) {
+    const explanation = { expected: formatScope(requirement.scopes), received: listed(scopes) }
+    const description = `the access token lacks the scope ${formatScope(lacking)}`
+    throw new OAuthError('insufficient_scope', description, { ...about, explanation })
+  }
+  if (requirement.user && subject === undefined) {
+    throw new OAuthError('insufficient_scope', 'the access token does not belong to a user', about)
+  }
+  const { authorizationDetails: type } = requirement
+  if (type !== undefined && !authorizationDetails.some((detail) => detail.type === type)) {
+    throw new OAuthError(
+      'insufficient_scope',
+      `the access token lacks authorization_details of the type ${type}`,
+      about,
+    )
+  }
+  assertAuthentication(claims, requirement, now(), about)
+}
+
+/**
+ * The limit of a guard as the throttle counts it, and whose call this is.
+ *
+ * @returns undefined for a guard without a limit
+ */
+export const countedCall = (
+  { clientId, subject }: AuthInfo,
+  { limit, scopes, resource = '' }: Requirement,
+): readonly [limit: CallLimit, of: string] | undefined => {
+  if (limit === undefined) return undefined
+  const { by, name, max, seconds } = limit
+  const scope = name === undefined ? JSON.stringify([resource, scopes, max, seconds]) : ''
+  const of = by === 'user' && subject !== undefined ? ['user', subject] : ['client', clientId]
+  return [{ name: name ?? by, scope, max, seconds }, JSON.stringify([by, ...of])]
+}

@@ -1,0 +1,96 @@
+import { claimNames } from '../../protocol/claims.ts'
+import { parseEntry } from '../../protocol/requests/consent.ts'
+import type { Text } from '../../web/pages/i18n/text.ts'
+import type { ConsentScope } from '../../web/pages/page-models.ts'
+import type { ScopeTexts } from './consent-scopes.ts'
+
+const groups: readonly ConsentScope['group'][] = ['identity', 'read', 'change', 'other', 'offline']
+
+/** Claims that tell the user nothing: identifiers, and facts about other claims. */
+const isTechnical = (name: string): boolean =>
+  name === 'sub' || name === 'updated_at' || name.endsWith('_verified')
+
+/** Claims whose value needs no label. */
+const selfExplanatory = new Set([
+  'name',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'preferred_username',
+  'email',
+  'phone_number',
+  'address',
+  'website',
+])
+const partsOfName = new Set(['given_name', 'family_name', 'middle_name'])
+
+const valueInWords = (name: string, value: unknown, text: Text): string => {
+  if (typeof value === 'boolean') return text.plain(value ? 'value.yes' : 'value.no')
+  if (name === 'locale' && typeof value === 'string') return text.languageName(value)
+  if (typeof value !== 'object' || value === null) return String(value)
+  const { formatted } = value as { formatted?: unknown }
+  return typeof formatted === 'string' ? formatted : Object.values(value).filter(Boolean).join(', ')
+}
+
+const datum = (name: string, value: unknown, text: Text): string => {
+  const key = `claim.${name}`
+  const claim = text.has(key) ? text.plain(key) : name.replaceAll('_', ' ')
+  if (name === 'picture' || name === 'profile') return claim
+  const words = valueInWords(name, value, text)
+  return selfExplanatory.has(name) ? words : text.plain('consent.datum', { claim, value: words })
+}
+
+/** The scopes with the user's values: each value is shown once, with a scope that the user cannot untick if one reveals it. */
+const withData = (
+  server: ScopeTexts,
+  scopes: readonly ConsentScope[],
+  claims: Readonly<Record<string, unknown>>,
+  text: Text,
+): ConsentScope[] => {
+  const reveals = ({ name }: ConsentScope, claim: string): boolean =>
+    parseEntry(name).claim === claim || claimNames([name], server.scopeClaims).includes(claim)
+  const data = new Map<ConsentScope, Set<string>>(scopes.map((scope) => [scope, new Set()]))
+  for (const [claim, value] of Object.entries(claims)) {
+    const isRepeated = isTechnical(claim) || (partsOfName.has(claim) && claims.name !== undefined)
+    const owners = isRepeated ? [] : scopes.filter((scope) => reveals(scope, claim))
+    const owner = owners.find(({ optional }) => !optional) ?? owners[0]
+    if (owner) data.get(owner)?.add(datum(claim, value, text))
+  }
+  return scopes.map((scope) => ({ ...scope, data: [...(data.get(scope) ?? [])] }))
+}
+
+/** Whether a scope can be part of the one row that says who the user is. */
+const isPlainIdentity = (server: ScopeTexts, scope: ConsentScope): boolean =>
+  scope.group === 'identity' &&
+  !scope.optional &&
+  scope.isHighRisk !== true &&
+  !Object.hasOwn(server.options.scopes, scope.name)
+
+/**
+ * The rows of the consent page in their order. What tells the client who the user is, and cannot be unticked, is one row
+ * with the user's values.
+ *
+ * @param scopes what the client asks for
+ * @param claims the user's claims that they reveal
+ */
+export const consentRows = (
+  server: ScopeTexts,
+  scopes: readonly ConsentScope[],
+  claims: Readonly<Record<string, unknown>>,
+  language: string,
+): ConsentScope[] => {
+  const text = server.languages.text(language)
+  const rows = withData(server, scopes, claims, text)
+  const identity = rows.filter((row) => isPlainIdentity(server, row))
+  const [first, ...more] = identity
+  const merged = first && {
+    ...first,
+    ...(more.length > 0 && { description: text.plain('consent.identity'), language: undefined }),
+    isNew: identity.some(({ isNew }) => isNew),
+    data: [...new Set(identity.flatMap(({ data = [] }) => data))],
+  }
+  const others = rows.filter((row) => !identity.includes(row))
+  const all = merged ? [merged, ...others] : others
+  return groups.flatMap((group) => all.filter((row) => row.group === group))
+}

@@ -1,0 +1,214 @@
+import { hash } from 'node:crypto'
+import type { AccessStep } from '../../options/access.ts'
+import type { Options } from '../../options/options.ts'
+import type { Scope } from '../../options/scopes.ts'
+import { scopesOfClaims } from '../../options/users.ts'
+import { claimNames } from '../../protocol/claims.ts'
+import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
+import {
+  type Consent,
+  type ConsentTerms,
+  isStanding,
+  parseEntry,
+  standingConsent,
+} from '../../protocol/requests/consent.ts'
+import type { Login } from '../../protocol/requests/login.ts'
+import type { AuthorizationContext, Decision, NextStep } from '../../protocol/requests/next-step.ts'
+import { chooseOrganization, lastOrganization } from '../../protocol/requests/organization.ts'
+import { findConsents, type KeptConsent, noOrganization } from '../../storage/repositories/index.ts'
+import { findOrganizations, type User } from '../../users/users.ts'
+import type { PageContext } from '../../web/http/context.ts'
+import type { ConsentScope } from '../../web/pages/page-models.ts'
+import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AllowedUser } from '../tokens/allowed.ts'
+import { subjectFor } from '../tokens/user-claims.ts'
+import type { IncomingRequest } from './incoming-request.ts'
+import type { PendingRequest } from './pending-request.ts'
+
+/** A request to decide: one that has just arrived, or a pending one. */
+export interface RequestToDecide extends IncomingRequest {
+  readonly pending?: PendingRequest
+}
+
+/** What the current form has just changed. */
+export interface Changes {
+  readonly active?: ActiveLogin
+  readonly decision?: Decision
+  readonly selectedSid?: string
+}
+
+/** A login together with its user, so that a decision for the one is a decision for the other. */
+export type UserLogin = ActiveLogin['login'] & { readonly user: User }
+
+/** A decided request: what is granted, by which login, on the basis of what. */
+export interface Granted {
+  readonly authorization: AuthorizationContext<UserLogin>
+  readonly step: Extract<NextStep<UserLogin>, { step: 'issue' }>
+  /** The user of the login, whom the host allows it. */
+  readonly user: AllowedUser
+}
+
+/** A request in its browser, with the login that is there when the browser first opens it. */
+export interface OpenedRequest {
+  readonly asked: RequestToDecide
+  readonly changes: Changes
+}
+
+/** How one kind of request continues. Login, account and consent pages know nothing of it. */
+export interface PendingRequestKind {
+  /** As it is stored with the pending request, and as `access.allow` sees it. */
+  readonly name: AccessStep
+  /** The endpoint that continues it by GET. */
+  readonly path: string
+  /**
+   * Issues what was granted, and answers. Nothing was answered if the login has just ended (`signed-out`) or the consent
+   * was just removed (`withdrawn`).
+   */
+  grant(
+    context: PageContext,
+    asked: RequestToDecide,
+    granted: Granted,
+  ): Promise<'answered' | 'signed-out' | 'withdrawn'>
+  /** Ends the request with an error. */
+  refuse(
+    context: PageContext,
+    asked: RequestToDecide,
+    error: Extract<NextStep, { step: 'error' }>,
+  ): Promise<void>
+}
+
+/** What a user allowed a client in one organization: all that is remembered, and what of it applies to this request. */
+interface Remembered {
+  readonly terms: ConsentTerms | undefined
+  readonly consent: Consent | undefined
+}
+
+/** The consents of a user for the client of a request, in every organization; the last used one first. */
+export const rememberedConsents = async (
+  server: AuthorizationServer,
+  { request, known }: IncomingRequest,
+  { sid, subject }: Login,
+): Promise<readonly KeptConsent[]> =>
+  known?.login.sid === sid
+    ? known.consents
+    : findConsents(server.database, { subject, clientId: request.clientId })
+
+/** The consent for one organization, or for none if the host has none. */
+export const consentFor = (
+  server: AuthorizationServer,
+  { client, request }: Pick<IncomingRequest, 'client' | 'request'>,
+  consents: readonly KeptConsent[],
+  organization: string | undefined,
+): Remembered => {
+  const terms = consents.find((consent) => consent.organization === (organization ?? noOrganization))?.terms
+  const meaning = (entry: string): string => meaningOf(server, client, entry)
+  return { terms, consent: terms && standingConsent(terms, request.redirectUri, meaning) }
+}
+
+/** Whether the user has allowed the client anything that still holds, in any organization. */
+const hasAllowed = (
+  server: AuthorizationServer,
+  { client, request }: Pick<IncomingRequest, 'client' | 'request'>,
+  consents: readonly KeptConsent[],
+): boolean =>
+  consents.some(({ terms }) => {
+    const meaning = (entry: string): string => meaningOf(server, client, entry)
+    return isStanding(terms, standingConsent(terms, request.redirectUri, meaning))
+  })
+
+/** The organization of a request, if the host has organizations, and what the user allowed the client there. */
+const organizationAndConsent = async (
+  { server, req }: PageContext,
+  asked: RequestToDecide,
+  { login, user }: ActiveLogin,
+  decision: Decision | undefined,
+): Promise<Remembered & Pick<AuthorizationContext, 'organization' | 'hasAllowed'>> => {
+  const { request } = asked
+  const organizations = await findOrganizations(server.options.organizations, user, req)
+  const consents = await rememberedConsents(server, asked, login)
+  const allowed = { hasAllowed: hasAllowed(server, asked, consents) }
+  if (organizations === undefined) return { ...allowed, ...consentFor(server, asked, consents, undefined) }
+  const chosen = decision?.sid === login.sid ? decision.organization : undefined
+  const remembered = lastOrganization(consents, organizations)
+  const organization = chooseOrganization({ request, organizations, chosen, remembered })
+  if (organization.outcome !== 'settled')
+    return { ...allowed, organization, terms: undefined, consent: undefined }
+  return { ...allowed, organization, ...consentFor(server, asked, consents, organization.organization) }
+}
+
+/** Everything that the next step of a request depends on. */
+export const authorizationContext = async (
+  context: PageContext,
+  asked: RequestToDecide,
+  changes: Changes = {},
+): Promise<AuthorizationContext<UserLogin>> => {
+  const { server } = context
+  const { request, client, pending } = asked
+  const active = changes.active ?? (await activeLogin(context, asked))
+  const decision = changes.decision ?? pending?.decision
+  const remembered = active && (await organizationAndConsent(context, asked, active, decision))
+  const login = active && { ...active.login, user: active.user }
+  return {
+    request,
+    client,
+    login,
+    decision,
+    ...(login &&
+      request.hintedSubject !== undefined && { subject: subjectFor(server, client, login.subject) }),
+    organization: remembered?.organization,
+    hasAllowed: remembered?.hasAllowed,
+    consent: remembered?.consent,
+    terms: remembered?.terms,
+    sidAtStart: pending ? pending.sid : login?.sid,
+    selectedSid: changes.selectedSid ?? pending?.selectedSid,
+    requestedAt: pending?.createdAt ?? server.now(),
+    now: server.now(),
+  }
+}
+
+/**
+ * A hash of what an entry of a consent means. It changes with the description, the claims and the user's choices, but
+ * not with the language. Standard scopes and claims mean what OpenID Connect says, unless the host describes them.
+ */
+export const meaningOf = (server: AuthorizationServer, client: Client, name: string): string => {
+  const scope = termsOf(server, client, name)
+  if (scope === undefined) return selfOf(client)
+  const { description, details, claims = [], optional = false, risk = 'normal', riskReason } = scope
+  const named = scopesOfClaims(server.options.users).filter(([owner]) => owner === name)
+  const revealed = [...claims, ...named.map(([, claim]) => claim)]
+  const terms = [description, details, revealed.sort(), optional, groupOf(scope), risk, riskReason]
+  const said = JSON.stringify(terms)
+  return shortHash(`${said}${selfOf(client)}`)
+}
+
+/**
+ * The host's terms for an entry: those of the scope, or for a single claim those of the client's most sensitive scope that
+ * reveals it. Otherwise a client could ask for the claim to avoid the terms of the scope.
+ */
+export const termsOf = (server: AuthorizationServer, client: Client, entry: string): Scope | undefined => {
+  const { scope: name, claim } = parseEntry(entry)
+  if (claim === undefined) return name === undefined ? undefined : scopeOptions(server, name)
+  const owners = allowedScopes(client)
+    .filter((scope) => claimNames([scope], server.scopeClaims).includes(claim))
+    .map((scope) => scopeOptions(server, scope))
+  return (
+    owners.find((scope) => scope?.risk === 'high') ?? owners.find((scope) => scope?.optional) ?? owners[0]
+  )
+}
+
+/** The host's options for a scope; undefined if it has none. */
+export const scopeOptions = (
+  { options: { scopes } }: { readonly options: Pick<Options, 'scopes'> },
+  name: string,
+): Scope | undefined => (Object.hasOwn(scopes, name) ? scopes[name] : undefined)
+
+/** The heading below which the consent page lists a scope. */
+export const groupOf = (scope?: Scope): ConsentScope['group'] =>
+  scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
+
+/** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */
+const selfOf = ({ metadata }: Client): string =>
+  metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
+
+const shortHash = (text: string): string => hash('sha256', text, 'base64url').slice(0, 16)

@@ -1,0 +1,87 @@
+import type { Request, RequestHandler, Response } from 'express'
+import { OptionsError } from '../../options/check.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Incoming, Interaction, PageContext } from '../../web/http/context.ts'
+import { queryOf } from '../../web/http/form.ts'
+import { createRequestInfo, type Endpoint, type EndpointKind, serve } from '../../web/http/route.ts'
+import { runHandler } from '../../web/http/run-handler.ts'
+import { sendJson } from '../../web/http/send.ts'
+import { stepParameter } from '../../web/http/urls.ts'
+import { isCrossSite } from '../../web/sessions/csrf.ts'
+import type { ServerSetup } from '../authorization-server.ts'
+
+/** Where a script of the host's front end reads what to show, and sends what the user decides. */
+export const interactionPath = '/interaction'
+
+/** The two ways to an interaction. */
+export interface Interactions {
+  /** Answers a script with JSON. */
+  readonly endpoint: RequestHandler
+  /** As `oauth.interaction`. */
+  interaction(req: Request, res: Response): Promise<Interaction | undefined>
+}
+
+/**
+ * Runs the endpoints of our own pages for a front end of the host (`pages.url`). The handlers are the same, and so are their
+ * rules: only the answer leaves as a value.
+ *
+ * @param pages every endpoint that browsers open
+ */
+export const interactions = (
+  server: ServerSetup,
+  kind: EndpointKind<PageContext>,
+  pages: readonly Endpoint<PageContext>[],
+): Interactions => {
+  const shown = pages.filter(({ isInteraction }) => isInteraction)
+
+  /** @throws OAuthError `invalid_request` with status 404 */
+  const named = (req: Request): Endpoint<PageContext> => {
+    const step = queryOf(req).get(stepParameter)
+    const endpoint = shown.find(({ path }) => path === `/${step}`)
+    if (endpoint) return endpoint
+    const steps = shown.map(({ path }) => path.slice(1))
+    throw new OAuthError('invalid_request', `step must be one of: ${steps.join(', ')}`, { status: 404 })
+  }
+
+  const run = (
+    asked: Pick<Incoming, 'req' | 'res' | 'answer'>,
+    check: (incoming: Incoming) => void,
+  ): Promise<void> => {
+    const info = createRequestInfo(server, asked.req)
+    const incoming: Incoming = { ...asked, server, endpoint: { path: interactionPath }, info }
+    const work = async (): Promise<void> => {
+      check(incoming)
+      const endpoint = named(asked.req)
+      await serve(kind, endpoint, { ...incoming, endpoint })
+    }
+    return work().catch((error: unknown) => kind.renderError(incoming, error))
+  }
+
+  return {
+    endpoint: (req, res, next) => {
+      const answer: Incoming['answer'] = (interaction, headers = {}) =>
+        sendJson(res, interaction, {
+          status: 'status' in interaction ? interaction.status : 200,
+          headers: { 'Cross-Origin-Resource-Policy': 'same-origin', ...headers },
+        })
+      runHandler(res, next, () => run({ req, res, answer }, assertSameSite))
+    },
+    interaction: (req, res) =>
+      new Promise((resolve, reject) => {
+        if (server.options.pages.url === undefined)
+          return reject(new OptionsError('oauth.interaction() needs the option pages.url'))
+        const answer: Incoming['answer'] = (interaction) => {
+          res.setHeader('Cache-Control', 'no-store')
+          resolve(interaction)
+        }
+        // HEAD and a prefetch get an empty answer.
+        run({ req, res, answer }, () => {}).then(() => resolve(undefined), reject)
+      }),
+  }
+}
+
+/** @throws OAuthError `invalid_request` with status 403 if a page of another site asks */
+const assertSameSite = (incoming: Incoming): void => {
+  if (!isCrossSite(incoming)) return
+  throw new OAuthError('invalid_request', 'only a page of this origin may ask what to show', { status: 403 })
+}

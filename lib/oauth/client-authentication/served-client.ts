@@ -1,0 +1,30 @@
+import { type Client, describedAt } from '../../protocol/clients/client.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+
+/**
+ * Lets the features store or renew a client that describes itself elsewhere. Call it before the client is looked up.
+ *
+ * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+ * @throws OAuthError `unauthorized_client` if the client cannot be used, status 429 after too many new ones
+ */
+export const refreshClient = async (
+  server: AuthorizationServer,
+  clientId: string,
+  from: { readonly address?: string } = {},
+): Promise<void> => {
+  for (const feature of server.features) await feature.refreshClient?.(server, clientId, from)
+}
+
+/**
+ * Whether a stored client may be used: with the profile that the server requires, and one that describes itself elsewhere
+ * only while a feature renews it. An API that only introspects gets no tokens, and is not a client in the sense of the
+ * profile.
+ */
+export const isServed = ({ options, features }: AuthorizationServer, client: Client): boolean => {
+  const required = options.features.fapi2 ? 'fapi2' : undefined
+  const { metadata } = client
+  const hasProfile =
+    required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
+  const isRenewed = features.some((feature) => feature.refreshClient !== undefined)
+  return hasProfile && (isRenewed || describedAt(client) === undefined)
+}

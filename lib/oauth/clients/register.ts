@@ -1,0 +1,293 @@
+import { randomUUID } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { isImportedMark } from '../../keys/secrets.ts'
+import { type Registrable, unregistrable } from '../../options/registrable.ts'
+import { type Client, usesSecret } from '../../protocol/clients/client.ts'
+import {
+  type ClientChanges,
+  type ClientMetadata,
+  parseClientMetadata,
+  withoutInternals,
+} from '../../protocol/clients/client-metadata.ts'
+import { isUnpredictable } from '../../protocol/entropy.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Write } from '../../storage/database/statement.ts'
+import { type Condition, transaction } from '../../storage/database/transaction.ts'
+import type { Database } from '../../storage/database/types.ts'
+import { type LogoImage, setLogo } from '../../storage/repositories/client-logos.ts'
+import {
+  createClient,
+  findClient,
+  lockClient,
+  lockUnchangedClient,
+  updateClient,
+} from '../../storage/repositories/clients.ts'
+import { removeImportedSecret, saveImportedSecret } from '../../storage/repositories/imported-secrets.ts'
+import { logoImage } from './logo.ts'
+import { chooseSecret, type HashedSecret } from './secret-change.ts'
+
+/** A client to register: RFC 7591 metadata with its id and secret. */
+export interface ClientRegistration extends Partial<ClientMetadata> {
+  /** 1 to 255 printable ASCII characters, without spaces at either end. @default a random UUID */
+  client_id?: string
+  /** At least 32 random characters. @default a random secret, if the client authenticates with one */
+  client_secret?: string
+  /**
+   * A file with the logo of the client, which takes the place of `logo_uri`: PNG, JPEG, WebP or GIF of at most
+   * 100 kB. `null` removes it. @default the file that was given before, else the image at `logo_uri`
+   */
+  logo?: URL | null
+}
+
+/** Changed metadata, and another file as the logo. */
+export type ClientUpdate = ClientChanges & Pick<ClientRegistration, 'logo'>
+
+/** When a change applies. */
+export interface ChangeCondition {
+  /** The metadata that the client must still have. @default any */
+  readonly unchanged?: ClientMetadata | undefined
+}
+
+/** The id of a client, and its secret if one was created. Only a hash of the secret is stored. */
+export interface ClientCredentials {
+  /** Its identifier at every endpoint. */
+  readonly client_id: string
+  /** Set if a secret was created. Store it now: only its hash is kept. */
+  readonly client_secret?: string
+}
+
+/** A grant to a client, with the time of its end. */
+export interface Granted {
+  /** When everything of it is over, in epoch seconds. */
+  readonly until: number
+  /** Epoch seconds. */
+  readonly now: number
+}
+
+/** Data of a feature about clients. The rows outlive the option, so this also runs while the feature is off. */
+export interface ClientData {
+  /** Removes every row about a client that is being deleted. It can be repeated after an error. */
+  erase(database: Database, clientId: string): Promise<void>
+  /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
+  takeOver?(tx: Database, clientId: string): Promise<void>
+  /**
+   * Conditions and writes for the moment when this client gets an authorization, or a token of its own.
+   *
+   * @returns a condition, which does not hold if the client has been removed; undefined if there is none
+   */
+  whenGranted?(client: Pick<Client, 'clientId' | 'metadata'>, granted: Granted): Write | undefined
+  /** Runs in the transaction in which the host disables a client, after the client is written. */
+  disable?(tx: Database, clientId: string): Promise<unknown>
+  /**
+   * Runs in the transaction in which the host enables a client, before the client is written.
+   *
+   * @throws OAuthError if the client waits for a decision, which enabling must not replace
+   */
+  enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
+  /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
+  listOwned?(database: Database): Promise<readonly string[]>
+  /** The user who owns a client; undefined for a client of the host. */
+  ownerOf?(database: Database, clientId: string): Promise<string | undefined>
+  /** Whether a client was never approved, and is disabled for that reason; undefined for any other client. */
+  approvalOf?(database: Database, clientId: string): Promise<'waiting' | 'refused' | undefined>
+  /** The ids of the clients of a user. */
+  listOwnedBy?(database: Database, subject: string): Promise<readonly string[]>
+  /** Those of at most 100 clients that wait for a decision of the host; without a list, the first 100 of all that wait. */
+  listWaiting?(database: Database, among?: readonly string[]): Promise<readonly WaitingClient[]>
+}
+
+/** A client that waits for a decision of the host. */
+export interface WaitingClient {
+  readonly clientId: string
+  /** Whether it was never approved, and is disabled until then; otherwise a change of it waits. */
+  readonly isNew: boolean
+}
+
+/** The surroundings of registration. */
+export interface ClientRegistry {
+  /** The features, which may store something about clients. */
+  readonly installed: readonly { readonly clientData: ClientData | undefined }[]
+  readonly database: Database
+  /** The scopes, resources and grants for which clients may be registered. */
+  readonly registrable: Registrable
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** The condition under which a client gets something: it has not been removed. A client that describes itself stays from now on. */
+export const whenGranted = (
+  { installed }: Pick<ClientRegistry, 'installed'>,
+  client: Client,
+  granted: Granted,
+): Condition<'gone'>[] =>
+  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
+    const condition = clientData?.whenGranted?.(client, granted)
+    return condition === undefined ? [] : [['gone', condition]]
+  })
+
+/** A registration that passed all rules. */
+export interface CheckedRegistration {
+  readonly clientId: string
+  readonly secret: string | undefined
+  /** Set instead of the secret if only its hash is known. */
+  readonly hashedSecret?: HashedSecret
+  readonly metadata: ClientMetadata
+  /** Undefined keeps the logo; null removes it. */
+  readonly logo?: LogoImage | null
+}
+
+const minSecretLength = 32
+
+const refuse = (description: string): never => {
+  throw new OAuthError('invalid_client_metadata', description)
+}
+
+/** @throws OAuthError `invalid_client`: no client has this id */
+export const refuseUnknownClient = (clientId: string): never => {
+  throw new OAuthError('invalid_client', `client ${clientId} is not registered`)
+}
+
+const checkedMetadata = (
+  input: Readonly<Record<string, unknown>>,
+  registrable: Registrable,
+): ClientMetadata => {
+  const isApi = Array.isArray(input.grant_types) && input.grant_types.length === 0
+  const profile = isApi ? undefined : registrable.securityProfile
+  const metadata = parseClientMetadata({ ...(profile && { security_profile: profile }), ...input })
+  const unknown = unregistrable(metadata, registrable)
+  return unknown === undefined ? metadata : refuse(unknown)
+}
+
+/** A file is named by a URL object: no metadata that arrives as JSON can name one. */
+const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
+  if (logo === undefined || logo === null) return logo
+  if (!(logo instanceof URL) || logo.protocol !== 'file:') {
+    return refuse("logo must be a file, such as new URL('./logo.png', import.meta.url)")
+  }
+  try {
+    return logoImage(readFileSync(logo))
+  } catch (error) {
+    return refuse(`logo: ${error instanceof TypeError ? error.message : `the file ${logo} cannot be read`}`)
+  }
+}
+
+const assertSecret = (secret: string, metadata: ClientMetadata): void => {
+  if (!usesSecret(metadata)) {
+    const method = metadata.token_endpoint_auth_method
+    refuse(`client_secret must not be set for ${method === 'none' ? 'a public client' : method}`)
+  }
+  if (typeof secret !== 'string' || secret.length < minSecretLength) {
+    refuse(`client_secret must have at least ${minSecretLength} characters`)
+  }
+  if (!isUnpredictable(secret)) {
+    refuse('client_secret is too easy to guess; use a random one, such as that of `openssl rand -base64 32`')
+  }
+}
+
+/**
+ * Applies all rules of registration.
+ *
+ * @param registrable what clients may be registered for
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` (RFC 7591 §3.2.2)
+ */
+export const checkedRegistration = (
+  { client_id: clientId = randomUUID(), client_secret: secret, logo, ...input }: ClientRegistration,
+  registrable: Registrable,
+): CheckedRegistration => {
+  // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
+  if (typeof clientId !== 'string' || !/^(?! )[\x20-\x7e]{1,255}$/.test(clientId) || clientId.endsWith(' ')) {
+    refuse('client_id must be 1 to 255 printable ASCII characters, without spaces at either end')
+  }
+  const metadata = checkedMetadata(input, registrable)
+  if (secret !== undefined) assertSecret(secret, metadata)
+  return { clientId, secret, metadata, logo: checkedLogo(logo) }
+}
+
+/**
+ * Stores a client in a transaction. One that described itself is taken over, unless it is stored as described again in the
+ * same way.
+ *
+ * @param existing the client that has this id, locked in this transaction
+ */
+export const storeClient = async (
+  tx: Database,
+  { installed }: Pick<ClientRegistry, 'installed'>,
+  registration: CheckedRegistration,
+  existing: Client | undefined,
+  now: number,
+): Promise<ClientCredentials> => {
+  const { clientId, metadata, logo } = registration
+  const { hash, created, foreign } = chooseSecret(registration, existing)
+  const before = existing?.metadata.self_described
+  if (before !== undefined && metadata.self_described !== before)
+    for (const { clientData } of installed) await clientData?.takeOver?.(tx, clientId)
+  if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
+  else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
+  const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)
+  if (isReplaced) await removeImportedSecret(tx, { clientId })
+  if (foreign !== undefined) await saveImportedSecret(tx, { clientId, hash: foreign })
+  if (logo) await setLogo(tx, { clientId, logo: { hash: logo.hash, checkedAt: now }, image: logo })
+  else if (logo === null) await setLogo(tx, { clientId })
+  return { client_id: clientId, ...(created !== undefined && { client_secret: created }) }
+}
+
+/**
+ * Registers a new client.
+ *
+ * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri`, also if the id is taken
+ * @example await registerClient(registry, { redirect_uris: ['https://shop.example.com/callback'] })
+ */
+export const registerClient = (
+  registry: ClientRegistry,
+  input: ClientRegistration,
+): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
+  const registration = checkedRegistration(input, registrable)
+  const { clientId } = registration
+  return transaction(database, async (tx) => {
+    if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
+    return storeClient(tx, registry, registration, undefined, now())
+  })
+}
+
+/**
+ * Locks a client until the end of the transaction.
+ *
+ * @param read.metadata as it was read
+ * @throws OAuthError `invalid_request` with status 409 if it has changed since
+ */
+export const lockUnchanged = async (
+  tx: Database,
+  clientId: string,
+  read: { readonly metadata: ClientMetadata; readonly now: number },
+): Promise<void> => {
+  if (await lockUnchangedClient(tx, { clientId, ...read })) return
+  throw new OAuthError('invalid_request', `client ${clientId} has changed since it was read`, { status: 409 })
+}
+
+/**
+ * Changes some metadata of a client; fields that are not named keep their values.
+ *
+ * @returns the id, and a secret if the client had none and needs one now
+ * @throws OAuthError `invalid_client` for an unknown client, `invalid_request` with status 409 for one that has changed, else
+ *   as {@link registerClient}
+ */
+export const changeClient = (
+  registry: ClientRegistry,
+  clientId: string,
+  { logo, ...changes }: ClientUpdate,
+  { unchanged }: ChangeCondition = {},
+): Promise<ClientCredentials> => {
+  const { database, registrable, now } = registry
+  const image = checkedLogo(logo)
+  return transaction(database, async (tx) => {
+    if (unchanged) await lockUnchanged(tx, clientId, { metadata: unchanged, now: now() })
+    const existing = (await lockClient(tx, { clientId, now: now() })) ?? refuseUnknownClient(clientId)
+    const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+    const metadata = checkedMetadata(
+      { ...withoutInternals(existing.metadata), ...Object.fromEntries(given) },
+      registrable,
+    )
+    return storeClient(tx, registry, { clientId, secret: undefined, metadata, logo: image }, existing, now())
+  })
+}

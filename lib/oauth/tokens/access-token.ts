@@ -1,0 +1,209 @@
+import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { OAuthError, type OAuthErrorOptions } from '../../protocol/errors.ts'
+import { lateExplanation, listed } from '../../protocol/explanation.ts'
+import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
+import { formatFor } from '../../protocol/requests/resource.ts'
+import { intersectScopes } from '../../protocol/scope.ts'
+import type { TokenBinding } from '../../protocol/tokens/token-binding.ts'
+import type { ActClaim, TokenContext } from '../../protocol/tokens/token-context.ts'
+import type { Write } from '../../storage/database/statement.ts'
+import { type AccessToken, createAccessToken } from '../../storage/repositories/index.ts'
+import { belongsToOrganization, type User } from '../../users/users.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
+import { jwtAccessToken } from './jwt-access-token.ts'
+import { opaqueAccessToken } from './opaque-access-token.ts'
+
+export type { AccessTokenGrant, IssuedAccessToken, UserTokenGrant } from './access-token-format.ts'
+
+/** Every supported format. */
+const formats = { opaque: opaqueAccessToken, jwt: jwtAccessToken } satisfies Readonly<
+  Record<string, AccessTokenFormat>
+>
+
+/** The lifetime of an access token of this format, in seconds. */
+const lifetimeOf = (
+  { options: { lifetimes } }: AuthorizationServer,
+  { metadata: { access_token_lifetime: own } }: Client,
+  format: keyof typeof formats,
+): number =>
+  format === 'jwt'
+    ? Math.min(lifetimes.jwtAccessToken, own ?? lifetimes.jwtAccessToken)
+    : (own ?? lifetimes.accessToken)
+
+/**
+ * Issues an access token, which never outlives its authorization.
+ *
+ * @throws OAuthError `invalid_target` if its resources have different formats
+ */
+export const issueAccessToken = (
+  server: AuthorizationServer,
+  grant: AccessTokenGrant,
+): Promise<IssuedAccessToken> => {
+  const { client, authorization } = grant
+  const now = server.now()
+  const format = formatFor(grant.resources, server.resources)
+  const lifetime = lifetimeOf(server, client, format)
+  const { notAfter = Number.POSITIVE_INFINITY } = grant
+  const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
+  const { resources, context } = grant
+  const authorizationDetails = tokenDetails(server, {
+    client: client.metadata,
+    resources,
+    details: authorization?.details,
+    context,
+  })
+  return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
+}
+
+/** The writes that store an access token: none for a format that is not stored. */
+export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
+
+/** The content of a valid access token. */
+export interface VerifiedToken
+  extends Pick<AccessToken, 'clientId' | 'subject' | 'scopes' | 'resources' | 'issuedAt' | 'expiresAt'> {
+  /** The organization it is for, if the option `organizations` returned any for the user. */
+  readonly organization?: string
+  /** The actor, after a token exchange (RFC 8693 §4.1). */
+  readonly act?: ActClaim
+  /** Further claims of a kind of its own. */
+  readonly claims?: Readonly<Record<string, unknown>>
+  /** Authorization details (RFC 9396); absent if there are none. */
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
+}
+
+/** A valid access token together with its client, and its user as the host has them now. */
+export interface TokenWithUser {
+  readonly token: VerifiedToken
+  readonly binding: TokenBinding
+  readonly user: User | undefined
+  readonly client: ClientMetadata
+  /** From the authorization request; undefined if the client acts for itself. */
+  readonly details: AuthorizationDetails | undefined
+}
+
+/** One answer for every reason. @param about the reason, for events only */
+const invalidToken = (about: OAuthErrorOptions = { fault: 'unknown' }): OAuthError =>
+  new OAuthError('invalid_token', 'the access token is unknown, expired or revoked', about)
+
+/** Why a token that is stored is not valid; undefined if it is. */
+const faultOf = (
+  { resources, revokedAt, expiresAt, client }: AccessToken,
+  resource: string | undefined,
+  now: number,
+): Pick<OAuthErrorOptions, 'fault' | 'explanation'> | undefined => {
+  if (!isFor(resources, resource))
+    return {
+      fault: 'resource',
+      explanation: { expected: resource ?? 'no resource', received: listed(resources) },
+    }
+  if (client === undefined) return { fault: 'client' }
+  if (revokedAt !== null) return { fault: 'ended' }
+  return expiresAt <= now ? { fault: 'expired', explanation: lateExplanation(expiresAt, now) } : undefined
+}
+
+const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
+  resource === 'any' || (resource === undefined ? resources.length === 0 : resources.includes(resource))
+
+const findToken = async (server: AuthorizationServer, value: string): Promise<AccessToken | undefined> => {
+  for (const format of Object.values(formats)) {
+    const found = await format.verify(server, value)
+    if (found) return found
+  }
+  return undefined
+}
+
+/** The user allowed single claims to the client of the request alone, and not to one that exchanged its token. */
+const withoutClaims = ({ claims: _, ...details }: AuthorizationDetails): AuthorizationDetails => details
+
+/**
+ * Verifies an access token of any kind: it is neither expired nor revoked, its authorization and client
+ * are still valid, and its user is active and still belongs to its organization.
+ *
+ * It does not check who sends the token: pass the binding to `assertSender()`.
+ *
+ * @param resource the resource that the token must be for (RFC 8707): an identifier, `'any'` for all tokens, and by default
+ *   only tokens for no resource
+ * @throws OAuthError `invalid_token`, with the same description for every reason (RFC 6750 §3.1)
+ */
+export const verifyAccessToken = async (
+  server: AuthorizationServer,
+  value: string,
+  resource?: string,
+): Promise<TokenWithUser> => {
+  const kind = server.features
+    .flatMap(({ tokenKinds = [] }) => tokenKinds)
+    .find((each) => each.matches(value))
+  if (kind) {
+    const verified = await kind.verify(server, value)
+    if (verified === undefined || !isFor([], resource)) throw invalidToken()
+    return verified
+  }
+  const found = await findToken(server, value)
+  const now = server.now()
+  if (found === undefined) throw invalidToken()
+  const about = { clientId: found.clientId, subject: found.subject }
+  const fault = faultOf(found, resource, now)
+  if (fault !== undefined || !found.client) throw invalidToken({ ...about, ...fault })
+  const { clientId, resources, binding, issuedAt, expiresAt, client, family } = found
+  const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
+  const { subject, context } = found
+  const act = context?.act
+  const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, ...(act && { act }) }
+  if (subject === undefined) {
+    return { token, binding, user: undefined, client, details: undefined }
+  }
+  if (family === undefined || !isLive(family, now)) throw invalidToken({ ...about, fault: 'ended' })
+  const details = found.ownerId === clientId ? family.details : withoutClaims(family.details)
+  const { organization } = details
+  const user = await server.users.find(subject)
+  if (
+    user === undefined ||
+    !(await belongsToOrganization(server.options.organizations, user, organization))
+  ) {
+    throw invalidToken({ ...about, fault: 'user' })
+  }
+  const authorizationDetails = tokenDetails(server, { client, resources, details, context })
+  return {
+    token: {
+      ...token,
+      ...(organization !== undefined && { organization }),
+      ...(authorizationDetails.length > 0 && { authorizationDetails }),
+    },
+    binding,
+    user,
+    client,
+    details,
+  }
+}
+
+/** The facts that decide which objects of `authorization_details` a token has. */
+export interface DetailedToken {
+  readonly client: Pick<ClientMetadata, 'authorization_details_types'>
+  readonly resources: readonly string[]
+  /** Of the authorization; undefined if the client acts for itself. */
+  readonly details: Pick<AuthorizationDetails, 'authorizationDetails'> | undefined
+  readonly context?: TokenContext
+}
+
+/**
+ * The objects of a token (RFC 9396 §7): those that its request named, or all of the authorization. A type that the host or
+ * the client no longer has is left out, and one of another resource too.
+ */
+export const tokenDetails = (
+  { options }: Pick<AuthorizationServer, 'options'>,
+  { client, resources, details, context }: DetailedToken,
+): readonly AuthorizationDetail[] => {
+  const granted = context?.authorization_details ?? details?.authorizationDetails
+  if (granted === undefined || granted.length === 0) return []
+  const registered = client.authorization_details_types ?? []
+  return granted.filter(({ type }) => {
+    const known = Object.hasOwn(options.features.authorizationDetails, type)
+      ? options.features.authorizationDetails[type]
+      : undefined
+    if (known === undefined || !registered.includes(type)) return false
+    return known.resource === undefined || resources.includes(known.resource)
+  })
+}

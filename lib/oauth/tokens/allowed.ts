@@ -1,0 +1,142 @@
+import type { Request } from 'express'
+import type { AccessRequest, AccessStep } from '../../options/access.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
+import { isObject } from '../../protocol/json.ts'
+import type { RequestInfo } from '../../protocol/requests/request-info.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { User } from '../../users/users.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+
+declare const allowed: unique symbol
+
+/**
+ * A user whom the host allows what is about to be issued. Only {@link decideAccess} makes one, and nothing is issued for a
+ * user without it.
+ */
+export type AllowedUser = User & { readonly [allowed]: true }
+
+/** The user and the client of what is about to be issued. */
+export interface AskedAccess {
+  readonly user: User
+  readonly client: { readonly clientId: string; readonly metadata: ClientMetadata }
+  readonly scopes: readonly string[]
+  readonly organization: string | undefined
+  readonly acr: string | undefined
+  readonly step: AccessStep
+  /** The request of the user's own browser, if it is one. */
+  readonly req?: Request
+}
+
+/** The decision of the host. */
+export type AccessDecision =
+  | { readonly outcome: 'allowed'; readonly user: AllowedUser }
+  | { readonly outcome: 'denied'; readonly reason: string | undefined }
+  /** The login has none of these levels. */
+  | { readonly outcome: 'step-up'; readonly acrValues: readonly string[] }
+
+/** Characters of a reason that are kept. */
+const longestReason = 500
+
+const allowing = (user: User): AccessDecision => ({ outcome: 'allowed', user: user as AllowedUser })
+
+const isListOfLevels = (value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.length > 0 && value.every((level) => typeof level === 'string')
+
+/** The meaning of an answer for this login; undefined if the option does not allow this answer. */
+const decisionOf = (answer: unknown, { user, acr }: AskedAccess): AccessDecision | undefined => {
+  if (answer === true) return allowing(user)
+  if (answer === false) return { outcome: 'denied', reason: undefined }
+  if (!isObject(answer)) return undefined
+  const { deny, acr: levels } = answer
+  if (typeof deny === 'string' && levels === undefined)
+    return { outcome: 'denied', reason: deny.trim().slice(0, longestReason) || undefined }
+  if (deny !== undefined || !isListOfLevels(levels)) return undefined
+  return acr !== undefined && levels.includes(acr)
+    ? allowing(user)
+    : { outcome: 'step-up', acrValues: levels }
+}
+
+/** A user is not refused because the host's function fails: the request can be made again. */
+const unavailable = (error: unknown): OAuthError =>
+  error instanceof OAuthError && error.status === 503 ? error : temporarilyUnavailable(error)
+
+const ask = async (
+  allow: (user: User['record'], asked: AccessRequest) => unknown,
+  asked: AskedAccess,
+): Promise<AccessDecision> => {
+  const { user, client, scopes, organization, acr, step, req } = asked
+  const request: AccessRequest = {
+    client: { client_id: client.clientId, ...client.metadata },
+    scopes,
+    step,
+    ...(organization !== undefined && { organization }),
+    ...(acr !== undefined && { acr }),
+    ...(req && { req }),
+  }
+  try {
+    const decision = decisionOf(await callHost('access.allow', () => allow(user.record, request)), asked)
+    if (decision) return decision
+  } catch (error) {
+    throw unavailable(error)
+  }
+  throw temporarilyUnavailable(
+    new Error("latchkey: access.allow must return true, false, { deny: 'a reason' } or { acr: ['a level'] }"),
+  )
+}
+
+/**
+ * Asks the host whether a user may have what is about to be issued (`access.allow`). It is the only source of an
+ * {@link AllowedUser}. Without the option every user is allowed.
+ *
+ * @param asked read right before: the answer is about this moment
+ * @throws OAuthError `temporarily_unavailable` if the function fails, is late, or returns nothing that it may return
+ * @example await decideAccess(server, { user, client, scopes, organization, acr, step: 'refresh' })
+ */
+export const decideAccess = async (
+  { options: { access } }: Pick<AuthorizationServer, 'options'>,
+  asked: AskedAccess,
+): Promise<AccessDecision> => (access ? ask(access.allow, asked) : allowing(asked.user))
+
+type Refused = Exclude<AccessDecision, { outcome: 'allowed' }>
+
+/** Announces that the host refused a user. */
+export const announceDenied = (
+  { events }: Pick<AuthorizationServer, 'events'>,
+  info: RequestInfo | undefined,
+  { user: { subject }, client, scopes, organization, step }: AskedAccess,
+  refused: Refused,
+): void => {
+  const reason =
+    refused.outcome === 'denied' ? refused.reason : `the sign-in has none of: ${refused.acrValues.join(' ')}`
+  events.announce('access.denied', info, {
+    subject,
+    clientId: client.clientId,
+    step,
+    scopes,
+    ...(organization !== undefined && { organization }),
+    ...(reason !== undefined && { reason }),
+  })
+}
+
+/**
+ * Like {@link decideAccess}, where no page can ask the user for anything. The user keeps everything: the client may try again later.
+ *
+ * @throws OAuthError `access_denied` if the user may not use the client · `interaction_required` if the user must sign in at
+ *   a higher level first · as {@link decideAccess}
+ */
+export const allowedUser = async (
+  server: Pick<AuthorizationServer, 'options' | 'events'>,
+  info: RequestInfo | undefined,
+  asked: AskedAccess,
+): Promise<AllowedUser> => {
+  const decision = await decideAccess(server, asked)
+  if (decision.outcome === 'allowed') return decision.user
+  announceDenied(server, info, asked, decision)
+  if (decision.outcome === 'denied') throw new OAuthError('access_denied', 'the user may not use this client')
+  const levels = decision.acrValues.join(' ')
+  throw new OAuthError(
+    'interaction_required',
+    `the user must sign in again; request authorization with acr_values: ${levels}`,
+  )
+}

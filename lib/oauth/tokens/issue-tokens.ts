@@ -1,0 +1,149 @@
+import { createSecret, hashSecret } from '../../keys/secrets.ts'
+import type { Client } from '../../protocol/clients/client.ts'
+import type { GrantType } from '../../protocol/clients/client-metadata.ts'
+import { type Authorization, refreshTokenExpiry } from '../../protocol/requests/authorization.ts'
+import { formatScope } from '../../protocol/scope.ts'
+import { refreshTokenBinding, tokenType } from '../../protocol/tokens/token-binding.ts'
+import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
+import type { Write } from '../../storage/database/statement.ts'
+import { createRefreshToken } from '../../storage/repositories/index.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import {
+  type IssuedAccessToken,
+  issueAccessToken,
+  storeAccessToken,
+  type UserTokenGrant,
+} from './access-token.ts'
+import { issueIdToken } from './id-token.ts'
+
+/** To which user tokens are issued, and for what. */
+export interface TokenGrant extends Omit<UserTokenGrant, 'ownerId' | 'notAfter'> {
+  readonly authorization: Authorization
+  /** An existing refresh token to return instead of a new one. */
+  readonly refreshToken?: string
+  /** False: the grant has no refresh token. By default it has one if the client may refresh. */
+  readonly refreshes?: boolean
+  readonly nonce?: string
+}
+
+/** The tokens of one response, created and signed before the transaction that stores them. */
+export interface IssuedTokens {
+  readonly response: TokenResponse
+  readonly accessToken: IssuedAccessToken
+  /** Undefined if the response has none, or an existing one. */
+  readonly refreshToken: IssuedRefreshToken | undefined
+}
+
+/** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
+export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
+  const { scopes } = grant
+  const accessToken = await issueAccessToken(server, grant)
+  const refreshToken = issuesRefreshToken(grant) ? issueRefreshToken(server, grant) : undefined
+  const idToken = scopes.includes('openid')
+    ? await issueIdToken(server, { ...grant, accessToken: accessToken.value })
+    : undefined
+  const response = tokenResponse({
+    accessToken,
+    scopes,
+    refreshToken: refreshToken?.value ?? grant.refreshToken,
+    idToken,
+  })
+  return { response, accessToken, refreshToken }
+}
+
+const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenGrant): boolean =>
+  refreshes && refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
+
+/** The writes that store the tokens and redeem the grant. */
+export const storeTokens = ({
+  accessToken,
+  refreshToken,
+}: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>): Write[] => [
+  ...(refreshToken ? [createRefreshToken(refreshToken.row)] : []),
+  ...storeAccessToken(accessToken),
+]
+
+interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
+  /** The `sub` of the actor. */
+  readonly actor?: string
+}
+
+/** Announces tokens that are stored. */
+export const announceTokens = (
+  server: AuthorizationServer,
+  { info }: TokenRequest,
+  grantType: GrantType,
+  { client, authorization, scopes, resources, actor }: AnnouncedGrant,
+): void => {
+  const { organization } = authorization.details
+  server.events.announce('tokens.issued', info, {
+    grantType,
+    clientId: client.clientId,
+    scopes,
+    subject: authorization.subject,
+    authorizationId: authorization.id,
+    ...(resources.length > 0 && { resources }),
+    ...(organization !== undefined && { organization }),
+    ...(actor !== undefined && { actor }),
+  })
+}
+
+/** A new refresh token, with the row that stores it. */
+interface IssuedRefreshToken {
+  readonly value: string
+  readonly row: Parameters<typeof createRefreshToken>[0]
+}
+
+/** When a refresh token of this authorization expires if it is issued or used now, in epoch seconds. */
+export const refreshTokenEnd = (
+  server: AuthorizationServer,
+  client: Client,
+  authorization: Authorization,
+): number =>
+  refreshTokenExpiry(
+    server.now(),
+    client.metadata.refresh_token_idle_lifetime ?? server.options.lifetimes.refreshTokenIdle,
+    authorization.expiresAt,
+  )
+
+const issueRefreshToken = (
+  server: AuthorizationServer,
+  { client, authorization, binding }: TokenGrant,
+): IssuedRefreshToken => {
+  const value = createSecret('refreshToken')
+  return {
+    value,
+    row: {
+      hash: hashSecret(value),
+      authorizationId: authorization.id,
+      binding: refreshTokenBinding(client, binding),
+      now: server.now(),
+      expiresAt: refreshTokenEnd(server, client, authorization),
+    },
+  }
+}
+
+interface TokenResponseParts {
+  readonly accessToken: IssuedAccessToken
+  readonly scopes: readonly string[]
+  readonly refreshToken?: string
+  readonly idToken?: string
+}
+
+/** A token response (RFC 6749 §5.1), with the scopes that were granted; RFC 6749 §3.3 has no empty `scope`. */
+export const tokenResponse = ({
+  accessToken,
+  scopes,
+  refreshToken,
+  idToken,
+}: TokenResponseParts): TokenResponse => ({
+  access_token: accessToken.value,
+  token_type: tokenType(accessToken.binding),
+  expires_in: accessToken.expiresIn,
+  ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+  ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+  ...(idToken !== undefined && { id_token: idToken }),
+  ...(accessToken.authorizationDetails.length > 0 && {
+    authorization_details: accessToken.authorizationDetails,
+  }),
+})

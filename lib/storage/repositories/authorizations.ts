@@ -1,0 +1,326 @@
+import type { Knex } from 'knex'
+import type { Client } from '../../protocol/clients/client.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import type { Authorization, AuthorizationDetails, Family } from '../../protocol/requests/authorization.ts'
+import { formatBinding, parseBinding } from '../../protocol/tokens/token-binding.ts'
+import {
+  command,
+  flag,
+  json,
+  number,
+  numberOrNull,
+  query,
+  scopes,
+  text,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
+import type { Database, Row } from '../database/types.ts'
+import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
+import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
+import {
+  type FullName,
+  findAll,
+  findOne,
+  insertInto,
+  type Places,
+  type Table,
+  touches,
+} from './statements.ts'
+
+/** Columns that decide whether an authorization is active, under names that differ from those of a token. */
+export const familyColumns = [
+  'authorizations.offline as authorization_offline',
+  'authorizations.expires_at as authorization_expires_at',
+  'authorizations.revoked_at as authorization_revoked_at',
+  'authorizations.request as authorization_request',
+  'logins.expires_at as login_expires_at',
+  'logins.ended_at as login_ended_at',
+]
+
+/** Columns of an authorization and of its login. */
+export const authorizationColumns = [
+  'authorizations.id as authorization_id',
+  'authorizations.client_id as authorization_client_id',
+  'authorizations.binding as authorization_binding',
+  'authorizations.subject as authorization_subject',
+  'authorizations.sid as authorization_sid',
+  'authorizations.scopes as authorization_scopes',
+  'authorizations.created_at as authorization_created_at',
+  'authorizations.code_expires_at as authorization_code_expires_at',
+  'authorizations.consumed_at as authorization_consumed_at',
+  ...familyColumns,
+]
+
+/** Without `offline_access` an authorization ends with its login at the latest. */
+const endOf = (row: Row): number => {
+  const absolute = number(row, 'authorization_expires_at')
+  const login = numberOrNull(row, 'login_expires_at') ?? 0
+  return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
+}
+
+/** The details in two columns: the key that the code needs is apart, in the form of every binding. */
+const columnsOf = ({
+  binding,
+  ...request
+}: AuthorizationDetails): { request: string; binding: string | null } => ({
+  request: JSON.stringify(request),
+  binding: binding === undefined ? null : formatBinding(binding),
+})
+
+/** Reads the state of an authorization from a row with {@link familyColumns}. */
+export const familyOf = (row: Row): Family => ({
+  offline: flag(row, 'authorization_offline'),
+  expiresAt: endOf(row),
+  revokedAt: numberOrNull(row, 'authorization_revoked_at'),
+  details: json<AuthorizationDetails>(row, 'authorization_request'),
+  loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
+})
+
+/** Reads an authorization from a row with {@link authorizationColumns}. */
+export const authorizationOf = (row: Row): Authorization => {
+  const { details, ...family } = familyOf(row)
+  const binding = textOrNull(row, 'authorization_binding')
+  return {
+    id: text(row, 'authorization_id'),
+    clientId: text(row, 'authorization_client_id'),
+    subject: text(row, 'authorization_subject'),
+    sid: text(row, 'authorization_sid'),
+    scopes: scopes(row, 'authorization_scopes'),
+    createdAt: number(row, 'authorization_created_at'),
+    loginEnd: numberOrNull(row, 'login_expires_at') ?? 0,
+    codeExpiresAt: number(row, 'authorization_code_expires_at'),
+    consumedAt: numberOrNull(row, 'authorization_consumed_at'),
+    ...family,
+    details: { ...details, ...(binding !== null && { binding: parseBinding(binding) }) },
+  }
+}
+
+/** Authorizations with their login. */
+const withLogin = (table: Table, name: FullName): Knex.QueryBuilder =>
+  table('authorizations as authorizations')
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select(authorizationColumns)
+
+/** An authorization by its id. */
+export const findAuthorization = findOne(
+  query<{ id: string }>((table, v, name) => withLogin(table, name).where('authorizations.id', v.id)),
+  authorizationOf,
+)
+
+/** The authorization of a code, redeemed or not. */
+export const findAuthorizationByCode = findOne(
+  query<{ codeHash: string }>((table, v, name) =>
+    withLogin(table, name).where('authorizations.code_hash', v.codeHash),
+  ),
+  authorizationOf,
+)
+
+/** The authorization of a stored access token; undefined for a client's own token. */
+export const findAuthorizationByAccessToken = findOne(
+  query<{ hash: string }>((table, v, name) =>
+    withLogin(table, name)
+      .join(name('access_tokens as tokens'), 'tokens.authorization_id', 'authorizations.id')
+      .where('tokens.hash', v.hash),
+  ),
+  authorizationOf,
+)
+
+const byClientAndCode = query<{ clientId: string; codeHash: string }>((table, v, name) =>
+  table('clients as clients')
+    .leftJoin(name('authorizations as authorizations'), (on) =>
+      on.onVal('authorizations.code_hash', v.codeHash),
+    )
+    .leftJoin(name('logins as logins'), 'logins.sid', 'authorizations.sid')
+    .select([...clientColumns.map((column) => `clients.${column}`), ...authorizationColumns])
+    .where('clients.client_id', v.clientId),
+)
+
+/** A client, and the authorization of the code that it presents, of whichever client it is. */
+export const findClientAndCode = async (
+  db: Database,
+  { codeHash, clientId, now }: ClientLookup & { codeHash: string },
+): Promise<{ client: Client; authorization: Authorization | undefined } | undefined> => {
+  const [row] = await byClientAndCode(db, { clientId, codeHash })
+  if (row === undefined) return undefined
+  const isKnown = textOrNull(row, 'authorization_id') !== null
+  return { client: clientOf(row, now), authorization: isKnown ? authorizationOf(row) : undefined }
+}
+
+const insert = insertInto('authorizations', [
+  'id',
+  'client_id',
+  'subject',
+  'sid',
+  'scopes',
+  'offline',
+  'code_hash',
+  'code_expires_at',
+  'created_at',
+  'expires_at',
+  'request',
+  'binding',
+])
+
+export type NewAuthorization = Pick<
+  Authorization,
+  'id' | 'clientId' | 'subject' | 'sid' | 'scopes' | 'offline' | 'codeExpiresAt' | 'expiresAt' | 'details'
+> & { codeHash: string; now: number }
+
+/** Stores an authorization. */
+export const createAuthorization = (authorization: NewAuthorization): Write =>
+  insert.with({
+    id: authorization.id,
+    client_id: authorization.clientId,
+    subject: authorization.subject,
+    sid: authorization.sid,
+    scopes: authorization.scopes.join(' '),
+    offline: authorization.offline ? 1 : 0,
+    code_hash: authorization.codeHash,
+    code_expires_at: authorization.codeExpiresAt,
+    created_at: authorization.now,
+    expires_at: authorization.expiresAt,
+    ...columnsOf(authorization.details),
+  })
+
+/** Redeems a code, once. */
+export const consumeAuthorizationCode = command<{ id: string; now: number }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id })
+    .whereNull('consumed_at')
+    .whereNull('revoked_at')
+    .update({ consumed_at: v.now }),
+).with
+
+/** Locks an authorization that was not revoked until the end of the transaction. */
+export const lockAuthorization = command<{ id: string }>((table, v) =>
+  table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: null }),
+).with
+
+/** Ends an authorization and all of its tokens: verifying a token reads this row too. */
+export const revokeAuthorization = touches(
+  command<{ id: string; now: number }>((table, v) =>
+    table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: v.now }),
+  ),
+)
+
+/** Ends everything that a user granted to one client. */
+export const revokeAuthorizationsOfClient = touches(
+  command<{ subject: string; clientId: string; now: number }>((table, v) =>
+    table('authorizations')
+      .where({ subject: v.subject, client_id: v.clientId })
+      .whereNull('revoked_at')
+      .update({ revoked_at: v.now }),
+  ),
+)
+
+const activeOfClient = query<{ subject: string; clientId: string }>((table, v) =>
+  table('authorizations')
+    .select(['id', 'request'])
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at'),
+)
+
+const revokeAll = command<BatchParams>((table, v) =>
+  table('authorizations')
+    .whereIn('id', keysIn(v))
+    .whereNull('revoked_at')
+    .update({ revoked_at: v.now ?? null }),
+)
+
+/**
+ * Ends what a user granted to one client for one organization. Call it in a transaction that holds the lock on the
+ * consent; otherwise it misses a code that is issued at the same moment.
+ *
+ * @param values.organization undefined for what was granted before the host had organizations
+ * @returns whether anything was active
+ */
+export const revokeAuthorizationsOfOrganization = async (
+  db: Database,
+  values: { subject: string; clientId: string; organization: string | undefined; now: number },
+): Promise<boolean> => {
+  const { subject, clientId, organization, now } = values
+  const ids = (await activeOfClient(db, { subject, clientId }))
+    .filter((row) => json<AuthorizationDetails>(row, 'request').organization === organization)
+    .map((row) => text(row, 'id'))
+  let count = 0
+  for (let start = 0; start < ids.length; start += batchSize)
+    count += await revokeAll(db, batchParams(ids.slice(start, start + batchSize), { now }))
+  return count > 0
+}
+
+interface Live {
+  subject: string
+  clientId: string
+  /** 1 with `offline_access`. */
+  offline: number
+  /** Epoch seconds; codes that expired before and were not redeemed do not count. */
+  recently: number
+}
+
+const live = (rows: Knex.QueryBuilder, v: Places<keyof Live>): Knex.QueryBuilder =>
+  rows
+    .where({ subject: v.subject, client_id: v.clientId, offline: v.offline })
+    .whereNull('revoked_at')
+    .where((either) => either.whereNotNull('consumed_at').orWhere('code_expires_at', '>', v.recently))
+
+const countOfLive = query<Live>((table, v) => live(table('authorizations').count('id as count'), v))
+
+/** A code that can still be redeemed is not ended, and what began in this second may be the newest. */
+const oldestLive = query<Live & { now: number }>((table, v) =>
+  live(table('authorizations').select('id'), v)
+    .where('created_at', '<', v.now)
+    .where((either) => either.whereNotNull('consumed_at').orWhere('code_expires_at', '<=', v.now))
+    .orderBy('created_at')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Seconds for which an authorization counts whose code was not redeemed: its tokens may be in the response itself. */
+const unredeemedAge = 3600
+
+/**
+ * Ends the oldest authorizations of a user for a client, beyond a number. Codes that can still be redeemed, and what began in
+ * this second, stay until a later call. Those with `offline_access`, which outlive the
+ * login, and those without it are counted apart.
+ *
+ * @returns the ids of those that were ended by this call, at most 100; call it again until there are none
+ */
+export const revokeSurplusAuthorizations = async (
+  db: Database,
+  {
+    subject,
+    clientId,
+    ...values
+  }: { subject: string; clientId: string; offline: boolean; max: number; now: number },
+): Promise<string[]> => {
+  const { max, now } = values
+  const which = { subject, clientId, offline: values.offline ? 1 : 0, recently: now - unredeemedAge }
+  const [row] = await countOfLive(db, which)
+  const surplus = (row ? number(row, 'count') : 0) - max
+  if (surplus <= 0) return []
+  const ids = (await oldestLive(db, { ...which, now })).slice(0, surplus).map((one) => text(one, 'id'))
+  if (ids.length > 0) await revokeAll(db, batchParams(ids, { now }))
+  return ids
+}
+
+/** Ends everything that a user granted to any client. */
+export const revokeAuthorizationsOfSubject = command<{ subject: string; now: number }>((table, v) =>
+  table('authorizations').where({ subject: v.subject }).whereNull('revoked_at').update({ revoked_at: v.now }),
+)
+
+/** A client with an authorization under a login. */
+export interface LoggedInClient {
+  readonly clientId: string
+  readonly metadata: ClientMetadata
+}
+
+/** The clients of one login, each once. */
+export const findClientsOfLogin = findAll(
+  query<{ sid: string }>((table, v) =>
+    table('clients')
+      .select(['client_id', 'metadata'])
+      .whereIn('client_id', table('authorizations').select('client_id').where({ sid: v.sid }))
+      .whereNull('disabled_at'),
+  ),
+  (row): LoggedInClient => ({ clientId: text(row, 'client_id'), metadata: json(row, 'metadata') }),
+)

@@ -1,0 +1,189 @@
+import type { Options } from '../../options/options.ts'
+
+/**
+ * `met`: always, and a test shows it. `by configuration`: the setting meets it. `host`: the app must do it. `not met`: the
+ * setting does not meet it.
+ */
+export type State = 'met' | 'by configuration' | 'host' | 'not met'
+
+/** One requirement, as it is for some options. */
+export interface Assessed {
+  readonly document: string
+  /** The section or number in the document. */
+  readonly number: string
+  readonly requirement: string
+  readonly state: State
+  /** The setting that decides, or the test that shows it, or what the app must do. */
+  readonly reason: string
+}
+
+type Judged = Pick<Assessed, 'state' | 'reason'>
+type Row = readonly [number: string, requirement: string, judge: (options: Options) => Judged]
+
+const met = (test: string, title: string) => (): Judged => ({ state: 'met', reason: `${test}: “${title}”` })
+const host = (act: string) => (): Judged => ({ state: 'host', reason: act })
+const setting =
+  (name: string, isMet: (options: Options) => boolean) =>
+  (options: Options): Judged => ({ state: isMet(options) ? 'by configuration' : 'not met', reason: name })
+
+/** With `login.url` the page that signs users in is the host's. */
+const onLoginPage =
+  (act: string, judge: (options: Options) => Judged) =>
+  (options: Options): Judged =>
+    options.login?.url ? { state: 'host', reason: act } : judge(options)
+
+const comparedExactly = met(
+  'test/attacks/redirect-uri.test.ts',
+  'ends on a page when it differs from the registered one by',
+)
+const usedOnce = met('test/attacks/stolen-code-or-token.test.ts', 'ends every token of it')
+const namesIssuer = met('test/attacks/authorize.test.ts', 'the answer names ours, once')
+const rotated = met('test/attacks/stolen-code-or-token.test.ts', 'after the grace period ends the family')
+const rotatedForPublic = met(
+  'test/flows/refresh-token.test.ts',
+  'does not count for a client that is public now',
+)
+
+/** Only FAPI holds every client to it; otherwise a client can still get bearer tokens. */
+const boundTokens = ({ features }: Options): Judged => {
+  const reason = 'features.dpop or features.mutualTls, with features.fapi2'
+  if (!features.dpop && !features.mutualTls) return { state: 'not met', reason }
+  if (features.fapi2) return { state: 'by configuration', reason }
+  return {
+    state: 'host',
+    reason: 'register clients with dpop_bound_access_tokens or its like for mutual TLS',
+  }
+}
+const onlyS256 = setting("codeChallengeMethods: ['S256']", ({ codeChallengeMethods }) =>
+  codeChallengeMethods.every((method) => method === 'S256'),
+)
+const noImplicit = setting('features.implicit: false', ({ features }) => !features.implicit)
+const pushed = setting('features.pushedRequests: { required: true }', ({ features }) =>
+  Boolean(features.pushedRequests?.required),
+)
+const https = setting('issuer with https', ({ issuer }) => issuer.startsWith('https:'))
+const fapi = setting('features.fapi2: true', ({ features }) => Boolean(features.fapi2))
+
+const ownSession = ({ session }: Options): Judged =>
+  session === undefined || session === 'own'
+    ? { state: 'by configuration', reason: 'lifetimes.sessionIdle' }
+    : { state: 'host', reason: 'your session decides' }
+
+const documents: Readonly<Record<string, readonly Row[]>> = {
+  'RFC 9700': [
+    ['2.1', 'redirect URIs are compared as strings', comparedExactly],
+    [
+      '2.1.1',
+      'public clients use PKCE',
+      met('test/attacks/authorize.test.ts', 'a missing challenge is an error for a public client'),
+    ],
+    ['2.1.1 S256', 'the PKCE challenge does not show the verifier', onlyS256],
+    ['2.1.2', 'no access token is in the front channel', noImplicit],
+    ['2.2.1', 'access tokens are bound to their sender', boundTokens],
+    ['2.2.2', 'refresh tokens rotate, and reuse ends them', rotated],
+    ['2.4', 'the password grant is not offered', met('test/attacks/token.test.ts', 'the grant type')],
+    [
+      '2.6',
+      'the server publishes its metadata',
+      met('test/flows/discovery.test.ts', 'both documents are below the issuer'),
+    ],
+    ['4.4', 'answers name the issuer', namesIssuer],
+    ['4.5', 'a code works once', usedOnce],
+    [
+      '4.12',
+      'redirects after a form use 303',
+      met('test/attacks/login.test.ts', 'is answered with 303 and a local path'),
+    ],
+    ['4.13', 'proxies replace the headers that they set', host("set 'trust proxy' to match your proxies")],
+    ['4.16', 'pages cannot be framed', met('test/attacks/pages.test.ts', 'cannot be framed')],
+  ],
+  'OAuth 2.1 draft': [
+    ['1.5', 'the server is reached over TLS', https],
+    [
+      '2.3',
+      'redirect URIs are registered and compared exactly',
+      met('test/protocol/redirect-uri.test.ts', 'only a loopback port may differ from a registered URI'),
+    ],
+    ['4.1.1', 'the PKCE method is S256', onlyS256],
+    ['4.1.3', 'a code works once, for its client', usedOnce],
+    ['4.3', 'refresh tokens of public clients rotate', rotatedForPublic],
+    ['10.1', 'the implicit grant is gone', noImplicit],
+  ],
+  'FAPI 2.0 Security Profile': [
+    ['5.3.2.1 profile', 'every client is held to the profile', fapi],
+    ['5.3.2.1 tokens', 'access tokens are bound to their sender', boundTokens],
+    ['5.3.2.2 PAR', 'authorization requests are pushed', pushed],
+    ['5.3.2.2 PKCE', 'PKCE uses S256', onlyS256],
+    [
+      '5.3.2.2 code',
+      'a code lives for at most 60 seconds',
+      setting('lifetimes.code: 60 or less', ({ lifetimes }) => lifetimes.code <= 60),
+    ],
+    ['5.3.2.2 iss', 'answers name the issuer', namesIssuer],
+    ['5.2', 'TLS is 1.2 or newer, with recommended ciphers', host('configure TLS at the app or its proxy')],
+  ],
+  'OWASP ASVS 5': [
+    [
+      '6.3.1',
+      'guessing of passwords is limited',
+      onLoginPage(
+        'limit guesses on your own login page',
+        setting('limits.failures.loginAccountAddress', ({ limits }) =>
+          Boolean(limits.failures.loginAccountAddress),
+        ),
+      ),
+    ],
+    [
+      '6.3.3',
+      'users can have a second factor or a passkey',
+      onLoginPage(
+        'offer one on your own login page',
+        setting(
+          'features.passkeys, features.authenticatorApps or login.secondFactor',
+          ({ features, login }) =>
+            Boolean(features.passkeys || features.authenticatorApps || login?.secondFactor),
+        ),
+      ),
+    ],
+    [
+      '7.2.4',
+      'a login gets a new session secret',
+      met('test/attacks/session.test.ts', 'that was fixed before the login is worthless after it'),
+    ],
+    ['7.3.1', 'a session ends without activity', ownSession],
+    ['7.3.2', 'a session ends after some time', setting('lifetimes.sessionAbsolute', () => true)],
+    ['10.4.1', 'redirect URIs are compared as strings', comparedExactly],
+    ['10.4.2', 'a code works once', usedOnce],
+    [
+      '10.4.3',
+      'a code lives for at most 10 minutes',
+      setting('lifetimes.code: 600 or less', ({ lifetimes }) => lifetimes.code <= 600),
+    ],
+    ['10.4.4', 'no implicit and no password grant', noImplicit],
+    ['10.4.6', 'PKCE refuses the method plain', onlyS256],
+    ['10.4.8', 'refresh tokens end, even if used', setting('lifetimes.refreshTokenAbsolute', () => true)],
+    ['10.4.13', 'authorization requests are pushed', pushed],
+    ['10.4.14', 'access tokens are bound to their sender', boundTokens],
+    [
+      '11.4.2',
+      'passwords are stored with a slow hash',
+      (options) =>
+        options.users
+          ? { state: 'host', reason: 'your user table decides' }
+          : met('test/passwords/passwords.test.ts', 'makes argon2id hashes')(),
+    ],
+    ['12.2.1', 'the server is reached over TLS', https],
+  ],
+}
+
+/**
+ * Compares options with what security standards require.
+ *
+ * @param options the checked options of a server
+ * @returns each requirement with its state, in the order of the documents
+ * @example assess(options).filter(({ state }) => state === 'not met')
+ */
+export const assess = (options: Options): Assessed[] =>
+  Object.entries(documents).flatMap(([document, rows]) =>
+    rows.map(([number, requirement, judge]) => ({ document, number, requirement, ...judge(options) })),
+  )

@@ -1,0 +1,107 @@
+import type { Knex } from 'knex'
+import type { Options } from '../options/options.ts'
+import type { Database } from '../storage/database/types.ts'
+import type { SelfReport } from '../web/endpoints/self-report.ts'
+
+/** An answer of the running app. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  /** The body. */
+  readonly text: string
+  /** The body if it is a JSON object, else undefined. */
+  readonly json: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A running server. */
+export interface Mount {
+  /** The URL of the mount, without a trailing slash. */
+  readonly url: string
+  /** The discovery document below the mount. */
+  readonly discovery: Answer
+  /** What the app reports about itself; undefined if it does not recognize our secret. */
+  readonly report: SelfReport | undefined
+  /** The lines `Set-Cookie` that arrived with the report. */
+  readonly cookies: readonly string[]
+  /** Requests a URL or a path below the mount. */
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  /** Sends this text in a form. @returns what the app received; undefined if it does not recognize our secret */
+  echo(text: string): Promise<string | undefined>
+  /** Sends a form to a path below the mount. */
+  post(path: string, form: readonly (readonly [name: string, value: string])[]): Promise<Answer>
+}
+
+/**
+ * How bad a finding is. An `error` breaks requests or security, a `warning` probably does, and a `note` is worth a
+ * look.
+ */
+export type Level = 'error' | 'warning' | 'note'
+
+/** What a check found. */
+export interface Finding {
+  readonly level: Level
+  /** What is wrong, with the values that show it. */
+  readonly message: string
+  /** The line or command that mends it. */
+  readonly fix: string
+}
+
+/** A finding with the id of its check. */
+export interface Diagnosis extends Finding {
+  readonly check: string
+}
+
+/** Something stands between the checks and the server, so that no further request would show anything else. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+  readonly diagnosis: Diagnosis
+
+  constructor(diagnosis: Diagnosis, cause?: unknown) {
+    super(diagnosis.message, { cause })
+    this.diagnosis = diagnosis
+  }
+}
+
+/** What a check returns: `false` or `undefined` stands for no finding. */
+export type Found = Finding | false | undefined | readonly Found[]
+
+/** Versions that must fit together. */
+export interface Versions {
+  /** Of Node, without the `v`. */
+  readonly node: string
+  /** Of better-sqlite3; undefined if it is not installed. */
+  readonly sqlite: string | undefined
+}
+
+/** What every check may look at. */
+export interface Subject {
+  readonly options: Options
+  readonly versions: Versions
+  /** Epoch seconds. */
+  now(): number
+}
+
+/** The same with the database. */
+export interface StoredSubject extends Subject {
+  readonly database: Database
+  /** The same pool with the names of the host, for its user table. */
+  readonly hostKnex: Knex
+}
+
+/** The same with the running server. */
+export interface MountedSubject extends Subject {
+  readonly mount: Mount
+}
+
+/** One question about a server. */
+export interface Check<S extends Subject> {
+  /** Kebab-case, in JSON and in the documentation. */
+  readonly id: string
+  /** What is in order if the check finds nothing. */
+  readonly title: string
+  run(subject: S): Found | Promise<Found>
+}
+
+export const error = (message: string, fix: string): Finding => ({ level: 'error', message, fix })
+export const warning = (message: string, fix: string): Finding => ({ level: 'warning', message, fix })
+export const note = (message: string, fix: string): Finding => ({ level: 'note', message, fix })

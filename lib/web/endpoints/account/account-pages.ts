@@ -1,0 +1,61 @@
+import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
+import { OAuthError } from '../../../protocol/errors.ts'
+import { hostLink } from '../../../protocol/links.ts'
+import type { User } from '../../../users/users.ts'
+import type { PageContext } from '../../http/context.ts'
+import { reportServerError } from '../../http/errors.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { AccountPageModel } from '../../pages/account-page-model.ts'
+
+type Listed = NonNullable<AuthorizationServer['features'][number]['accountPages']>[number]
+
+/** The pages of the core; features add theirs. */
+const own: readonly Listed[] = [
+  { page: 'account', path: '/account' },
+  { page: 'devices', path: '/account/devices' },
+]
+
+/** Users still need their other pages when the host cannot say whether they may use this one. */
+const isOffered = async (
+  context: PageContext,
+  user: User,
+  { isLinked = true, isOffered: asked }: Listed,
+): Promise<boolean> => {
+  if (!isLinked || asked === undefined) return isLinked
+  try {
+    return await asked(context, user)
+  } catch (error) {
+    if (!(error instanceof OAuthError) || error.status !== 503) throw error
+    reportServerError(context, error)
+    return false
+  }
+}
+
+/**
+ * What every page of the account shows.
+ *
+ * @param user the user who is signed in
+ * @param present the page, which is listed in any case
+ */
+export const accountModel = async (
+  context: PageContext,
+  user: User,
+  present: string,
+): Promise<AccountPageModel> => {
+  const { server } = context
+  const features = server.features.flatMap(({ accountPages = [] }) => accountPages)
+  const all: readonly Listed[] = [...own, ...features]
+  const pages: { page: string; url: string; isCurrent: boolean }[] = []
+  for (const each of all) {
+    const { page, path } = each
+    const isCurrent = page === present
+    if (isCurrent || (await isOffered(context, user, each)))
+      pages.push({ page, url: ownPath(server, path), isCurrent })
+  }
+  return {
+    username: user.username,
+    pages,
+    homeUrl: hostLink(server.options.pages.home),
+    signOutUrl: ownPath(server, '/logout'),
+  }
+}

@@ -1,0 +1,168 @@
+import {
+  allowedBefore,
+  type ConsentRequest,
+  clientCard,
+  consentChange,
+  consentSubject,
+  openConsent,
+  receiptOf,
+  sharedClaims,
+} from '../../../oauth/authorization/consent.ts'
+import { withPreviews } from '../../../oauth/authorization/consent-previews.ts'
+import { consentRows } from '../../../oauth/authorization/consent-rows.ts'
+import { consentScopes, grantedEntries, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
+import {
+  continueRequest,
+  organizationPath,
+  signInAgain,
+  toDecide,
+} from '../../../oauth/authorization/continue.ts'
+import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
+import { type PendingRequest, requestParameter } from '../../../oauth/authorization/pending-request.ts'
+import { OAuthError } from '../../../protocol/errors.ts'
+import type { Parameters } from '../../../protocol/parameters.ts'
+import { consentEntries, shownEntries } from '../../../protocol/requests/consent.ts'
+import type { Decision } from '../../../protocol/requests/next-step.ts'
+import { intersectScopes } from '../../../protocol/scope.ts'
+import { decidePendingRequest } from '../../../storage/repositories/index.ts'
+import type { PageContext } from '../../http/context.ts'
+import { redirectToPage } from '../../http/redirect.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { ConsentNotice } from '../../pages/page-models.ts'
+import { endLogin } from '../../sessions/login.ts'
+import { clearNotice, leaveNotice, noticeOf, readNotice } from '../../sessions/notice.ts'
+import { pendingForm, pendingPage, shownLanguage } from '../pending-page.ts'
+
+/** Why the user is asked again. */
+export const noticeFor = (context: PageContext, { id }: PendingRequest): ConsentNotice | undefined =>
+  noticeOf(readNotice(context, id), ['account', 'changed', 'gone'])
+
+/** Leads to a page about the request that says why the user is asked again. */
+export const askAgain = (
+  context: PageContext,
+  { id, secret }: PendingRequest,
+  { kind, path = '/consent' }: { kind: ConsentNotice; path?: string },
+): void => {
+  leaveNotice(context, id, { kind })
+  redirectToPage(context, ownPath(context.server, path, { [requestParameter]: secret }))
+}
+
+/** Shows what the client asks for. */
+const showPage = async (context: PageContext, asked: ConsentRequest): Promise<void> => {
+  const { server } = context
+  const { pending, shown, user, login, offered = [], organization } = asked
+  const { client, request, decision } = pending
+  const { consent, onlyOrganization: only } = allowedBefore(server, asked)
+  const lines = only ? [] : consentScopes(server, client, request, consent, shown.locale)
+  // The scopes of a resource name it already.
+  const named = shownEntries(consentEntries(request))
+  const scopes = lines.filter(({ name, resources }) => resources !== undefined || named.includes(name))
+  const ticked = decision?.sid === login.sid ? decision.ticked : undefined
+  const previewed = await withPreviews(server, ticked ? withTicks(scopes, ticked) : scopes, user)
+  const claims = only ? {} : await sharedClaims(server, asked)
+  const model = {
+    ...pendingForm(context, pending, { [shownLanguage]: shown.locale, ...consentSubject(asked) }),
+    client: clientCard(server, client, request.redirectUri, shown.locale),
+    username: user.username,
+    ...(organization && {
+      organization: { ...organization, hasOthers: offered.length > 1, ...(only && { only }) },
+    }),
+    scopes: consentRows(server, previewed, claims, shown.locale),
+    ...(asked.details.length > 0 && { details: asked.details }),
+    redirectTo: asked.shown.client.host || undefined,
+    ...(request.redirectUri === undefined && { device: true }),
+    accountUrl: ownPath(server, '/account'),
+    notice: noticeFor(context, pending),
+  }
+  server.observe?.({ kind: 'consent', info: context.info, clientId: client.clientId, subject: user.subject })
+  context.send('consent', model, { redirectUri: formTarget(server, request.redirectUri) })
+}
+
+const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+  const asked = await openConsent(context, pending)
+  if (asked === undefined) return signInAgain(context, pending)
+  // Without an organization the user can allow nothing: they choose one, or learn that there is none.
+  if (asked.offered && !asked.organization)
+    await continueRequest(context, toDecide(pending), { active: asked })
+  else await showPage(context, asked)
+}
+
+export const deny = ({ server, info }: PageContext, { pending, login }: ConsentRequest): Decision => {
+  const about = { subject: login.subject, clientId: pending.client.clientId }
+  server.events.announce('consent.denied', info, about)
+  return { allowed: false, sid: login.sid, scopes: [] }
+}
+
+/** The decision to allow; if nothing but the organization was asked, only its choice. */
+const allow = async (
+  { server, info }: PageContext,
+  asked: ConsentRequest,
+  form: Parameters,
+): Promise<Decision> => {
+  const { pending, login, organization } = asked
+  const { sid, subject } = login
+  const answer = { allowed: true, sid, organization: organization?.id }
+  if (form.required('decision') === 'choose') return { ...answer, scopes: [], organizationOnly: true }
+  const entries = grantedEntries(asked.shown.scopes, form)
+  const receipt = await receiptOf(server, asked, entries)
+  const scopes = intersectScopes(pending.request.scopes, entries)
+  const about = { subject, clientId: pending.client.clientId, scopes }
+  server.events.announce('consent.allowed', info, {
+    ...about,
+    ...(organization && { organization: organization.id }),
+  })
+  return { ...answer, scopes: entries, receipt }
+}
+
+/**
+ * "Not you?": shows the sign-in form. The login ends when another user has signed in, unless the host's own login stands
+ * behind it: Latchkey could not replace that one later.
+ */
+export const switchUser = async (
+  context: PageContext,
+  { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
+): Promise<void> => {
+  const { server } = context
+  if (replacesLogins(server)) {
+    const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
+    return redirectToPage(context, location)
+  }
+  await endLogin(context)
+  await continueRequest(context, { ...toDecide(pending), known: undefined })
+}
+
+/** Leads to the choice of another organization. What is ticked stays ticked. */
+const changeOrganization = async (
+  context: PageContext,
+  { pending: { id, secret }, login, shown }: ConsentRequest,
+  form: Parameters,
+): Promise<void> => {
+  const ticked = grantedEntries(shown.scopes, form)
+  const decision = { allowed: true, sid: login.sid, scopes: [], organizationOnly: true, ticked }
+  await decidePendingRequest(context.server.database, { id, decision })
+  redirectToPage(context, ownPath(context.server, organizationPath, { [requestParameter]: secret }))
+}
+
+/** Applies the answer and continues the request. */
+const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+  const asked = await openConsent(context, pending, form.optional('organization'))
+  if (asked === undefined) return signInAgain(context, pending)
+  const request = toDecide(pending)
+  const { offered } = asked
+  const choice = form.required('decision')
+  if (choice === 'switch') return switchUser(context, asked)
+  const change = consentChange(asked, form)
+  if (change) return askAgain(context, pending, { kind: change })
+  clearNotice(context)
+  if (choice === 'deny') {
+    return continueRequest(context, request, { active: asked, decision: deny(context, asked) })
+  }
+  if (choice === 'organization' && offered) return changeOrganization(context, asked, form)
+  if (choice !== 'allow' && !(choice === 'choose' && offered)) {
+    throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
+  }
+  const decision = await allow(context, asked, form)
+  await continueRequest(context, request, { active: asked, decision })
+}
+
+export const consentEndpoint = pendingPage('/consent', show, submit)

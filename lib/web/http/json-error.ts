@@ -1,0 +1,30 @@
+import { OAuthError } from '../../protocol/errors.ts'
+import { type JsonAnswer, jsonAnswer } from './send.ts'
+
+const statusOf = (error: unknown): number | undefined =>
+  typeof error === 'object' && error !== null && 'status' in error && typeof error.status === 'number'
+    ? error.status
+    : undefined
+
+/** Every error as an OAuthError: ours unchanged, one of Express by its status, any other as `server_error`. */
+export const oauthErrorOf = (error: unknown): OAuthError => {
+  if (error instanceof OAuthError) return error
+  const status = statusOf(error)
+  if (status !== undefined && status >= 400 && status < 500) {
+    return new OAuthError('invalid_request', 'the request cannot be read', { status, cause: error })
+  }
+  return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
+}
+
+/**
+ * The answer to an error (RFC 6749 §5.2).
+ *
+ * @param errorId under which the log or `latchkey explain` has the reason; undefined if neither has it
+ */
+export const jsonError = (
+  { code, message, status, headers }: OAuthError,
+  errorId: string | undefined,
+): JsonAnswer => {
+  const found = errorId === undefined ? {} : { error_id: errorId }
+  return jsonAnswer({ error: code, error_description: message, ...found }, { status, headers })
+}

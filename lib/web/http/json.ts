@@ -1,0 +1,46 @@
+import type { Request } from 'express'
+import { OAuthError } from '../../protocol/errors.ts'
+import { isObject, parseJsonObject } from '../../protocol/json.ts'
+import { isUtf8, readBody, tooLarge, unsupported } from './form.ts'
+
+const jsonType = 'application/json'
+
+/** What the host's own parser left: an object, or the bytes. */
+const parsed = (body: unknown): Readonly<Record<string, unknown>> | undefined => {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return parseJsonObject(body.toString())
+  return isObject(body) ? body : undefined
+}
+
+/** The size of a body that the host has parsed, as JSON in bytes. What nests too deep to be written is too large. */
+const sizeOf = (body: unknown): number => {
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return Buffer.byteLength(body)
+  try {
+    return Buffer.byteLength(JSON.stringify(body) ?? '')
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** The body as the host left it, whose parser may have a larger limit. */
+const hostBody = ({ body }: Request, limit: number): unknown => {
+  if (sizeOf(body) > limit) throw tooLarge()
+  return body
+}
+
+/**
+ * Reads a JSON object from the body, also if the host has parsed it before. Compressed bodies are not inflated.
+ *
+ * @param limit bytes
+ * @throws OAuthError `invalid_request`: 413 beyond the limit, 415 for anything but JSON in UTF-8
+ */
+export const readJson = async (req: Request, limit: number): Promise<Readonly<Record<string, unknown>>> => {
+  const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = req.headers
+  if (!/^\s*application\/json\s*(;|$)/i.test(type)) throw unsupported(`the request body must be ${jsonType}`)
+  if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
+  if (req.readable && coding.toLowerCase() !== 'identity') {
+    throw unsupported('the request body must not be compressed')
+  }
+  const object = parsed(req.readable ? await readBody(req, limit) : hostBody(req, limit))
+  if (object === undefined) throw new OAuthError('invalid_request', 'the request body must be a JSON object')
+  return object
+}

@@ -1,0 +1,21 @@
+import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
+import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
+import { withTimeout } from '../../storage/database/connection.ts'
+
+/** Milliseconds that a request waits for the server; migrations that take longer continue without it. */
+const timeoutMs = 8000
+
+/**
+ * Waits for schema and keys on behalf of a request.
+ *
+ * @throws OAuthError `temporarily_unavailable` if the server is not ready before the timeout, or cannot become ready
+ */
+export const readyInTime = async (server: Pick<ServerSetup, 'ready'>): Promise<AuthorizationServer> => {
+  try {
+    return await withTimeout(server.ready(), timeoutMs, () => {
+      throw new Error(`not ready within ${timeoutMs} ms`)
+    })
+  } catch (error) {
+    throw error instanceof OAuthError ? error : temporarilyUnavailable(error)
+  }
+}

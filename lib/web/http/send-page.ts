@@ -1,0 +1,137 @@
+import type { Request, Response } from 'express'
+import helmet from 'helmet'
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
+import { type RedirectUriKind, redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
+import type { PageModels, PageName } from '../pages/page-models.ts'
+import type { RenderOptions } from '../pages/views.ts'
+import type { Incoming, Interaction, PageOptions } from './context.ts'
+import { languageChoices } from './language.ts'
+import { sendHtml } from './send.ts'
+
+/** The HTML of a page. If a template of the host fails, our own templates are used. */
+const htmlOf = <Name extends PageName>(
+  { views, warnOnce }: Pick<ServerSetup, 'views' | 'warnOnce'>,
+  page: Name,
+  model: PageModels[Name],
+  options: RenderOptions,
+): string => {
+  try {
+    return views.render(page, model, options)
+  } catch (error) {
+    if (views.renderBuiltIn === undefined) throw error
+    warnOnce(`a template of pages.views failed at the page ${page}; Latchkey's own are used instead`, error)
+    return views.renderBuiltIn(page, model, options)
+  }
+}
+
+/** Answers with a page in this language; a front end of the host gets its model. */
+export const sendPage = <Name extends PageName>(
+  incoming: Incoming,
+  language: string,
+  page: Name,
+  model: PageModels[Name],
+  { status = 200, redirectUri, headers = {}, frames = [] }: PageOptions = {},
+): void => {
+  const { server, res, answer } = incoming
+  if (answer) {
+    // That page only leads to another one.
+    if (page === 'return' && 'url' in model) answer({ redirectTo: String(model.url) })
+    else answer({ page, status, language, model } as Interaction, headers)
+    return
+  }
+  const choices = languageChoices(incoming, page, model, language)
+  const html = htmlOf(server, page, model, { language, choices })
+  setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })
+  sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
+}
+
+const loopbackSources = (hostname: string): readonly string[] => {
+  // CSP has no source for [::1].
+  if (hostname === '[::1]') return ['https:', 'http:']
+  const below = hostname.endsWith('.localhost') ? ['http://*.localhost:*'] : []
+  return ['https:', 'http://127.0.0.1:*', 'http://localhost:*', ...below]
+}
+
+/**
+ * Sources for the `form-action` of a page. Browsers check it on every redirect after a POST, so it must include the
+ * scheme of the client's redirect URI: otherwise the Allow button seems to do nothing although the code was issued.
+ */
+const formActionFor = (redirectUri: string | undefined): string[] => {
+  if (redirectUri === undefined) return ["'self'"]
+  const url = new URL(redirectUri)
+  const sources: Readonly<Record<RedirectUriKind, readonly string[]>> = {
+    https: ['https:'],
+    http: ['https:', 'http:'],
+    loopback: loopbackSources(url.hostname),
+    'private-use': ['https:', url.protocol],
+  }
+  return ["'self'", ...sources[redirectUriKind(redirectUri)]]
+}
+
+type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) => void) => void
+
+const contentSecurityPolicy = (
+  formAction: readonly string[],
+  { fonts, frameSrc = [] }: { readonly fonts: boolean; readonly frameSrc?: readonly string[] },
+): HeaderMiddleware =>
+  helmet.contentSecurityPolicy({
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      styleSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      ...(fonts && { fontSrc: ["'self'"] }),
+      scriptSrc: ["'self'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+      formAction: [...formAction],
+      ...(frameSrc.length > 0 && { frameSrc: [...frameSrc] }),
+    },
+  })
+
+// Made once: helmet checks every directive when it makes a policy.
+const usualPolicies = (fonts: boolean) => ({
+  own: contentSecurityPolicy(["'self'"], { fonts }),
+  https: contentSecurityPolicy(["'self'", 'https:'], { fonts }),
+})
+const withoutFonts = usualPolicies(false)
+const withFonts = usualPolicies(true)
+const others: readonly HeaderMiddleware[] = [
+  helmet.frameguard({ action: 'deny' }),
+  helmet.noSniff(),
+  // With no-referrer, browsers would send `Origin: null` with our own forms.
+  helmet.referrerPolicy({ policy: 'same-origin' }),
+]
+
+/** What a page may load and where its forms may lead. */
+interface PageSources {
+  /** Where the pending request will end. */
+  readonly redirectUri: string | undefined
+  /** URLs that the page opens in frames. */
+  readonly frames: readonly string[]
+  /** Whether the page loads fonts. */
+  readonly fonts: boolean
+}
+
+const policyFor = ({ redirectUri, frames, fonts }: PageSources): HeaderMiddleware => {
+  const usual = fonts ? withFonts : withoutFonts
+  const isUsual = frames.length === 0
+  if (isUsual && redirectUri === undefined) return usual.own
+  if (isUsual && redirectUri !== undefined && redirectUriKind(redirectUri) === 'https') return usual.https
+  const frameSrc = new Set(frames.map((url) => new URL(url).origin))
+  return contentSecurityPolicy(formActionFor(redirectUri), { fonts, frameSrc: [...frameSrc] })
+}
+
+/** Sets the headers of a page, replacing those of an app-wide helmet. */
+const setPageHeaders = (res: Response, sources: PageSources): void => {
+  for (const middleware of [policyFor(sources), ...others]) {
+    middleware(res.req, res, (error) => {
+      if (error) throw error
+    })
+  }
+  res.setHeader('Cache-Control', 'no-store')
+  res.setHeader('X-Robots-Tag', 'noindex')
+  // A client may sign users in through a popup, which this header would separate from the client.
+  res.removeHeader('Cross-Origin-Opener-Policy')
+  res.removeHeader('Content-Security-Policy-Report-Only')
+}
