@@ -28,7 +28,7 @@ import {
   updateClientOwner,
 } from './table.ts'
 
-/** What became of a client that a user registered. */
+/** A request of a user about a client. */
 interface RequestFields {
   readonly clientId: string
   /** The user who owns the client. */
@@ -36,7 +36,7 @@ interface RequestFields {
 }
 
 interface DecisionFields extends RequestFields {
-  /** Who decided, as the host said it. */
+  /** The administrator who decided, as the host named them. */
   readonly actor?: string
 }
 
@@ -69,7 +69,7 @@ export interface DeveloperClient {
   readonly requestedAt: number
   /** Whether it has been approved before, or needed no approval. */
   readonly approved: boolean
-  /** What the owner wants to change about an approved client. */
+  /** The owner's requested changes of an approved client. */
   readonly changes?: ClientChanges
   readonly decidedAt?: number
   readonly decidedBy?: string
@@ -78,7 +78,7 @@ export interface DeveloperClient {
   readonly revision: number
 }
 
-/** Who decides, and about what. */
+/** A decision about a client, and its administrator. */
 export interface DeveloperDecision {
   /** Your administrator, for events and later questions. */
   by?: string
@@ -275,7 +275,7 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
         const owner = await findClientOwner(tx, { clientId })
         if (owner === undefined)
           return createClientOwner(tx, { ...values, status: 'active', approvedAt: now, now })
-        // What the owner before asked for is not what the new one asks for.
+        // The new owner has not made the request of the previous one.
         const { proposed, ...kept } = owner
         const status = proposed === undefined ? owner.status : 'active'
         if (!(await updateClientOwner(tx, { ...kept, status }))) refuseChanged(clientId)

@@ -61,7 +61,7 @@ const shownRefusal = ({
     received !== undefined && { expected, received: splitAtDifference({ expected, received }) }),
 })
 
-/** How far a client has come; undefined if events are not stored. */
+/** The completed steps of a client; undefined if events are not stored. */
 const progressFor = async (
   { server }: PageContext,
   { clientId, createdAt }: ClientRecord,

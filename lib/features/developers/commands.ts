@@ -7,7 +7,7 @@ import {
 } from './administration.ts'
 import { developerOption } from './option.ts'
 
-/** The same administration as `oauth.developers`, without a running server. */
+/** The administration of `oauth.developers`, without a running server. */
 const developersOf = (context: CommandContext): DeveloperAdministration =>
   developerAdministration({ ...context, option: developerOption(context.options) })
 
@@ -46,7 +46,7 @@ export const clientRequestsCommand: Command = {
   },
 }
 
-/** What `client requests` showed: its owner may have changed the client since. */
+/** The revision that `client requests` showed. The owner may have changed the client since. */
 const revisionOf = ({ arguments: [, given = ''] }: Invocation): number => {
   if (!/^[0-9]{1,15}$/.test(given))
     throw new UsageError('REVISION must be the number that `latchkey client requests` shows')

@@ -1,6 +1,6 @@
 import type { EventDescriptions } from '../../events/description.ts'
 
-/** What operators read about the events of developers. */
+/** Descriptions of the events of developers, for operators. */
 export const eventDescriptions: EventDescriptions<
   'client.approval_requested' | 'client.approved' | 'client.approval_refused' | 'client.transferred'
 > = {

@@ -52,7 +52,7 @@ const revisionField = 'revision'
 
 const choicesOf = ({ scopes }: DeveloperOption) => ({ token_endpoint_auth_method: ['', 'none'], scopes })
 
-/** What a form says, for registration, which checks it. */
+/** The metadata in a form, for registration, which checks it. */
 const fieldsOf = (typed: TypedClient): DeveloperFields => {
   const members: Readonly<Record<string, unknown>> = clientOfForm(typed, fieldNames)
   const { scopes, ...said } = members
@@ -65,7 +65,7 @@ interface Refusal {
   readonly notice?: 'stale'
 }
 
-/** What is wrong with a refused form. */
+/** The mistakes in a refused form. */
 const mistakesIn = (
   names: ClientFieldNames,
   { scopes }: DeveloperOption,
@@ -77,7 +77,7 @@ const mistakesIn = (
   return mistakesOf({ names, typed, fields: fieldsOf(typed), scopes, check }, error)
 }
 
-/** What the form shows beside its fields. */
+/** Everything that the form shows beside its fields. */
 const shownBeside = (
   { server, language }: DeveloperPageContext,
   { scopes }: DeveloperOption,

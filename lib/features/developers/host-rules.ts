@@ -21,7 +21,7 @@ const isAccepted = (redirectUris: (uri: string) => unknown, uri: string): boolea
   }
 }
 
-/** What the host allows its developers, also after it has turned the option off. */
+/** The host's rules for its developers, also after it has turned the option off. */
 export const developerRules = (option: DeveloperOption | undefined): DeveloperRules => {
   const { scopes = standardScopes, redirectUris } = option ?? {}
   return { scopes, ...(redirectUris && { redirectUris: (uri) => isAccepted(redirectUris, uri) }) }

@@ -13,7 +13,7 @@ import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './tabl
 /** Clients on one page of the list. */
 const pageSize = 20
 
-/** What owners read about the state of their client. */
+/** The state of a client, as its owner reads it. */
 export const stateOf = (
   { status, approvedAt }: ClientOwner,
   { disabledAt }: Pick<Client, 'disabledAt'>,

@@ -3,7 +3,7 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { type DeveloperProblem, problemOf } from './problem.ts'
 import type { DeveloperFields } from './rules.ts'
 
-/** What is wrong with a form. */
+/** A mistake in a form. */
 export interface Mistake {
   /** Undefined if it is about no field. */
   readonly field?: string | undefined

@@ -6,12 +6,12 @@ import type { Mistake } from './mistakes.ts'
 import type { ProgressStep } from './progress.ts'
 
 /**
- * What an owner reads about a client. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and a
- * change of it was refused. `disabled`: by the host.
+ * The state of a client, as its owner reads it. `changed`: it is in use, and a change of it waits. `unchanged`: it is in use, and
+ * a change of it was refused. `disabled`: by the host.
  */
 export type DeveloperClientState = 'active' | 'waiting' | 'changed' | 'refused' | 'unchanged' | 'disabled'
 
-/** What has just happened to a client. `sent`: it, or a change of it, waits for approval. */
+/** A change of a client that has just happened. `sent`: it, or a change of it, waits for approval. */
 export type DeveloperNotice = 'created' | 'saved' | 'sent' | 'rotated'
 
 /** A line of a value; `differs` if the other side lacks it. */
@@ -20,7 +20,7 @@ interface FactLine {
   readonly differs: boolean
 }
 
-/** How far a client has come. Times are ISO 8601. */
+/** The steps that a client has completed. Times are ISO 8601. */
 export interface DeveloperProgress {
   readonly steps: readonly { readonly step: ProgressStep; readonly time?: string }[]
   /** The newest request that was refused, unless a later one succeeded. */
@@ -75,7 +75,7 @@ declare module '../../web/pages/page-models.ts' {
       mistakes: readonly Mistake[]
       /** The client that is changed; absent for a new one. */
       client?: { readonly name: string }
-      /** What the user sends waits for approval. */
+      /** A client or change that the user sends waits for approval. */
       needsApproval: boolean
       /** The client is in use, and stays as it is until a change is approved. */
       isApproved?: boolean
@@ -92,7 +92,7 @@ declare module '../../web/pages/page-models.ts' {
       scopes: readonly DeveloperScope[]
       issuer: string
       discoveryUrl: string
-      /** How far it has come; absent if events are not stored. */
+      /** Its completed steps; absent if events are not stored. */
       progress?: DeveloperProgress
       /** The people who allow it something, at most `maxCounted`. */
       users: number
@@ -149,7 +149,7 @@ declare module '../../web/pages/page-models.ts' {
       /** The first page, if this is a later one. */
       previousUrl?: string
       nextUrl?: string
-      /** What was just done. `stale`: its owner changed it meanwhile, or it was decided, so nothing happened. */
+      /** The last decision. `stale`: its owner changed it meanwhile, or it was decided, so nothing happened. */
       notice?: 'approved' | 'refused' | 'stale'
     }
     /** Asks whether to approve a client of a user, or a change of it. */
@@ -165,11 +165,11 @@ declare module '../../web/pages/page-models.ts' {
       since: string
       /** A change of an approved client, rather than a new one. */
       isChange: boolean
-      /** What is asked for, in display order; of a change, what differs. `now` is empty for a new client. */
+      /** The requested members in display order; of a change, those that differ. `now` is empty for a new client. */
       facts: readonly { name: string; now: readonly FactLine[]; asked: readonly FactLine[] }[]
       /** The name that it would have. */
       askedName: string
-      /** How many other clients have that name, up to 100. */
+      /** The number of other clients with that name, up to 100. */
       namesakes: number
       /** The consent page as users would see it: an HTML document. */
       picture: string

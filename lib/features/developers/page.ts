@@ -31,7 +31,7 @@ export const recent = 3600
 /** A user who may register clients, as the host says for this request. */
 interface SignedInDeveloper extends SignedInUser, Developer {}
 
-/** What the handlers of a developer page get. */
+/** The context of a developer page. */
 export type DeveloperPageContext = SignedContext<SignedInDeveloper>
 
 const showForbidden = async (context: PageContext, { user }: SignedInUser): Promise<void> => {

@@ -8,11 +8,11 @@ const problems = [
   ['address', /absolute URI/],
 ] as const
 
-/** What people often get wrong, for which the form has words of its own. */
+/** A frequent mistake, for which the form has words of its own. */
 export type DeveloperProblem = (typeof problems)[number][0]
 
 /**
- * What is wrong, by the error of registration.
+ * The frequent mistake that an error of registration is about.
  *
  * @param error in English
  * @returns undefined for an error that is rare: the form then shows it as it is

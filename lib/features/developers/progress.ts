@@ -15,7 +15,7 @@ export interface RefusedStep extends Partial<Explanation> {
   readonly reason: string
 }
 
-/** How far an app has come. */
+/** The steps that an app has completed. */
 export interface Progress {
   /** When each step was first seen, in epoch seconds; undefined if it was not. */
   readonly steps: readonly { readonly step: ProgressStep; readonly time: number | undefined }[]
@@ -23,7 +23,7 @@ export interface Progress {
   readonly refused?: RefusedStep
 }
 
-/** Which events show a step. Each later step shows the earlier ones as well. */
+/** Events that show a step. Each later step shows the earlier ones as well. */
 const shows: Readonly<Record<Exclude<ProgressStep, 'registered'>, (event: EventRecord) => boolean>> = {
   requested: ({ type }) => !type.startsWith('client.') || type === 'client.refused',
   allowed: ({ type }) => type === 'authorization.issued' || type === 'consent.allowed',
@@ -53,7 +53,7 @@ const refusedStep = ({ time, type, details }: EventRecord): RefusedStep => {
 }
 
 /**
- * How far an app has come, by the stored events about it.
+ * The steps that an app has completed, by the stored events about it.
  *
  * @param registeredAt in epoch seconds
  * @param events newest first; older ones may be missing

@@ -73,7 +73,7 @@ const factOf = (name: string, now: unknown, asked: unknown) => {
   }
 }
 
-/** What a request asks for: of a change only the members that differ, of a new client all that its owner said. */
+/** The requested members: of a change only those that differ, of a new client all that its owner set. */
 const factsOf = (before: DeveloperFields, changes: object | undefined) =>
   Object.entries(changes ?? before)
     .filter(([, value]) => value !== null || changes !== undefined)

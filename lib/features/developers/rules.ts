@@ -5,7 +5,7 @@ import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 
-/** What developers may say about their clients; null removes a member. */
+/** The members that developers may set for their clients; null removes one. */
 export interface DeveloperFields {
   readonly client_name: string
   readonly redirect_uris: readonly string[]
@@ -17,7 +17,7 @@ export interface DeveloperFields {
   readonly tos_uri: string | null
 }
 
-/** What the host allows its developers. */
+/** The host's rules for its developers. */
 export interface DeveloperRules {
   readonly scopes: readonly string[]
   readonly redirectUris?: ((uri: string) => boolean) | undefined
@@ -67,7 +67,7 @@ export const withDeveloperFields = (
   return { ...withoutInternals(existing), ...fields, scope, first_party: false }
 }
 
-/** What the owner of a client sees of it, and can change. */
+/** The members of a client that its owner sees and can change. */
 export const developerFields = (metadata: ClientMetadata, clientId: string): DeveloperFields => ({
   client_name: metadata.client_name ?? clientId,
   redirect_uris: metadata.redirect_uris,

@@ -1,4 +1,4 @@
-/** What the code of an app depends on. */
+/** The facts on which the code of an app depends. */
 export interface SnippetClient {
   readonly issuer: string
   readonly clientId: string
@@ -13,7 +13,7 @@ export interface SnippetClient {
 interface Snippet {
   /** The name of the npm package, which is also the name of the snippet. */
   readonly library: string
-  /** What the app installs. */
+  /** Packages that the app installs. */
   readonly packages: readonly string[]
   /** Whether it works without a secret. */
   readonly allowsPublic: boolean

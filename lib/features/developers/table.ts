@@ -142,13 +142,13 @@ const waiting = query<Record<never, never>>((table, _v, _name, raw) =>
   ]),
 )
 
-/** How many requests wait, up to {@link ownersPerPage}. */
+/** The number of requests that wait, up to {@link ownersPerPage}. */
 export const countWaiting = async (db: Database): Promise<number> => {
   const [row] = await waiting(db, {})
   return row ? number(row, 'waiting') : 0
 }
 
-/** Those of these clients that wait, or the first {@link ownersPerPage} of all that wait. */
+/** The clients among these that wait, or the first {@link ownersPerPage} of all that wait. */
 export const listWaiting = async (
   db: Database,
   among?: readonly string[],
@@ -177,7 +177,7 @@ const insert = insertInto('client_owners', [
   'revision',
 ])
 
-/** Who registers a client. */
+/** A new client and its owner. */
 type NewClientOwner = Pick<ClientOwner, 'clientId' | 'subject' | 'status' | 'approvedAt'> & {
   readonly slot: number
   readonly now: number

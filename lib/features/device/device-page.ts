@@ -33,7 +33,7 @@ const shownLogin = 'login'
 const signInParameter = 'sign_in'
 const signInParameters = ['user_code', signInParameter]
 
-/** What the form for the user code is about. */
+/** The values that sign the form for the user code. */
 const codeForm = ['code']
 
 interface Refused {

@@ -1,6 +1,6 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
 
-/** What operators read about the events of devices. */
+/** Descriptions of the events of devices, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'device'>> = {
   'device.requested': {
     group: 'consent',

@@ -16,7 +16,7 @@ declare module '../../events/event.ts' {
 }
 
 /**
- * What the user granted to a device that polls.
+ * The authorization that a user gave a device that polls.
  *
  * @throws OAuthError of RFC 8628 §3.5 until the user has allowed it, and if polling is over
  */

@@ -9,7 +9,7 @@ import type { PageContext } from '../../web/http/context.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { decideDevice } from './table.ts'
 
-/** What a pending request knows about the device that it is for. */
+/** The device that a pending request is for. */
 export interface OpenedDevice {
   /** Hash of the device code. */
   readonly hash: string

@@ -25,11 +25,11 @@ const quarterHour = 900
 const failures = {
   /** Codes typed at `/device` that no device waits with, from one IPv4 address or one IPv6 /64: docs/device.md#guessing. */
   userCodeAddress: limit(20, quarterHour),
-  /** The same from one IPv6 /48. */
+  /** Such codes from one IPv6 /48. */
   userCodeNetwork: limit(200, quarterHour),
-  /** The same from all addresses. */
+  /** Such codes from all addresses. */
   userCodeTotal: limit(1000, 3600),
-  /** The same of one signed-in user. */
+  /** Such codes of one signed-in user. */
   userCodeUser: limit(10, quarterHour),
   /** Failed client authentication at `/device_authorization`, for one client from one address. */
   deviceAuthorization: limit(30, 60),

@@ -9,7 +9,7 @@ import { deviceCodeGrantType } from './rules.ts'
 import { findUndecidedDevice } from './table.ts'
 
 /**
- * Whose guess a typed user code is.
+ * The limits that a wrong user code counts against.
  *
  * @param subject undefined if no user is signed in
  */

@@ -57,7 +57,7 @@ const purposeOf = (subject: string, browser: Pick<Browser, 'secret'>): Challenge
 })
 
 /**
- * What the script asks the browser for, to make a new passkey: PublicKeyCredentialCreationOptions as JSON
+ * The options with which the script asks the browser for a new passkey: PublicKeyCredentialCreationOptions as JSON
  * (WebAuthn §5.1.9). An authenticator that has one of these passkeys already makes no other.
  *
  * @returns undefined if the user has as many passkeys as are allowed
@@ -91,7 +91,7 @@ export const passkeyCreation = (
 
 interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
   readonly browser: Pick<Browser, 'secret'>
-  /** What our script sent: JSON. */
+  /** JSON from our script. */
   readonly response: string
   /** The header `User-Agent` of the browser. */
   readonly userAgent: string | undefined
@@ -99,11 +99,11 @@ interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
   readonly language: string
 }
 
-/** How a browser reaches a key that is a thing of its own (WebAuthn §5.8.4). */
+/** Transports of security keys (WebAuthn §5.8.4). */
 const keyTransports = ['usb', 'nfc', 'ble', 'smart-card']
 
 /**
- * What a passkey is called until its user names it: what keeps it, or this device, if it keeps it itself.
+ * The first name of a passkey: that of its provider, or of this device if the device itself keeps it.
  *
  * @param text the texts of the page
  * @returns an empty string if nothing is known

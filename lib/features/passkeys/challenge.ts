@@ -13,10 +13,10 @@ export const userHandleOf = ({ pairwiseSalt }: AuthorizationServer, subject: str
 /** Seconds that a challenge can be answered. */
 const lifetime = 300
 
-/** What a challenge is for. That of one page is invalid on every other, and in every other browser. */
+/** The purpose of a challenge. That of one page is invalid on every other, and in every other browser. */
 export interface ChallengePurpose {
   readonly action: 'sign in' | 'add'
-  /** What the page is about: the id of a pending request, or the page itself. */
+  /** The id of a pending request, or the name of the page. */
   readonly about: string
   readonly browser: Pick<Browser, 'secret'>
 }

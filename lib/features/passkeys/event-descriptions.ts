@@ -1,6 +1,6 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
 
-/** What operators read about the events of passkeys. */
+/** Descriptions of the events of passkeys, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'passkey'>> = {
   'passkey.added': {
     group: 'sign-in',

@@ -14,7 +14,7 @@ import { assertWebAuthn } from './verifier.ts'
 
 export type { PasskeyFailure } from './rules.ts'
 
-/** What you do with the passkeys of your users. */
+/** Administration of the passkeys of your users. */
 export interface PasskeyAdministration {
   /**
    * Removes every passkey of a user, and ends all of their logins, codes and tokens at the same moment, as

@@ -13,7 +13,7 @@ export interface PasskeyCard {
   url: string
 }
 
-/** What the last form on the list of passkeys did. */
+/** The effect of the last form on the list of passkeys. */
 export type PasskeysNotice = 'not-added' | 'renamed' | 'removed'
 
 declare module '../../web/pages/page-models.ts' {
@@ -24,13 +24,13 @@ declare module '../../web/pages/page-models.ts' {
         /** In display order. */
         passkeys: readonly PasskeyCard[]
         /**
-         * What the script asks the browser for: PublicKeyCredentialCreationOptions as JSON (WebAuthn §5.1.9). Absent if the user
+         * For the script: PublicKeyCredentialCreationOptions as JSON (WebAuthn §5.1.9). Absent if the user
          * has as many passkeys as are allowed.
          */
         options?: string | undefined
-        /** How many are allowed. */
+        /** The most that are allowed. */
         max: number
-        /** What the last form did. */
+        /** The effect of the last form. */
         notice?: PasskeysNotice
       }
     /** One passkey, to rename or remove. The decision is `rename` or `remove`. */

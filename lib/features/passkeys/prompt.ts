@@ -5,7 +5,7 @@ import type { PasskeyOption } from './option.ts'
 import { listPasskeys } from './table.ts'
 
 /**
- * What the script of the login page asks the browser for: PublicKeyCredentialRequestOptions as JSON (WebAuthn §5.1.8). If the
+ * For the script of the login page: PublicKeyCredentialRequestOptions as JSON (WebAuthn §5.1.8). If the
  * account is fixed, only its passkeys are asked for; otherwise the browser offers all that it has for this site.
  *
  * @returns undefined if the account has none

@@ -15,7 +15,7 @@ const names: Readonly<Record<string, string>> = {
 }
 
 /**
- * What keeps a passkey, as its user may know it. Nothing proves it, so it is good for a name only.
+ * The provider that keeps a passkey, as its user may know it. Nothing proves it, so it is good for a name only.
  *
  * @param aaguid the model of the authenticator, a UUID
  * @returns undefined for an unknown one, and for those that do not say what they are

@@ -9,9 +9,9 @@ export interface Passkey {
   readonly credentialId: string
   /** A COSE key (RFC 9052 §7), base64url. */
   readonly publicKey: string
-  /** How often it was used, as its authenticator says; 0 if it does not count. */
+  /** The number of its uses, as its authenticator says; 0 if it does not count. */
   readonly counter: number
-  /** How the browser can reach its authenticator, such as `internal` and `hybrid`. */
+  /** Ways in which the browser can reach its authenticator, such as `internal` and `hybrid`. */
   readonly transports: readonly string[]
   /** As the user knows it. */
   readonly name: string
@@ -23,7 +23,7 @@ export interface Passkey {
   readonly lastUsedAt: number | null
 }
 
-/** What our script sends: the public key credential of the browser as JSON (WebAuthn §5.1.8), checked for its shape. */
+/** The public key credential of the browser, which our script sends as JSON (WebAuthn §5.1.8), checked for its shape. */
 export interface PasskeyResponse {
   /** The credential ID, base64url. */
   readonly id: string

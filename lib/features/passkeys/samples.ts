@@ -2,7 +2,7 @@ import { login } from '../../tools/samples/login.ts'
 import { accountPages, hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
 
-/** What the script of a page gives the browser. */
+/** Options that the script of a page gives the browser. */
 const prompt = JSON.stringify({
   challenge:
     'MTc5MzM0NDAwMC4wMDAwMDAwMDAwMDAwMDAwMDAwMDAwLjAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDAwMDA',

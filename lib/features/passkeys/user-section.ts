@@ -4,7 +4,7 @@ import { listPasskeys } from './table.ts'
 
 const nameOf = (name: string): string => name || 'Passkey'
 
-/** What operators see of a user's passkeys. */
+/** A user's passkeys, as operators see them. */
 export const passkeysSection: UserSection = {
   name: 'passkeys',
   title: 'Passkeys',

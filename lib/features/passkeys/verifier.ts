@@ -1,6 +1,6 @@
 import type { PasskeyResponse } from './rules.ts'
 
-/** What both kinds of responses must be for. */
+/** Values that both kinds of responses must be for. */
 interface Expected {
   readonly challenge: string
   readonly origin: string

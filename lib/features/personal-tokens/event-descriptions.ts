@@ -1,6 +1,6 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
 
-/** What operators read about the events of personal access tokens. */
+/** Descriptions of the events of personal access tokens, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'token.personal'>> = {
   'token.personal.created': {
     group: 'tokens',

@@ -20,7 +20,7 @@ import { noClient, personalClientId } from './verify.ts'
 /** Characters that are read of each field. */
 const maxTyped = 300
 
-/** What the user typed. */
+/** The form as the user typed it. */
 interface Typed {
   readonly name: string
   readonly days: string
@@ -32,7 +32,7 @@ interface Typed {
 
 /** The numbers of days that the form offers. */
 const usualDays = [7, 30, 90]
-/** What `days` posts for a date. */
+/** The value of `days` for a date. */
 const other = 'other'
 
 const maxDaysOf = ({ maxLifetime }: PersonalTokenOption): number => Math.floor(maxLifetime / day)
@@ -94,7 +94,7 @@ const typedIn = (form: Parameters, offered: readonly string[]): Typed => ({
   organization: form.optional('organization'),
 })
 
-/** What is wrong with what the user typed, or what they chose. */
+/** The user's choice, or the mistake in the form. */
 const choiceOf = (
   typed: Typed,
   organizations: readonly Organization[] | undefined,
@@ -116,7 +116,7 @@ const choiceOf = (
 const organizationsOf = ({ server, req, person }: SignedContext<SignedInUser>) =>
   findOrganizations(server.options.organizations, person.user, req)
 
-/** What the host is asked, for a token that does not exist yet. */
+/** The question to the host about a token that does not exist yet. */
 const askedFor = (
   { person, req }: SignedContext<SignedInUser>,
   scopes: readonly string[],

@@ -49,9 +49,9 @@ declare module '../../events/event.ts' {
   }
 }
 
-/** What a user chooses for a personal access token. */
+/** A user's choices for a personal access token. */
 export type PersonalTokenChoice = Pick<PersonalToken, 'name' | 'scopes' | 'organization' | 'expiresAt'> & {
-  /** Whom the host allows it. */
+  /** A user whom the host allows it. */
   readonly user: AllowedUser
 
   /** The login that makes it; it must stand. */

@@ -29,7 +29,7 @@ export interface PersonalTokenCard {
   removeUrl: string
 }
 
-/** What is wrong in the form of a new token: the first of its fields. */
+/** The first field with a mistake in the form of a new token. */
 export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days' | 'access'
 
 declare module '../../web/pages/page-models.ts' {
@@ -63,7 +63,7 @@ declare module '../../web/pages/page-models.ts' {
       }
       /** Absent unless the user belongs to several. The id posts as `organization`. */
       organizations?: readonly (Organization & { readonly isChosen: boolean })[]
-      /** What a token can have; posts as `scope:<name>`. */
+      /** Scopes that a token can have; posts as `scope:<name>`. */
       scopes: readonly (TokenScope & {
         name: string
         isHighRisk?: boolean

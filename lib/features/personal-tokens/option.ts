@@ -16,7 +16,7 @@ const features = {
     /** The most tokens of a user. */
     maxPerUser: withDefault(20, number({ min: 1, max: 1000 })),
     /**
-     * What tokens begin with: lower-case letters and digits, with `_` at the end. Tokens with an earlier prefix are refused.
+     * The beginning of tokens: lower-case letters and digits, with `_` at the end. Tokens with an earlier prefix are refused.
      */
     prefix: withDefault(
       'lk_pat_',

@@ -140,7 +140,7 @@ export const removeEndedPersonalTokens = command<{ subject: string; now: number 
   table('personal_tokens').where({ subject: v.subject }).where('expires_at', '<=', v.now).delete(),
 )
 
-/** What is exported about a personal access token. */
+/** A personal access token in the export of its user. */
 export type PersonalTokenExport = Omit<PersonalToken, 'subject'>
 
 declare module '../../users/account/user-records.ts' {

@@ -2,7 +2,7 @@ import type { UserSection } from '../../web/endpoints/operator-page.ts'
 import { revokePersonalToken } from './issue.ts'
 import { listPersonalTokens } from './table.ts'
 
-/** What operators see of a user's personal access tokens. The tokens themselves are not stored. */
+/** A user's personal access tokens, as operators see them. The tokens themselves are not stored. */
 export const personalTokensSection: UserSection = {
   name: 'personal-tokens',
   title: 'Personal access tokens',

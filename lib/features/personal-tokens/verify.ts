@@ -14,7 +14,7 @@ const usedWithin = 3600
 /** Stands for the client that a personal token does not have: it reads nothing about its user that it may not know. */
 export const noClient = parseClientMetadata({ grant_types: [] })
 
-/** What APIs see as the client of a personal token. No client has such an id, because that of the token is random. */
+/** The client of a personal token, as APIs see it. No client has such an id, because that of the token is random. */
 export const personalClientId = ({ id }: Pick<PersonalToken, 'id'>): string => `personal:${id}`
 
 const noteUse = (server: AuthorizationServer, { id, lastUsedAt }: PersonalToken, now: number): void => {

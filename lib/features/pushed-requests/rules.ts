@@ -1,7 +1,7 @@
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 
-/** What every `request_uri` of a pushed request begins with (RFC 9126 §2.2). */
+/** The beginning of every `request_uri` of a pushed request (RFC 9126 §2.2). */
 const prefix = 'urn:ietf:params:oauth:request_uri:'
 
 /** The `request_uri` of a pushed request. */

@@ -35,7 +35,7 @@ export const removeUnopenedRequests = async (
 
 interface Binding {
   readonly id: string
-  /** What stood for the browser so far. */
+  /** The value that stood for the browser so far. */
   readonly from: string
   readonly browserHash: string
   readonly sid: string | undefined

@@ -17,7 +17,7 @@ const secondFactorFindings = async ({ options, hostKnex }: StoredSubject): Promi
   )
 }
 
-/** What `latchkey doctor` checks. */
+/** Checks of `latchkey doctor`. */
 export const checks: readonly Check<StoredSubject>[] = [
   { id: 'second-factor', title: 'no second factor is left out', run: secondFactorFindings },
 ]

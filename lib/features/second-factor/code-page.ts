@@ -31,7 +31,7 @@ const attemptField = 'attempt'
 /** Set on the page and the form for recovery codes. */
 const recoveryParameter = 'recovery'
 
-/** What the user signs in for. */
+/** The page or request for which the user signs in. */
 interface Place {
   /** As in `LoginPage`. */
   readonly about: string

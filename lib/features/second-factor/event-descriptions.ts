@@ -1,6 +1,6 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
 
-/** What operators read about the events of the second factor. */
+/** Descriptions of the events of the second factor, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'second_factor'>> = {
   'second_factor.requested': {
     group: 'sign-in',

@@ -121,7 +121,7 @@ export const codeCounter: AnswerCounter = {
   account: ({ pairwiseSalt }, subject) => authenticationCode(pairwiseSalt, 'second factor', [subject]),
 }
 
-/** What a user typed, and how it is checked. */
+/** A code that a user typed, and the second factor that checks it. */
 export interface CodeAttempt {
   readonly user: User
   readonly factor: SecondFactor

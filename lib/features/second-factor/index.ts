@@ -15,7 +15,7 @@ import { settingsPage, settingsPath } from './settings-page.ts'
 import { texts } from './texts/index.ts'
 import { secondFactorSection } from './user-section.ts'
 
-/** What you do with the second factors of your users. */
+/** Administration of the second factors of your users. */
 export interface SecondFactorAdministration {
   /**
    * Removes the second factor that Latchkey keeps for a user (`features.authenticatorApps`), who has lost it with its recovery

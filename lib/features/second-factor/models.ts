@@ -31,12 +31,12 @@ declare module '../../web/pages/page-models.ts' {
     /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. The decision is `confirm`, `renew`, `replace`, `keep`, `remove` or `saved`. */
     'second-factor-settings': AccountPageModel &
       PageForm & {
-        /** What an authenticator app needs; absent if the user has a second factor. */
+        /** The secret for an authenticator app; absent if the user has a second factor. */
         setUp?: {
           readonly qr: { readonly size: number; readonly path: string }
           /** In groups of four letters. */
           readonly secret: string
-          /** The same as an `otpauth:` link, which opens an app on the phone. */
+          /** The secret as an `otpauth:` link, which opens an app on the phone. */
           readonly uri: string
         }
         /** Since when the user has a second factor (ISO 8601). With `setUp`, another app takes its place. */

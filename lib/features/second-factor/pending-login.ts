@@ -109,7 +109,7 @@ export const sendCode = async (
   return true
 }
 
-/** What notices on the page for a code are about. The form for recovery codes has notices of its own. */
+/** The key of notices on the page for a code. The form for recovery codes has notices of its own. */
 export const codeNotices = (about: string, isRecovery = false): string =>
   `${isRecovery ? 'recovery-code' : 'second-factor'} ${about}`
 

@@ -10,7 +10,7 @@ export interface PendingLogin {
   readonly subject: string
   /** As it was typed. */
   readonly username: string
-  /** How many revocations there were when the attempt began. */
+  /** The number of revocations when the attempt began. */
   readonly since: number
   /** Codes that were tried. */
   readonly tries: number

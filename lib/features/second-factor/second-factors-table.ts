@@ -128,7 +128,7 @@ const lockConfirmed = command<{ subject: string; createdAt: number }>((table, v)
     .update({ created_at: v.createdAt }),
 )
 
-/** What allows a change of a second factor that is on. */
+/** The conditions for a change of a second factor that is on. */
 interface Allowed {
   readonly subject: string
   /** The login that makes it. */
@@ -228,7 +228,7 @@ const remove = command<{ subject: string }>((table, v) =>
   table('second_factors').where({ subject: v.subject }).delete(),
 )
 
-/** What removes the second factor of a user, the row itself first. */
+/** The writes that remove the second factor of a user, the row itself first. */
 export const removalOfSecondFactor = (subject: string): readonly Write[] => [
   remove.with({ subject }),
   removeCodes.with({ subject }),

@@ -40,7 +40,7 @@ const wrong: Notice = { kind: 'wrong' }
 
 const said = ['on', 'removed', 'replaced'] as const
 
-/** What the page says about the last form. A lock that is over is not mentioned. */
+/** The page's message about the last form. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Pick<Model, 'error' | 'retryAfter' | 'notice'> => {
   if (notice?.kind === 'wrong') return { error: 'wrong' }
   const done = said.find((kind) => kind === notice?.kind)
@@ -49,7 +49,7 @@ const saidBy = (notice: Notice | undefined, now: number): Pick<Model, 'error' | 
   return retryAfter > 0 ? { error: 'throttled', retryAfter } : {}
 }
 
-/** What an authenticator app needs. */
+/** The secret for an authenticator app, as the page shows it. */
 const setUpOf = (
   { server }: PageContext,
   { secret }: Enrolment,
@@ -59,7 +59,7 @@ const setUpOf = (
   return { qr: qrCode(uri), secret: readableSecret(secret), uri }
 }
 
-/** What an authenticator app needs, or what the user has. */
+/** The secret for an authenticator app, or the second factor that the user has. */
 const stateOf = async (
   context: PageContext,
   { login: { subject, sid }, user }: ActiveLogin,
@@ -76,7 +76,7 @@ const stateOf = async (
   return { since, codesLeft: await countRecoveryCodes(database, { subject }) }
 }
 
-/** What the user can set up, or has. */
+/** Shows the second factor that the user can set up, or has. */
 const show = async (context: SignedContext<SignedInUser>): Promise<void> => {
   const { server, person, notice } = context
   const codes = notice?.kind === 'recovery-codes' ? notice.codes : undefined

@@ -5,7 +5,7 @@ import { countRecoveryCodes, findSecondFactorRecord } from './second-factors-tab
 const codes = (count: number): string =>
   count === 1 ? '1 recovery code is left' : `${count} recovery codes are left`
 
-/** What operators see of a user's second factor. */
+/** A user's second factor, as operators see it. */
 export const secondFactorSection: UserSection = {
   name: 'second-factor',
   title: 'Two-step sign-in',

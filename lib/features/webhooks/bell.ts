@@ -1,6 +1,6 @@
 /** Wakes what waits for work. */
 export interface Bell {
-  /** How often it has rung. */
+  /** The number of times that it has rung. */
   count(): number
   ring(): void
   /** Waits until it has rung more often than that, for a time, or until the signal is aborted. */

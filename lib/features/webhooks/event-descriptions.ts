@@ -1,7 +1,7 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
 import './announced.ts'
 
-/** What operators read about the events of webhooks. */
+/** Descriptions of the events of webhooks, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'webhook'>> = {
   'webhook.failed': {
     group: 'admin',

@@ -39,7 +39,7 @@ export const webhooks: Feature = {
     export: async () => ({}),
     revoke: async () => {},
     async erase({ database, eventLog }, subject) {
-      // What is stored later would wait again.
+      // Events that are stored later would wait again.
       await eventLog?.settled()
       await removeLane(database, { lane: subjectLane(subject) })
     },

@@ -46,7 +46,7 @@ const dueAfter = query<LanePlace & { endpoint: string; priority: number; until: 
     .limit(batchSize, { skipBinding: true }),
 )
 
-/** How often it is read on: each time behind all events of the last lane with its time. */
+/** The most further reads. Each begins behind all events of the last lane with its time. */
 const mostReads = 10
 
 /**

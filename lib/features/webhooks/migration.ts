@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
-/** What is known about the receivers of webhooks. */
+/** The state of each receiver of webhooks. */
 export const webhookEndpoints: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('webhook_endpoints'), (table) => {
@@ -26,7 +26,7 @@ export const webhookDeliveries: SchemaChange = {
       table.bigIncrements('seq')
       table.string('endpoint', 64).notNullable()
       table.string('event_id', hashLength).notNullable()
-      // What is sent in order, such as the events about one user.
+      // Events of one lane are sent in order, such as those about one user.
       table.string('lane', 300).notNullable()
       table.integer('attempts').notNullable().defaultTo(0)
       // Null for a dead letter.
@@ -46,7 +46,7 @@ export const webhookDeliveries: SchemaChange = {
   down: ({ schema, name }) => schema.dropTable(name('webhook_deliveries')),
 }
 
-/** What goes first in its lane, indexes by which lanes take turns, and what a receiver refused. */
+/** The priority of an event in its lane, indexes by which lanes take turns, and the last refusal of a receiver. */
 export const webhookTurns: SchemaChange = {
   up: ({ schema, name }) => {
     const table = name('webhook_deliveries')

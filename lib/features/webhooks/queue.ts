@@ -8,7 +8,7 @@ import type { WebhookEndpoints } from './option.ts'
 import { isOwn, laneOf, matches, priority } from './rules.ts'
 import { createDelivery } from './table.ts'
 
-/** What is known about each type of event, of the core and of every feature. */
+/** The description of each type of event, of the core and of every feature. */
 const descriptionsOf = ({ installed }: Pick<ServerSetup, 'installed'>): Map<string, EventDescription> =>
   new Map([coreEvents, ...installed.map(({ events = {} }) => events)].flatMap((each) => Object.entries(each)))
 

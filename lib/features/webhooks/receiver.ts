@@ -25,7 +25,7 @@ const maxBytes = 1024 * 1024
 /** Seconds between two lines of the log about refused events. */
 const refusalsEvery = 3600
 
-/** How far the lanes of one priority have had their turn: a round is over when each lane of its beginning has. */
+/** The turns of the lanes of one priority. A round is over when each lane of its beginning has had its turn. */
 export interface Round {
   /** Epoch seconds: what was due when the round began. */
   readonly until: number
@@ -49,7 +49,7 @@ export interface Receiver {
   readonly running: Map<string, Promise<void>>
   /** Attempts that found it down since it last answered. */
   failures: number
-  /** How often it was left alone since. */
+  /** The number of times that it was left alone since. */
   rests: number
   /** Epoch seconds until which it is left alone. */
   restsUntil: number
@@ -108,7 +108,7 @@ const gone = async (receiver: Receiver): Promise<false> => {
 
 type Failed = Extract<Outcome, { kind: 'refused' | 'down' }>
 
-/** What the failure says about the receiver, for its page and the log. */
+/** Notes a failure for the page of the receiver and for the log. */
 const noteFailure = async (receiver: Receiver, { seq }: Delivery, outcome: Failed): Promise<void> => {
   const { server, database, name } = receiver
   const now = server.now()

@@ -1,4 +1,4 @@
-// Which events a receiver gets, what its answers mean, and when the next attempt is due.
+// Rules for the events that a receiver gets, for its answers, and for the time of the next attempt.
 
 const isWord = (text: string): boolean => /^[a-z_]+$/.test(text)
 
@@ -22,7 +22,7 @@ export const matches = (pattern: string, type: string): boolean =>
 export const isOwn = (type: string): boolean => type.startsWith('webhook.')
 
 /**
- * What is sent in order. Events about one user are, and what happens to one client. All others stand alone.
+ * The lane of an event: its events are sent in order. Each user has a lane and each client; other events stand alone.
  *
  * @returns at most 263 characters
  */
@@ -41,7 +41,7 @@ export const laneOf = (event: {
 /** The lane of the events about a user. */
 export const subjectLane = (subject: string): string => `subject:${subject}`
 
-/** What goes first in its lane: events that end access. All others go in order after them. */
+/** The priority of an event in its lane. Events that end access go first; all others go in order after them. */
 export const priority = { endsAccess: 0, ordinary: 1 } as const
 
 /** The place of an event in its lane. */
@@ -88,7 +88,7 @@ const longestRest = 300
 export const restAfter = (rests: number, chance: number): number =>
   Math.ceil(Math.min(longestRest, 2 ** (rests + 1)) * (1 + chance / 5))
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export type Outcome =
   | { readonly kind: 'delivered' }
   /** The receiver wants nothing any more. */

@@ -7,7 +7,7 @@ import { longestWait, restAfter } from './rules.ts'
 import { createEndpoint, findBacklog, holdEndpoint, isWaiting, restEndpoint, storeSuccess } from './table.ts'
 import { nextLanes, turnOf } from './turns.ts'
 
-/** How many lanes are sent to a receiver at one time. */
+/** The number of lanes that are sent to a receiver at one time. */
 const atOnce = 8
 /** Seconds for which a process may send to a receiver without asking again. */
 const holdSeconds = 60

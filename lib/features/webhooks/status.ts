@@ -2,11 +2,11 @@ import type { Database } from '../../storage/database/types.ts'
 import type { WebhookEndpoints } from './option.ts'
 import { type EndpointState, findBacklog, findNextAttempt, hasDeadLetter, listEndpoints } from './table.ts'
 
-/** How a receiver is doing. */
+/** The state of a receiver, and its backlog. */
 export interface EndpointStatus extends EndpointState {
   /** Without its path, which may hold a secret; undefined if the configuration has no such receiver any more. */
   readonly origin: string | undefined
-  /** How many events wait. */
+  /** The number of events that wait. */
   readonly backlog: number
   /** Epoch seconds: when the first of them happened; null if none waits. */
   readonly oldest: number | null
@@ -17,8 +17,8 @@ export interface EndpointStatus extends EndpointState {
 }
 
 /**
- * What a receiver does: it is `down` if it did not answer the last attempt, or with 429 or 5xx, and it `refuses` if it did not
- * take the last event that it answered.
+ * The condition of a receiver. It is `down` if it did not answer the last attempt, or with 429 or 5xx, and it `refuses` if it
+ * did not take the last event that it answered.
  */
 export type EndpointCondition = 'ok' | 'down' | 'refuses' | 'disabled' | 'removed'
 
@@ -46,7 +46,7 @@ const unknown = {
   disabledAt: null,
 }
 
-/** How each receiver is doing: those of the configuration, and others for which events wait. */
+/** The state of each receiver: those of the configuration, and others for which events wait. */
 export const endpointStatuses = async (
   database: Database,
   endpoints: WebhookEndpoints,

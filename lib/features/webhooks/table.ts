@@ -12,7 +12,7 @@ import {
 } from '../../storage/repositories/statements.ts'
 import { longestWait, type Priority, priorities } from './rules.ts'
 
-/** What is known about a receiver. */
+/** The state of a receiver. */
 export interface EndpointState {
   readonly name: string
   readonly succeededAt: number | null
@@ -182,7 +182,7 @@ export interface DeadLetter {
 /** The place of a dead letter among all: the newest come first. */
 export type LetterPlace = Pick<DeadLetter, 'id' | 'deadAt'>
 
-/** How many dead letters one page has. */
+/** The number of dead letters on one page. */
 export const lettersPerPage = batchSize
 
 const deadLetters = findAll(
@@ -235,10 +235,10 @@ const deadSeqs = query<Record<never, never>>((table) =>
   table('webhook_deliveries').select('seq').whereNotNull('dead_at').limit(batchSize, { skipBinding: true }),
 )
 
-/** How many dead letters there are, up to 100. */
+/** The number of dead letters, up to 100. */
 export const countDeadLetters = async (db: Database): Promise<number> => (await deadSeqs(db, {})).length
 
-/** What waits for no attempt is dead. */
+/** An event without a next attempt is dead. */
 const firstDead = (rows: Knex.QueryBuilder, v: Places<'endpoint' | 'priority'>): Knex.QueryBuilder =>
   rows
     .select('seq')
@@ -263,7 +263,7 @@ export const hasDeadLetter = async (
   return false
 }
 
-/** What waits for a receiver. */
+/** The events that wait for a receiver. */
 export interface Backlog {
   readonly count: number
   /** Epoch seconds: when the first of it happened; null if nothing waits. */
@@ -284,7 +284,7 @@ const timeOf = query<{ seq: number }>((table, v, name) =>
     .where('deliveries.seq', v.seq),
 )
 
-/** What waits for a receiver. */
+/** The events that wait for a receiver. */
 export const findBacklog = async (db: Database, values: { readonly endpoint: string }): Promise<Backlog> => {
   const [row] = await waiting(db, values)
   const first = row ? numberOrNull(row, 'first') : null

@@ -12,9 +12,9 @@ import {
 import type { Receiver } from './receiver.ts'
 import { type Priority, priorities, priority } from './rules.ts'
 
-// Whose turn it is. Lanes take turns, so that someone who causes many events holds up only their own.
+// Lanes take turns, so that someone who causes many events holds up only their own.
 
-/** How many lanes of one priority are looked up at one time. */
+/** The number of lanes of one priority that are looked up at one time. */
 const lanesAtOnce = 8
 
 /** The next lanes of one priority. A lane waits until all others that were due when the round began had their turn. */
