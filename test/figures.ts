@@ -39,7 +39,7 @@ export const most: Figures = {
   coreLines: 28_050, // budgets, events in the transaction of their change, forms sent again, workspaces
   namesInLib: 15,
   featureMembers: 36, // answerCounter, clientPageFor
-  namesForFeatures: 409, // what features need to tell events in a transaction, and of whom a budget is
+  namesForFeatures: 404, // events in a transaction, and of whom a budget is
   largestCircle: 50, // account/unlock.ts and tokens/longest-token.ts read the server
   filesOfResourceServer: 70,
   declaredModules: 41,

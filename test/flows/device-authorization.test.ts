@@ -1,6 +1,10 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
-import type { AuthEvent } from '../../lib/index.ts'
+import { type AuthEvent, OAuthError } from '../../lib/index.ts'
+import { hashSecret } from '../../lib/keys/secrets.ts'
+import type { Grant } from '../../lib/oauth/grants/grant.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { findClientAndCode } from '../../lib/storage/repositories/index.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   askForCodes,
@@ -15,7 +19,8 @@ import {
 import { clients, type Host, issuer, secret, startHost } from '../support/host.ts'
 import { expectExpiredPage } from '../support/outcomes.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { answerOf, bob, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
+import { countStatements } from '../support/statement-count.ts'
+import { answerOf, bob, codeFor, expectError, guarded, refresh, userinfo } from '../support/tokens.ts'
 
 let host: Host
 /** Ada's browser. */
@@ -300,6 +305,32 @@ describe('a device may ask for what an authorization request may ask for', () =>
       verification_uri_complete: `https://example.com/tv?user_code=${codes.user_code}`,
     })
   })
+})
+
+test('a grant of a feature gets what is presented, read with the client in one statement', async () => {
+  const own = await startHost({
+    clients: [...clients, ...deviceClients],
+    options: { features: { deviceAuthorization: true } },
+  })
+  const code = await codeFor(own)
+  const presented: unknown[] = []
+  const grant: Grant = {
+    grantType: deviceGrant,
+    findPresented: (database, parameters, lookup) =>
+      findClientAndCode(database, { ...lookup, codeHash: hashSecret(parameters.first('device_code') ?? '') }),
+    async exchange(_server, _client, _request, { authorization }) {
+      presented.push(authorization?.subject)
+      throw new OAuthError('authorization_pending', 'read')
+    },
+  }
+  const device = serverBehind(own.oauth)?.features.find(({ grants }) => grants !== undefined)
+  if (device?.grants) jest.replaceProperty(device, 'grants', [grant])
+  const count = await countStatements(own.database.knex, [own.usersTable])
+  count.reset()
+  expectError(await poll(own, { device_code: code }), 400, 'authorization_pending')
+  expect(presented).toEqual(['1'])
+  expect(count.ours).toHaveLength(1)
+  await own.close()
 })
 
 test('the browser may go from the form to the host’s login page, and returns to the question', async () => {

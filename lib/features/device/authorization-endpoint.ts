@@ -1,7 +1,7 @@
 import { createSecret, hashSecret, randomString } from '../../keys/secrets.ts'
 import { readDirectRequest } from '../../oauth/authorization/incoming-request.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import { assertGrantAllowed, grantFor } from '../../oauth/grants/index.ts'
+import { assertGrantAllowed } from '../../oauth/grants/index.ts'
 import { clientEndpoint } from '../../web/endpoints/client-endpoint.ts'
 import type { Context } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/route.ts'
@@ -35,7 +35,7 @@ export const deviceAuthorizationEndpoint = ({
     cors: true,
     limit: 'deviceAuthorization',
     async answer({ server, res, info }, client, { parameters }) {
-      assertGrantAllowed(client, grantFor(server, deviceCodeGrantType))
+      assertGrantAllowed(client, deviceCodeGrantType)
       const request = await readDirectRequest(server, parameters, client)
       await server.throttle.takeQuota([{ name: 'deviceCode', address: info.address }])
       const deviceCode = createSecret('deviceCode')

@@ -1,9 +1,10 @@
+import type { Failing } from '../../limits/throttle.ts'
 import type { Options } from '../../options/options.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Explanation } from '../../protocol/explanation.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
-import { type ClientLookup, findClient } from '../../storage/repositories/index.ts'
+import type { ClientLookup } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
 import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
@@ -46,7 +47,7 @@ const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
 }
 
 /** A method with the credentials that a request has for it. */
-interface Presented {
+interface PresentedMethod {
   readonly method: ClientAuthMethod
   readonly credentials: ClientCredentials
 }
@@ -57,7 +58,10 @@ interface Presented {
  *
  * @throws OAuthError `invalid_request` unless the request uses exactly one method
  */
-const presentedBy = (request: TokenRequest, options: Options): readonly [Presented, ...Presented[]] => {
+const methodsOf = (
+  request: TokenRequest,
+  options: Options,
+): readonly [PresentedMethod, ...PresentedMethod[]] => {
   const [method, second] = requestMethods.filter((candidate) => candidate.isUsed(request))
   if (method === undefined || second !== undefined) {
     throw new OAuthError('invalid_request', 'the client must authenticate with exactly one method')
@@ -81,22 +85,6 @@ const by = (client: Client, { name }: ClientAuthMethod): Client => {
   }
 }
 
-/**
- * The client, if the request has its credentials. It must be enabled and registered for the method.
- *
- * @param called the endpoint
- */
-const authenticated = async (
-  server: AuthorizationServer,
-  client: Client,
-  presented: readonly Presented[],
-  called: EndpointDescription,
-): Promise<Client | undefined> => {
-  const used = presented.find(({ method }) => mayUse(client, method))
-  if (client.disabledAt !== null || used === undefined) return undefined
-  return (await used.credentials.verify(client, server, called)) ? by(client, used.method) : undefined
-}
-
 /** Why a client is not authenticated. It names neither the presented identifier nor the secret. */
 const explanationFor = (client: Client | undefined, methods: readonly ClientAuthMethod[]): Explanation => {
   if (client === undefined) {
@@ -110,87 +98,119 @@ const explanationFor = (client: Client | undefined, methods: readonly ClientAuth
     : { expected: `the registered method ${registered}`, received: used }
 }
 
-/** Reads a client, and what else the request is about. */
-type FindClient<Found> = (lookup: ClientLookup) => Promise<Found | undefined>
+/** The request of a client that has not authenticated yet, at an endpoint that has admitted it. */
+export interface Attempt {
+  readonly request: TokenRequest
+  readonly endpoint: EndpointDescription
+  /** The one method that it uses; more only if the client has a certificate, and then its registration decides. */
+  readonly methods: readonly PresentedMethod[]
+  /** The client that it names; undefined for what is no client_id. */
+  readonly clientId: string | undefined
+}
 
-/** The client as it is now; undefined also if it described itself elsewhere and is gone there. */
-const currentClient = async <Found extends { readonly client: Client }>(
+const failingOf = ({ request, clientId }: Pick<Attempt, 'request' | 'clientId'>): Failing => ({
+  address: request.info.address,
+  name: clientId ?? '',
+})
+
+/**
+ * Admits a request whose client has not authenticated yet. It reads nothing from the database.
+ *
+ * @param endpoint the one that was called; each has its own limit on failures
+ * @throws OAuthError `invalid_request` for several methods at once (RFC 6749 §2.3); status 429 after too many failures of
+ *   this client at this address
+ * @example
+ * const attempt = await admitAttempt(server, request, endpoint)
+ * const lookup = await lookupFor(server, attempt)
+ * const client = await authenticate(server, attempt, lookup && (await findClient(server.database, lookup)))
+ */
+export const admitAttempt = async (
   server: AuthorizationServer,
-  clientId: string,
-  find: FindClient<Found>,
-  from: { readonly address?: string },
-): Promise<Found | undefined> => {
+  request: TokenRequest,
+  endpoint: EndpointDescription,
+): Promise<Attempt> => {
+  const methods = methodsOf(request, server.options)
+  const { clientId: named } = methods[0].credentials
+  const attempt = { request, endpoint, methods, clientId: isClientId(named) ? named : undefined }
+  await server.throttle.of(endpoint).assertOpen(failingOf(attempt))
+  return attempt
+}
+
+/**
+ * The key by which the client of an attempt is read. A client that describes itself elsewhere is renewed before.
+ *
+ * @param from.address of a request that may introduce a client that describes itself elsewhere
+ * @returns undefined if there is no such client, or if it is gone where it described itself
+ * @throws OAuthError status 429 after too many new clients
+ */
+export const lookupFor = async (
+  server: AuthorizationServer,
+  { clientId }: Attempt,
+  from: { readonly address?: string } = {},
+): Promise<ClientLookup | undefined> => {
+  if (clientId === undefined) return undefined
   try {
     await refreshClient(server, clientId, from)
   } catch (error) {
     if (error instanceof OAuthError && error.code === 'unauthorized_client') return undefined
     throw error
   }
-  const found = await find({ clientId, now: server.now() })
-  return found && isServed(server, found.client) ? found : undefined
+  return { clientId, now: server.now() }
 }
 
 /**
- * Authenticates the client of a request by its registered method.
+ * Authenticates the client of an attempt by its registered method. A failure is announced, and counts for the limit.
  *
- * @param endpoint the one that was called; each has its own limit on failures
- * @throws OAuthError `invalid_client`, the same for an unknown client, a disabled one and wrong credentials;
- *   `invalid_request` for several methods at once; status 429 after too many failures of this client at this address
+ * @param found the client as it was read; undefined if there is none
+ * @throws OAuthError `invalid_client`, the same for an unknown client, a disabled one and wrong credentials; status 429 if
+ *   this failure exceeds the limit
  */
-export const authenticateClient = async (
+export const authenticate = async (
   server: AuthorizationServer,
-  request: TokenRequest,
-  endpoint: EndpointDescription,
+  attempt: Attempt,
+  found: Client | undefined,
 ): Promise<Client> => {
-  const found = await authenticateClientWith(server, request, endpoint, async (lookup) => {
-    const client = await findClient(server.database, lookup)
-    return client && { client }
-  })
-  return found.client
-}
-
-/**
- * The same, with a function that reads the client together with what the request is about. It is not called beyond the limit
- * on failures.
- *
- * @param from.address of a request that may introduce a client that describes itself elsewhere
- * @returns what the function has read
- * @throws OAuthError as {@link authenticateClient}
- */
-export const authenticateClientWith = async <Found extends { readonly client: Client }>(
-  server: AuthorizationServer,
-  request: TokenRequest,
-  endpoint: EndpointDescription,
-  find: FindClient<Found>,
-  from: { readonly address?: string } = {},
-): Promise<Found> => {
-  const presented = presentedBy(request, server.options)
-  const { clientId: named } = presented[0].credentials
-  const clientId = isClientId(named) ? named : undefined
-  const { info } = request
-  const attempt = { address: info.address, name: clientId ?? '' }
-  const throttle = server.throttle.of(endpoint)
-  await throttle.assertOpen(attempt)
-  const found = clientId === undefined ? undefined : await currentClient(server, clientId, find, from)
-  const client = found?.client
+  const client = found && isServed(server, found) ? found : undefined
   try {
-    const authentic = found && (await authenticated(server, found.client, presented, endpoint))
-    if (found && authentic) return { ...found, client: authentic }
-    const used = presented.map(({ method }) => method)
-    const about = { clientId: client?.clientId, explanation: explanationFor(client, used) }
-    throw invalidClient(request, undefined, about)
+    return await authenticated(server, attempt, client)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
-    const isExpired = error instanceof ExpiredSecretError
-    // Never the presented identifier: a client may have sent its secret or a token there by mistake.
-    server.events.announce('client.refused', info, {
-      clientId: client?.clientId,
-      endpoint: endpoint.path.slice(1),
-      ...(isExpired && { reason: 'secret_expired' }),
-    })
-    const limited = await throttle.failed(attempt)
-    throw limited ?? (isExpired ? expiredSecret(request, error.message, client) : error)
+    throw await refusal(server, attempt, client, error)
   }
+}
+
+/** @throws OAuthError `invalid_client` unless the client is enabled and the request has its credentials */
+const authenticated = async (
+  server: AuthorizationServer,
+  { request, endpoint, methods }: Attempt,
+  client: Client | undefined,
+): Promise<Client> => {
+  const isEnabled = client !== undefined && client.disabledAt === null
+  const used = isEnabled ? methods.find(({ method }) => mayUse(client, method)) : undefined
+  if (isEnabled && used && (await used.credentials.verify(client, server, endpoint)))
+    return by(client, used.method)
+  const tried = methods.map(({ method }) => method)
+  const about = { clientId: client?.clientId, explanation: explanationFor(client, tried) }
+  throw invalidClient(request, undefined, about)
+}
+
+/** Announces and counts a failed attempt. @returns the error to send */
+const refusal = async (
+  server: AuthorizationServer,
+  attempt: Attempt,
+  client: Client | undefined,
+  error: OAuthError,
+): Promise<OAuthError> => {
+  const { request, endpoint } = attempt
+  const isExpired = error instanceof ExpiredSecretError
+  // Never the presented identifier: a client may have sent its secret or a token there by mistake.
+  server.events.announce('client.refused', request.info, {
+    clientId: client?.clientId,
+    endpoint: endpoint.path.slice(1),
+    ...(isExpired && { reason: 'secret_expired' }),
+  })
+  const limited = await server.throttle.of(endpoint).failed(failingOf(attempt))
+  return limited ?? (isExpired ? expiredSecret(request, error.message, client) : error)
 }
 
 const expiredSecret = (request: TokenRequest, description: string, client: Client | undefined): OAuthError =>

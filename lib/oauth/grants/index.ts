@@ -1,4 +1,5 @@
 import type { Client } from '../../protocol/clients/client.ts'
+import type { GrantType } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { listed, readable } from '../../protocol/explanation.ts'
 import { invalidDetails } from '../../protocol/requests/authorization-details.ts'
@@ -25,43 +26,54 @@ export const grantsOf = ({ options, features }: Configured): Grant[] => [
   ...options.features.grants.map(definedGrant),
 ]
 
-/** @throws OAuthError `unsupported_grant_type` (RFC 6749 §5.2) */
-export const grantFor = (server: AuthorizationServer, grantType: string): Grant => {
-  const supported = grantsOf(server)
-  const grant = supported.find((each) => each.grantType === grantType)
-  if (grant) return grant
-  throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
-    explanation: {
-      expected: `one of: ${listed(supported.map((each) => each.grantType))}`,
-      received: readable(grantType),
-    },
-  })
-}
+/** The grant that a token request names; undefined if the server has none of this name. */
+export const findGrant = (server: Configured, { parameters }: TokenRequest): Grant | undefined =>
+  grantsOf(server).find(({ grantType }) => grantType === parameters.first('grant_type'))
 
-/** Reads the client of a token request, together with what the request presents to its grant. */
-export const findTokenClient = async (
+/** Reads the client of a token request, together with what the request presents to its grant, in one statement. */
+export const findPresented = async (
   database: Database,
+  grant: Grant | undefined,
   { parameters }: TokenRequest,
   lookup: ClientLookup,
 ): Promise<(Presented & { readonly client: Client }) | undefined> => {
-  const grant = all.find(({ grantType }) => grantType === parameters.first('grant_type'))
   const presented = grant?.findPresented?.(database, parameters, lookup)
   if (presented) return presented
   const client = await findClient(database, lookup)
   return client && { client }
 }
 
-/** Whether a token request may introduce a client that describes itself elsewhere. */
-export const introducesClient = (server: AuthorizationServer, { parameters }: TokenRequest): boolean =>
-  grantsOf(server).some(
-    (grant) => grant.introducesClient === true && grant.grantType === parameters.first('grant_type'),
-  )
+/**
+ * The grant of a token request, for a client that has authenticated.
+ *
+ * @param found from {@link findGrant}
+ * @throws OAuthError `invalid_request` if the request names none · `unsupported_grant_type` (RFC 6749 §5.2) ·
+ *   `unauthorized_client` if the client is not registered for it · `invalid_authorization_details` for details that it does
+ *   not read
+ */
+export const allowedGrant = (
+  server: Configured,
+  client: Client,
+  request: TokenRequest,
+  found: Grant | undefined,
+): Grant => {
+  const grantType = request.parameters.required('grant_type')
+  if (found === undefined) {
+    const supported = grantsOf(server).map((each) => each.grantType)
+    throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
+      explanation: { expected: `one of: ${listed(supported)}`, received: readable(grantType) },
+    })
+  }
+  assertGrantAllowed(client, found.grantType)
+  assertDetailsAreRead(server, found, request)
+  return found
+}
 
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */
-export const assertGrantAllowed = (client: Client, grant: Grant): void => {
-  if (!client.metadata.grant_types.includes(grant.grantType)) {
+export const assertGrantAllowed = ({ metadata }: Client, grantType: GrantType): void => {
+  if (!metadata.grant_types.includes(grantType)) {
     throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client', {
-      explanation: { expected: `one of: ${listed(client.metadata.grant_types)}`, received: grant.grantType },
+      explanation: { expected: `one of: ${listed(metadata.grant_types)}`, received: grantType },
     })
   }
 }
@@ -71,8 +83,8 @@ export const assertGrantAllowed = (client: Client, grant: Grant): void => {
  *
  * @throws OAuthError `invalid_authorization_details`; none without the option `authorizationDetails`
  */
-export const assertDetailsAreRead = (
-  { options }: Pick<AuthorizationServer, 'options'>,
+const assertDetailsAreRead = (
+  { options }: Configured,
   { readsDetails }: Grant,
   { parameters }: TokenRequest,
 ): void => {

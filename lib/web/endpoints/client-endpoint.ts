@@ -1,6 +1,7 @@
-import { authenticateClient } from '../../oauth/client-authentication/index.ts'
+import { admitAttempt, authenticate, lookupFor } from '../../oauth/client-authentication/index.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
+import { findClient } from '../../storage/repositories/index.ts'
 import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -15,8 +16,13 @@ export const clientEndpoint = ({ answer, ...endpoint }: ClientEndpoint): Endpoin
   authenticatesClient: true,
   methods: {
     async POST(context) {
+      const { server, endpoint } = context
       const request = tokenRequest(context)
-      await answer(context, await authenticateClient(context.server, request, context.endpoint), request)
+      const attempt = await admitAttempt(server, request, endpoint)
+      const lookup = await lookupFor(server, attempt)
+      const found = lookup && (await findClient(server.database, lookup))
+      const client = await authenticate(server, attempt, found)
+      await answer(context, client, request)
     },
   },
 })

@@ -1,39 +1,23 @@
-import { authenticateClientWith } from '../../oauth/client-authentication/index.ts'
-import type { Presented } from '../../oauth/grants/grant.ts'
-import {
-  assertDetailsAreRead,
-  assertGrantAllowed,
-  findTokenClient,
-  grantFor,
-  introducesClient,
-} from '../../oauth/grants/index.ts'
+import { admitAttempt, authenticate, lookupFor } from '../../oauth/client-authentication/index.ts'
+import { allowedGrant, findGrant, findPresented } from '../../oauth/grants/index.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { aboutClient } from '../../protocol/errors.ts'
 import { tokenBinding } from '../../protocol/tokens/token-binding.ts'
-import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
-import type { ClientLookup } from '../../storage/repositories/index.ts'
+import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import type { Context } from '../http/context.ts'
 import { tokenRequest } from '../http/form.ts'
 import { provedKey } from '../http/own-proofs.ts'
 import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 
-const exchange = async (
-  context: Context,
-  request: TokenRequest,
-  { client, ...presented }: Presented & { readonly client: Client },
-): Promise<TokenResponse> => {
-  const { server } = context
-  const grant = grantFor(server, request.parameters.required('grant_type'))
-  assertGrantAllowed(client, grant)
-  assertDetailsAreRead(server, grant, request)
+/** The request with the key that its tokens are bound to. */
+const boundRequest = (context: Context, client: Client, request: TokenRequest): TokenRequest => {
   const proved = provedKey(context, client)
-  const bound = {
+  return {
     ...request,
     binding: tokenBinding(client, request, proved?.key),
     ...(proved && { proof: proved.proof }),
   }
-  return grant.exchange(server, client, bound, presented)
 }
 
 /** RFC 6749 §3.2. */
@@ -45,15 +29,20 @@ export const tokenEndpoint: Endpoint<Context> = {
   limit: 'token',
   methods: {
     async POST(context) {
-      const { server, endpoint, res } = context
+      const { server, endpoint, res, info } = context
       const request = tokenRequest(context)
-      const from = introducesClient(server, request) ? { address: request.info.address } : {}
-      const find = (lookup: ClientLookup) => findTokenClient(server.database, request, lookup)
-      const found = await authenticateClientWith(server, request, endpoint, find, from)
+      const named = findGrant(server, request)
+      const attempt = await admitAttempt(server, request, endpoint)
+      const lookup = await lookupFor(server, attempt, named?.introducesClient && { address: info.address })
+      const found = lookup && (await findPresented(server.database, named, request, lookup))
+      const client = await authenticate(server, attempt, found?.client)
       try {
-        sendJson(res, await exchange(context, request, found), { headers: { Pragma: 'no-cache' } })
+        const grant = allowedGrant(server, client, request, named)
+        const bound = boundRequest(context, client, request)
+        const response = await grant.exchange(server, client, bound, found ?? {})
+        sendJson(res, response, { headers: { Pragma: 'no-cache' } })
       } catch (error) {
-        throw aboutClient(error, found.client.clientId)
+        throw aboutClient(error, client.clientId)
       }
     },
   },
