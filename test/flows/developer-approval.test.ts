@@ -20,6 +20,7 @@ import {
 import { authorizeUrl, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
+import { countStatements } from '../support/statement-count.ts'
 import { ada, bob } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
@@ -190,6 +191,21 @@ test('on the admin pages, a decision applies only to the request that the admini
   const plain = await startHost({ options: { features: { admin: { allow: admin } } } })
   expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(list)).status).toBe(404)
   await plain.close()
+})
+
+test('the number of requests that wait is read once for an admin page, and not for a form', async () => {
+  says[ada.email] = 'approval'
+  const both = await startHost({ options: { features: { developers, admin: { allow: () => true } } } })
+  const { clientId } = await register(await signedIn(ada, both))
+  const admin = new RawBrowser(both.app)
+  const form = fieldsOf(await admin.open(`/oauth/admin/request?client_id=${clientId}`), 'value="approve"')
+  const count = await countStatements(both.database.knex, [both.usersTable])
+  const counted = () => count.ours.filter((sql) => sql.startsWith('select count(*) as waiting')).length
+  const answer = await admin.post('/oauth/admin/request', form)
+  expect([answer.status, counted()]).toEqual([303, 0])
+  await admin.follow(answer)
+  expect(counted()).toBe(1)
+  await both.close()
 })
 
 describe('owners', () => {

@@ -119,11 +119,10 @@ const admitted = async (
     return undefined
   }
   const actor = answer === true ? undefined : answer.slice(0, maxActor)
-  const isSignedIn = (await activeLogin(context)) !== undefined
   return {
     id: actor ?? '',
     actor,
-    header: {
+    header: async () => ({
       sections: await Promise.all(
         sections.map(async (page) => ({
           kind: page.section,
@@ -136,9 +135,9 @@ const admitted = async (
         actor,
         issuer: server.issuer,
         isDevelopment: !server.options.production,
-        signOutUrl: isSignedIn ? ownPath(server, '/logout') : undefined,
+        signOutUrl: (await activeLogin(context)) ? ownPath(server, '/logout') : undefined,
       },
-    },
+    }),
     clientUrl: (clientId) => clientUrl(server, clientId),
     userUrl: (subject) => ownPath(server, '/admin/users', { subject }),
     linksAbout: (about) => linksAbout(server, pages, about),
@@ -179,7 +178,7 @@ export const clientInNumbers = async (
 ) => ({
   ...(await countUsageOfClient(server.database, { clientId: id })),
   maxCounted,
-  ...person.header,
+  ...(await person.header()),
   name,
   id,
   cancelUrl: person.clientUrl(id),

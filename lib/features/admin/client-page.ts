@@ -45,7 +45,7 @@ const showClient = async (
   const marks = marksOf(client, (await waitingClients(server, [client_id])).get(client_id))
   const model = {
     ...marks,
-    ...person.header,
+    ...(await person.header()),
     name: client_name ?? client_id,
     id: client_id,
     since: iso(client_id_issued_at),

@@ -51,7 +51,7 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
   const before = (page - 1) * clientsPerPage
   const isLast = before + clientsPerPage >= total
   context.send('operator-clients', {
-    ...person.header,
+    ...(await person.header()),
     query: search,
     filter,
     action: ownPath(server, clientsPath),

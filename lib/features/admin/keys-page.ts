@@ -18,7 +18,7 @@ export const keysPage: OperatorPage = {
     const { server, person, notice } = context
     const keys = withStates(await listSigningKeys(server.database), server.now())
     context.send('operator-keys', {
-      ...person.header,
+      ...(await person.header()),
       keys: keys.map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
         id: kid,
         algorithm,
@@ -47,7 +47,7 @@ export const publishKeysPage: OperatorPage = {
     const { server, person } = context
     const now = server.now()
     context.send('operator-publish-keys', {
-      ...person.header,
+      ...(await person.header()),
       algorithms: algorithmsWithoutNext(await listSigningKeys(server.database), now),
       signsFrom: iso(now + server.options.lifetimes.signingKeyLead),
       publish: context.form({}, 'publish'),

@@ -12,9 +12,12 @@ import { ownPath } from '../../web/http/urls.ts'
 import { clientsFor } from './area.ts'
 import { choicesFor, inParts, newFields as names, usualClient } from './client-fields.ts'
 
-const showForm = (context: OperatorContext, { typed, error }: Partial<RefusedClient> = {}): void => {
+const showForm = async (
+  context: OperatorContext,
+  { typed, error }: Partial<RefusedClient> = {},
+): Promise<void> => {
   const model = {
-    ...context.person.header,
+    ...(await context.person.header()),
     form: inParts(clientForm({ names, typed: typed ?? usualClient, choices: choicesFor(context), error })),
     save: context.form({}, 'create'),
     cancelUrl: ownPath(context.server, '/admin/clients'),

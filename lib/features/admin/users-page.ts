@@ -165,7 +165,7 @@ export const usersPage: OperatorPage = {
     const user = asked && (await overview(context, asked, query))
     const isKnown = user && (asked.user !== undefined || hasSomething(user))
     context.send('operator-users', {
-      ...person.header,
+      ...(await person.header()),
       query: typed ?? asked?.subject ?? '',
       action: ownPath(server, path),
       findsNames: server.users.findByUsername !== undefined,

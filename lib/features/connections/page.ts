@@ -113,7 +113,7 @@ export const connectionsPage: OperatorPage = {
     )
     const asked = isStopped ? connections.filter(({ stop }) => stop !== undefined) : connections
     context.send('operator-connections', {
-      ...person.header,
+      ...(await person.header()),
       action: ownPath(server, path),
       filter: { client, user, stopped: isStopped },
       connections: await shown(context, asked.slice(0, pageSize)),

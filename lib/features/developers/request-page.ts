@@ -100,7 +100,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
   const name = approved.metadata.client_name ?? clientId
   const username = (await ownersOf(server, [subject])).get(subject) ?? subject
   context.send('operator-request', {
-    ...person.header,
+    ...(await person.header()),
     name: record.metadata.client_name ?? clientId,
     id: clientId,
     url: person.clientUrl(clientId),

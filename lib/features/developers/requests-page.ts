@@ -23,7 +23,7 @@ export const requestsPage = (option: DeveloperOption): OperatorPage => ({
     )
     const last = waiting.at(-1)?.client.client_id
     context.send('operator-requests', {
-      ...person.header,
+      ...(await person.header()),
       requests: waiting.map(({ client, subject, requestedAt, changes }) => ({
         name: client.client_name ?? client.client_id,
         id: client.client_id,

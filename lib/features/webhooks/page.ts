@@ -89,7 +89,7 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
     const last = letters.length === lettersPerPage ? letters.at(-1) : undefined
     const statuses = await endpointStatuses(server.database, endpoints)
     context.send('operator-webhooks', {
-      ...person.header,
+      ...(await person.header()),
       endpoints: statuses.map((status) => shownEndpoint(context, status)),
       deadLetters: letters.map((letter) => shownLetter(context, letter)),
       previousUrl: before && ownPath(server, path),

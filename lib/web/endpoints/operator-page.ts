@@ -11,8 +11,8 @@ import type { Person, SignedContext, SignedPage } from './signed-page.ts'
 export interface Operator extends Person {
   /** What the host calls the operator; undefined if it did not say. */
   readonly actor: string | undefined
-  /** What every page shows above itself. */
-  readonly header: OperatorPageModel
+  /** Reads the top of every page, with the numbers of what waits. */
+  header(): Promise<OperatorPageModel>
   /** The page about a client. */
   clientUrl(clientId: string): string
   /** The page about a user. */

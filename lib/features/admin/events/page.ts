@@ -42,7 +42,7 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
   const urlWith = (span: EventFilter['span']) =>
     ownPath(server, path, queryOf({ ...filter, from: '', to: '', span }))
   context.send('operator-events', {
-    ...person.header,
+    ...(await person.header()),
     isOn: server.eventLog !== undefined,
     action: ownPath(server, path),
     filter: { ...filter, user: filter.user || filter.subject },

@@ -198,7 +198,7 @@ export const overviewPage = (others: readonly OperatorPage[]): OperatorPage => (
     const { server, person, send } = context
     const keys = await listSigningKeys(server.database)
     send('operator-overview', {
-      ...person.header,
+      ...(await person.header()),
       now: server.eventLog && (await nowOf(context, others)),
       nextKey: nextKeyOf(keys, server.now()),
       keysUrl: ownPath(server, '/admin/keys'),

@@ -50,6 +50,6 @@ export const reportPage: OperatorPage = {
   path: '/admin/report',
   section: 'report',
   async show({ server, person, send }) {
-    send('operator-report', { ...person.header, groups: groupsOf(assess(server.options)) })
+    send('operator-report', { ...(await person.header()), groups: groupsOf(assess(server.options)) })
   },
 }

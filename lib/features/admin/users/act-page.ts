@@ -44,7 +44,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
   const { question, effect, label } = asked
   const fields: Fields = isAll ? { subject } : { subject, section, item: item ?? '' }
   context.send('operator-user-act', {
-    ...person.header,
+    ...(await person.header()),
     question,
     effect,
     label,
