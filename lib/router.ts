@@ -32,13 +32,14 @@ import { type UserLifecycle, userLifecycle } from './users/account/user-lifecycl
 import { wellKnownNames } from './web/endpoints/discovery.ts'
 import { healthEndpoint } from './web/endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './web/endpoints/index.ts'
-import { apiKind, fileKind, pageKind, proxyCheck, rootKind } from './web/endpoints/kinds.ts'
+import { apiKind, fileKind, pageKinds, proxyCheck, rootKind } from './web/endpoints/kinds.ts'
 import { protectedResources } from './web/endpoints/protected-resources.ts'
 import type { Incoming } from './web/http/context.ts'
 import { oauthErrorOf } from './web/http/json-error.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './web/http/route.ts'
 import { runHandler } from './web/http/run-handler.ts'
 import { sendEmpty } from './web/http/send.ts'
+import { deliverToBrowser } from './web/http/send-page.ts'
 import { trustsOf } from './web/http/trust-proxy.ts'
 
 /**
@@ -117,6 +118,7 @@ const expressErrors =
       req,
       res,
       info: createRequestInfo(server, req),
+      deliver: deliverToBrowser,
     }
     runHandler(res, next, () => renderError(incoming, error))
   }
@@ -128,12 +130,13 @@ const mount = (
 ): { readonly router: Router } & Pick<Interactions, 'interaction'> => {
   const router = express.Router()
   const checkProxy = proxyCheck(server)
-  const [forPrograms, forBrowsers] = [apiKind(server, checkProxy), pageKind(server, checkProxy)]
+  const forPrograms = apiKind(server, checkProxy)
+  const { own: forBrowsers, frontEnd: forFrontEnds } = pageKinds(server, checkProxy)
   for (const endpoint of api) route(router, server, forPrograms, endpoint)
   for (const endpoint of discovery) route(router, server, forPrograms, endpoint)
   for (const endpoint of pages) route(router, server, forBrowsers, endpoint)
-  const { endpoint: forFrontEnd, interaction } = interactions(server, forBrowsers, pages)
-  if (server.options.pages.url !== undefined) router.all(interactionPath, forFrontEnd)
+  const { endpoint, interaction } = interactions(server, forFrontEnds, pages)
+  if (server.options.pages.url !== undefined) router.all(interactionPath, endpoint)
   for (const endpoint of files) route(router, server, fileKind, endpoint)
   for (const endpoint of operators) route(router, server, forPrograms, endpoint)
   router.use(expressErrors(server, forBrowsers))

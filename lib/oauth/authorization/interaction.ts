@@ -1,12 +1,12 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { OptionsError } from '../../options/check.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import type { Incoming, Interaction, PageContext } from '../../web/http/context.ts'
+import type { Deliver, Incoming, Interaction, PageContext } from '../../web/http/context.ts'
 import { queryOf } from '../../web/http/form.ts'
 import { createRequestInfo, type Endpoint, type EndpointKind, serve } from '../../web/http/route.ts'
 import { runHandler } from '../../web/http/run-handler.ts'
 import { sendJson } from '../../web/http/send.ts'
-import { stepParameter } from '../../web/http/urls.ts'
+import { frontEndLocation, stepParameter } from '../../web/http/urls.ts'
 import { isCrossSite } from '../../web/sessions/csrf.ts'
 import type { ServerSetup } from '../authorization-server.ts'
 
@@ -20,6 +20,24 @@ export interface Interactions {
   /** As `oauth.interaction`. */
   interaction(req: Request, res: Response): Promise<Interaction | undefined>
 }
+
+type Headers = Readonly<Record<string, string>>
+
+/** Hands outcomes to a front end of the host, as values. */
+const deliverTo =
+  (take: (interaction: Interaction, headers: Headers) => void): Deliver =>
+  ({ server }, outcome) => {
+    if ('redirectTo' in outcome) return take(outcome, {})
+    if ('redirectToPage' in outcome) {
+      const { redirectToPage } = outcome
+      return take({ redirectTo: frontEndLocation(server, redirectToPage) ?? redirectToPage }, {})
+    }
+    const { page, model, language, options } = outcome
+    const { status = 200, headers = {} } = options
+    // That page only leads to another one.
+    if (page === 'return') take({ redirectTo: model.url }, {})
+    else take({ page, status, language, model } as Interaction, headers)
+  }
 
 /**
  * Runs the endpoints of our own pages for a front end of the host (`pages.url`). The handlers are the same, and so are their
@@ -44,14 +62,15 @@ export const interactions = (
   }
 
   const run = (
-    asked: Pick<Incoming, 'req' | 'res' | 'answer'>,
-    check: (incoming: Incoming) => void,
+    { req, res }: Pick<Incoming, 'req' | 'res'>,
+    deliver: Deliver,
+    check: (incoming: Incoming) => void = () => {},
   ): Promise<void> => {
-    const info = createRequestInfo(server, asked.req)
-    const incoming: Incoming = { ...asked, server, endpoint: { path: interactionPath }, info }
+    const info = createRequestInfo(server, req)
+    const incoming: Incoming = { req, res, server, endpoint: { path: interactionPath }, info, deliver }
     const work = async (): Promise<void> => {
       check(incoming)
-      const endpoint = named(asked.req)
+      const endpoint = named(req)
       await serve(kind, endpoint, { ...incoming, endpoint })
     }
     return work().catch((error: unknown) => kind.renderError(incoming, error))
@@ -59,23 +78,24 @@ export const interactions = (
 
   return {
     endpoint: (req, res, next) => {
-      const answer: Incoming['answer'] = (interaction, headers = {}) =>
+      const deliver = deliverTo((interaction, headers) =>
         sendJson(res, interaction, {
           status: 'status' in interaction ? interaction.status : 200,
           headers: { 'Cross-Origin-Resource-Policy': 'same-origin', ...headers },
-        })
-      runHandler(res, next, () => run({ req, res, answer }, assertSameSite))
+        }),
+      )
+      runHandler(res, next, () => run({ req, res }, deliver, assertSameSite))
     },
     interaction: (req, res) =>
       new Promise((resolve, reject) => {
         if (server.options.pages.url === undefined)
           return reject(new OptionsError('oauth.interaction() needs the option pages.url'))
-        const answer: Incoming['answer'] = (interaction) => {
+        const deliver = deliverTo((interaction) => {
           res.setHeader('Cache-Control', 'no-store')
           resolve(interaction)
-        }
+        })
         // HEAD and a prefetch get an empty answer.
-        run({ req, res, answer }, () => {}).then(() => resolve(undefined), reject)
+        run({ req, res }, deliver).then(() => resolve(undefined), reject)
       }),
   }
 }

@@ -79,29 +79,24 @@ export const proxyCheck = ({ options }: ServerSetup): ((req: Request) => void) =
 
 type RequestCheck = (req: Request) => void
 
-/** What comes before every endpoint: the request arrived at the issuer, the server is ready, and its form is read. */
-const opener = (
-  server: ServerSetup,
-  checkProxy: RequestCheck,
-): ((incoming: Incoming, bodyLimit: number) => Promise<Context>) => {
-  const [assertSecure, assertIssuer] = [secureCheck(server), issuerCheck(server)]
-  return async (incoming, bodyLimit) => {
-    const { req, answer } = incoming
-    checkProxy(req)
-    assertSecure(req)
-    // A page of the host is not below the mount.
-    if (answer === undefined) assertIssuer(req)
-    const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
-    if (req.method === 'POST') await readForm(req, bodyLimit)
-    return { ...incoming, server: ready }
-  }
+/** What comes before every endpoint: the request passes the checks, the server is ready, and the form is read. */
+const open = async (
+  incoming: Incoming,
+  checks: readonly RequestCheck[],
+  bodyLimit: number,
+): Promise<Context> => {
+  const { server, req } = incoming
+  for (const check of checks) check(req)
+  const ready: AuthorizationServer = server.current() ?? (await readyInTime(server))
+  if (req.method === 'POST') await readForm(req, bodyLimit)
+  return { ...incoming, server: ready }
 }
 
 /** Endpoints that programs call: no session, no cookie, errors as JSON. */
 export const apiKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<Context> => {
-  const open = opener(server, checkProxy)
+  const checks = [checkProxy, secureCheck(server), issuerCheck(server)]
   return {
-    open: (incoming) => open(incoming, sizes.form),
+    open: (incoming) => open(incoming, checks, sizes.form),
     renderError: errorRenderer(sendApiError),
   }
 }
@@ -121,19 +116,28 @@ const isPrefetch = ({ headers }: Request): boolean =>
  * @returns whether the request has been answered
  */
 const isShownElsewhere = (context: Context): boolean => {
-  const { server, endpoint, req, answer } = context
-  if (req.method !== 'GET' || answer !== undefined) return false
+  const { server, endpoint, req } = context
+  if (req.method !== 'GET') return false
   const own = `${ownPath(server, endpoint.path)}?${queryOf(req)}`
   if (frontEndLocation(server, own) === undefined) return false
   redirectToPage(context, own)
   return true
 }
 
+/** Endpoints that browsers open, for the two that show their pages: we, or a front end of the host. */
+export interface PageKinds {
+  readonly own: EndpointKind<PageContext>
+  readonly frontEnd: EndpointKind<PageContext>
+}
+
 /** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
-export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): EndpointKind<PageContext> => {
-  const open = opener(server, checkProxy)
+export const pageKinds = (server: ServerSetup, checkProxy: RequestCheck): PageKinds => {
   const openSession = sessionOpener(server)
-  return {
+  const everywhere = [checkProxy, secureCheck(server)]
+  const pagesFor = (
+    checks: readonly RequestCheck[],
+    isAnswered: (context: Context) => boolean,
+  ): EndpointKind<PageContext> => ({
     async open(incoming, { usesSession = () => true, maxForm = sizes.pageForm }) {
       // A code would expire unused, and a logout would surprise the user. The browser asks again when the user follows
       // the link.
@@ -146,8 +150,8 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
         sendEmpty(incoming.res, 200, { 'Cache-Control': 'no-store' })
         return undefined
       }
-      const context = await open(incoming, maxForm)
-      if (chooseLanguage(context) || isShownElsewhere(context)) return undefined
+      const context = await open(incoming, checks, maxForm)
+      if (isAnswered(context)) return undefined
       const { req } = incoming
       const session = usesSession(incoming) ? await openSession(incoming) : noSession
       const language = languageOf(server, req)
@@ -159,6 +163,14 @@ export const pageKind = (server: ServerSetup, checkProxy: RequestCheck): Endpoin
       }
     },
     renderError: renderPageError,
+  })
+  return {
+    own: pagesFor(
+      [...everywhere, issuerCheck(server)],
+      (context) => chooseLanguage(context) || isShownElsewhere(context),
+    ),
+    // A page of the host is not below the mount.
+    frontEnd: pagesFor(everywhere, chooseLanguage),
   }
 }
 

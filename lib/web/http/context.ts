@@ -23,6 +23,27 @@ export type Interaction =
       }
     }[PageName]
 
+/** A page in one language. */
+export type PageOutcome = {
+  [Name in PageName]: {
+    readonly page: Name
+    readonly model: PageModels[Name]
+    readonly language: string
+    readonly options: PageOptions
+  }
+}[PageName]
+
+/** The answer to a browser, before it leaves. */
+export type Outcome =
+  | PageOutcome
+  /** The browser goes to a client. */
+  | { readonly redirectTo: string }
+  /** The browser goes to one of our pages, or to a page of the host that is about to come back. */
+  | { readonly redirectToPage: string }
+
+/** Sends an outcome: to the browser, or as an {@link Interaction} to a front end of the host. */
+export type Deliver = (incoming: Incoming, outcome: Outcome) => void
+
 /** A request as it arrives, before the server is known to be ready. */
 export interface Incoming {
   readonly server: ServerSetup
@@ -32,8 +53,7 @@ export interface Incoming {
   readonly info: RequestInfo
   /** The language of pages (BCP 47), once it is known. */
   readonly language?: string
-  /** Takes the answer for a front end of the host; without it the answer is a page or a redirect. */
-  readonly answer?: (interaction: Interaction, headers?: Readonly<Record<string, string>>) => void
+  readonly deliver: Deliver
 }
 
 /** What every handler gets: one immutable value per request, made in `route()`. */

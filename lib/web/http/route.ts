@@ -10,6 +10,7 @@ import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
 import { runHandler } from './run-handler.ts'
 import { sendEmpty } from './send.ts'
+import { deliverToBrowser } from './send-page.ts'
 
 /** Where GET is, HEAD is too: it runs the same handler, and Express drops the body. For pages it runs no handler. */
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -133,7 +134,8 @@ export const route = <C extends Incoming>(
       if (req.method === 'OPTIONS') return sendEmpty(res, 204, preflight(allow, req, server.options))
       res.setHeader('Access-Control-Expose-Headers', exposed)
     }
-    const incoming = { server, endpoint, req, res, info: createRequestInfo(server, req) }
+    const info = createRequestInfo(server, req)
+    const incoming = { server, endpoint, req, res, info, deliver: deliverToBrowser }
     const describe = (active: ActiveTracing) => spanOf(incoming, active.hasParent())
     await inSpan(server.tracing, describe, (span) => answer(incoming, span))
   }

@@ -4,9 +4,10 @@ import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { type RedirectUriKind, redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { RenderOptions } from '../pages/views.ts'
-import type { Incoming, Interaction, PageOptions } from './context.ts'
+import type { Deliver, Incoming, PageOptions, PageOutcome } from './context.ts'
 import { languageChoices } from './language.ts'
-import { sendHtml } from './send.ts'
+import { send, sendHtml } from './send.ts'
+import { frontEndLocation } from './urls.ts'
 
 /** The HTML of a page. If a template of the host fails, our own templates are used. */
 const htmlOf = <Name extends PageName>(
@@ -24,25 +25,41 @@ const htmlOf = <Name extends PageName>(
   }
 }
 
-/** Answers with a page in this language; a front end of the host gets its model. */
+/** Answers with a page in this language. */
 export const sendPage = <Name extends PageName>(
   incoming: Incoming,
   language: string,
   page: Name,
   model: PageModels[Name],
-  { status = 200, redirectUri, headers = {}, frames = [] }: PageOptions = {},
-): void => {
-  const { server, res, answer } = incoming
-  if (answer) {
-    // That page only leads to another one.
-    if (page === 'return' && 'url' in model) answer({ redirectTo: String(model.url) })
-    else answer({ page, status, language, model } as Interaction, headers)
-    return
-  }
+  options: PageOptions = {},
+): void => incoming.deliver(incoming, { page, model, language, options } as PageOutcome)
+
+const sendHtmlPage = (incoming: Incoming, { page, model, language, options }: PageOutcome): void => {
+  const { server, res } = incoming
+  const { status = 200, redirectUri, headers = {}, frames = [] } = options
   const choices = languageChoices(incoming, page, model, language)
   const html = htmlOf(server, page, model, { language, choices })
   setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
+}
+
+/** Redirects with 303, so that the browser continues by GET after any method. */
+const sendLocation = (res: Response, location: string): void => {
+  // Browsers obey it on every hop: with the header of an app-wide helmet, a popup would lose its opener.
+  res.removeHeader('Cross-Origin-Opener-Policy')
+  send(res, 303, { Location: location, 'Cache-Control': 'no-store' }, '')
+}
+
+/**
+ * Sends our own pages, and redirects. If a redirect has no fragment, the browser keeps that of the request: a link to
+ * `/authorize?…#id` could then put the focus on a button of the page at the end.
+ */
+export const deliverToBrowser: Deliver = (incoming, outcome) => {
+  const { server, res } = incoming
+  if ('page' in outcome) return sendHtmlPage(incoming, outcome)
+  if ('redirectTo' in outcome) return sendLocation(res, outcome.redirectTo)
+  const location = frontEndLocation(server, outcome.redirectToPage) ?? outcome.redirectToPage
+  sendLocation(res, location.includes('#') ? location : `${location}#_`)
 }
 
 const loopbackSources = (hostname: string): readonly string[] => {
