@@ -305,15 +305,75 @@ test('a receiver that fails is on the overview, and a test message shows when it
   expect(await overview()).toContain('test has never accepted a webhook. Waiting: 1.')
   const page = await browser.get('/oauth/admin/webhooks')
   expect(textOf(page)).toContain('Next attempt')
-  expect(textOf(await browser.submit(page, 'value="test"'))).toContain(
+  expect(textOf(await browser.submit(page, 'name="decision" value="test"'))).toContain(
     'test did not accept a test message: the receiver answered 500.',
   )
   receiver.answer((res) => res.writeHead(204).end())
-  expect(textOf(await browser.submit(page, 'value="test"'))).toContain('test accepted a test message.')
+  expect(textOf(await browser.submit(page, 'name="decision" value="test"'))).toContain('test accepted a test message.')
   const sent = receiver.requests.items.at(-1)
   expect(sent?.body).toMatchObject({ type: 'webhook.test', data: { requestId: expect.any(String) } })
   // It says nothing about what waits.
   expect(await failures()).toBe(1)
+})
+
+describe('what waits for its next attempt', () => {
+  const tryNow = async (browser = new RawBrowser(host.app)) =>
+    browser.submit(await browser.get('/oauth/admin/webhooks'), 'value="try"')
+
+  test.each([
+    ['is down and asked for a pause', 429, { 'retry-after': '5000' }],
+    ['refuses an event', 400, {}],
+  ])('is tried at once for a receiver that %s', async (_, status, headers) => {
+    await start()
+    receiver.answer((res) => res.writeHead(status, headers).end())
+    signsIn('ada', 'one')
+    await until(async () => (await failures()) === 1)
+    await rested()
+    signsIn('ada', 'two')
+    await waitingFor(2)
+    receiver.answer((res) => res.writeHead(204).end())
+    expect(textOf(await tryNow())).toContain('Webhooks are sent again')
+    await waitingFor(0)
+    expect(receiver.requests.items.map(said)).toEqual(['ada one', 'ada one', 'ada two'])
+    expect(events.items.find(({ type }) => type === 'webhook.replayed')).toMatchObject({
+      endpoint: 'test',
+      deliveries: '2',
+      actor: 'mira',
+    })
+  })
+
+  test('is not given up however often it is tried', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(400).end())
+    happens('ada')
+    for (let attempt = 1; attempt <= 12; attempt += 1) {
+      await receiver.requests.until(attempt)
+      await until(async () => (await failures()) === 1)
+      await rested()
+      await tryNow()
+    }
+    await receiver.requests.until(13)
+    await until(async () => (await failures()) === 1)
+    expect((await rows())[0]).toMatchObject({ attempts: 1, dead_at: null })
+  })
+
+  test('is not tried by a form that is out of date, and leaves the process that sends alone', async () => {
+    await start()
+    receiver.answer((res) => res.writeHead(400).end())
+    happens('ada')
+    await until(async () => (await failures()) === 1)
+    await rested()
+    const browser = new RawBrowser(host.app)
+    const page = await browser.get('/oauth/admin/webhooks')
+    receiver.answer((res) => res.writeHead(204).end())
+    await browser.submit(page, 'value="try"')
+    await waitingFor(0)
+    await rested()
+    const held = { holder: 'another process', held_until: clock.now() + 50 }
+    await host.table('webhook_endpoints').update(held)
+    expect(textOf(await browser.submit(page, 'value="try"'))).toContain('Nothing was done')
+    expect((await rows('webhook_endpoints'))[0]).toMatchObject(held)
+  })
 })
 
 describe('dead letters', () => {

@@ -14,7 +14,7 @@ declare module '../../events/event.ts' {
     'webhook.disabled': { readonly endpoint: string }
     /** An administrator lets webhooks be sent again. */
     'webhook.enabled': { readonly endpoint: string; readonly actor?: string }
-    /** An administrator lets webhooks that were given up be sent again. */
+    /** An administrator lets webhooks be sent again that were given up, or wait. */
     'webhook.replayed': {
       readonly endpoint?: string
       /** The id of the only one, or how many there were. */

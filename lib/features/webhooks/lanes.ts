@@ -110,6 +110,18 @@ export const correctTimes = async (
   if ((await tooFarAhead(db, { ...values, latest })).length > 0) await makeDue(db, { ...values, latest })
 }
 
+/** Makes due what waits for its next attempt, with all its attempts before it. Returns how many events that were. */
+export const hastenDeliveries = command<{
+  readonly endpoint: string
+  readonly priority: Priority
+  readonly now: number
+}>((table, v) =>
+  table('webhook_deliveries')
+    .where({ endpoint: v.endpoint, priority: v.priority })
+    .where('attempt_at', '>', v.now)
+    .update({ attempts: 0, attempt_at: v.now }),
+)
+
 /** Gives all of a lane that is due the time of its first, so that it takes one place among the lanes. */
 export const gatherLane = command<
   LanePlace & { readonly endpoint: string; readonly priority: Priority; readonly until: number }

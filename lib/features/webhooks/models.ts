@@ -18,6 +18,8 @@ export interface ShownEndpoint {
   failure?: string
   /** ISO 8601: when it is tried next, if it is `down` or `refuses`. */
   next?: string
+  /** Tries what waits at once; absent like `next`. */
+  tryNow?: PageForm
   /** Sends a test message; absent if it is `removed`. */
   test?: PageForm
   /** Sends again to a receiver that is disabled. */

@@ -4,15 +4,19 @@ import { iso } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { noticeOf } from '../../web/sessions/notice.ts'
 import type { Bell } from './bell.ts'
+import { hastenDeliveries } from './lanes.ts'
 import './models.ts'
 import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
 import type { WebhookEndpoints } from './option.ts'
 import { post, receiverOf } from './receiver.ts'
+import { priorities } from './rules.ts'
 import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import {
   countDeadLetters,
   type DeadLetter,
   enableEndpoint,
+  endRest,
+  findBacklog,
   type LetterPlace,
   lettersPerPage,
   listDeadLetters,
@@ -34,6 +38,7 @@ const shownEndpoint = (context: OperatorContext, status: EndpointStatus): ShownE
     nextAt,
   } = status
   const state = conditionOf(status)
+  const isTriedLater = nextAt !== undefined && (state === 'down' || state === 'refuses')
   return {
     name: endpoint,
     ...(origin !== undefined && { origin }),
@@ -45,7 +50,7 @@ const shownEndpoint = (context: OperatorContext, status: EndpointStatus): ShownE
     ...(refusedAt !== null && { refused: iso(refusedAt) }),
     ...(state === 'down' && failure !== null && { failure }),
     ...(state === 'refuses' && refusal !== null && { failure: refusal }),
-    ...((state === 'down' || state === 'refuses') && nextAt !== undefined && { next: iso(nextAt) }),
+    ...(isTriedLater && { next: iso(nextAt), tryNow: context.form({ endpoint }, 'try') }),
     ...(state !== 'removed' && { test: context.form({ endpoint }, 'test') }),
     ...(state === 'disabled' && { enable: context.form({ endpoint }, 'enable') }),
     ...(status.hasDeadLetter && { replay: context.form({ endpoint }, 'replay-all') }),
@@ -142,6 +147,20 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
         deliveries: String(count),
         ...actorOf(context),
       })
+      bell.ring()
+      return { notice: { kind: 'replayed' } }
+    },
+    async try(context, form) {
+      const { server, info } = context
+      const { database, now } = server
+      const endpoint = form.optional('endpoint', 64) ?? ''
+      let count = 0
+      for (const priority of priorities)
+        count += await hastenDeliveries(database, { endpoint, priority, now: now() })
+      const hasRested = await endRest(database, { name: endpoint, now: now() })
+      if (count === 0 && !hasRested) return { notice: { kind: 'stale' } }
+      const deliveries = String((await findBacklog(database, { endpoint })).count)
+      server.events.announce('webhook.replayed', info, { endpoint, deliveries, ...actorOf(context) })
       bell.ring()
       return { notice: { kind: 'replayed' } }
     },

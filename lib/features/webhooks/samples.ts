@@ -24,6 +24,7 @@ const endpoints: readonly ShownEndpoint[] = [
     failed: time,
     failure: 'the receiver answered 503',
     next: time,
+    tryNow: form,
     test: form,
     replay: form,
   },

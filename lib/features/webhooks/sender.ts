@@ -118,6 +118,8 @@ const rest = async (receiver: Receiver): Promise<void> => {
   receiver.heldUntil = 0
   const until = server.closing.aborted ? 0 : Math.max(receiver.restsUntil, server.now())
   await restEndpoint(database, { name, holder, until })
+  // From now on the database says how long it rests, so that an administrator can end that.
+  receiver.restsUntil = 0
 }
 
 /** Sends to one receiver until the server closes. Logs the first of several failures of the database. */

@@ -81,9 +81,22 @@ const hold = touches(
 export const holdEndpoint = (db: Database, values: Hold): Promise<boolean> =>
   hold(db, { ...values, latest: values.now + longestWait })
 
-/** Gives the right up, or keeps it until a time, in which nothing is sent. */
+/** Gives the right up. No process has it until a time, in which the receiver rests. */
 export const restEndpoint = command<Pick<Hold, 'name' | 'holder' | 'until'>>((table, v) =>
-  table('webhook_endpoints').where({ name: v.name, holder: v.holder }).update({ held_until: v.until }),
+  table('webhook_endpoints')
+    .where({ name: v.name, holder: v.holder })
+    .update({ holder: null, held_until: v.until }),
+)
+
+/** Ends the rest of a receiver. One that a process sends to does not rest. Returns whether it did. */
+export const endRest = touches(
+  command<{ name: string; now: number }>((table, v) =>
+    table('webhook_endpoints')
+      .where({ name: v.name })
+      .whereNull('holder')
+      .where('held_until', '>', v.now)
+      .update({ held_until: 0 }),
+  ),
 )
 
 /** Stores that a receiver took an event. */

@@ -18,6 +18,7 @@ export const operatorTexts = {
     'The receiver answered 410, so deliveries have stopped. Events wait until they expire.',
   'operator-webhooks.enable': 'Resume',
   'operator-webhooks.test': 'Send a test',
+  'operator-webhooks.tryNow': 'Try now',
   'operator-webhooks.next': 'Next attempt',
   'operator-webhooks.replay-all': 'Send all undelivered again',
   'operator-webhooks.dead': 'Undelivered',
