@@ -309,7 +309,9 @@ test('a receiver that fails is on the overview, and a test message shows when it
     'test did not accept a test message: the receiver answered 500.',
   )
   receiver.answer((res) => res.writeHead(204).end())
-  expect(textOf(await browser.submit(page, 'name="decision" value="test"'))).toContain('test accepted a test message.')
+  expect(textOf(await browser.submit(page, 'name="decision" value="test"'))).toContain(
+    'test accepted a test message.',
+  )
   const sent = receiver.requests.items.at(-1)
   expect(sent?.body).toMatchObject({ type: 'webhook.test', data: { requestId: expect.any(String) } })
   // It says nothing about what waits.

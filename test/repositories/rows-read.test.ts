@@ -16,6 +16,7 @@ import {
 import { migrate } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import type { Database } from '../../lib/storage/database/types.ts'
+import { countUsersOfClients, listLastTokens } from '../../lib/storage/repositories/client-usage.ts'
 import { eventWindow, listNewestEvents } from '../../lib/storage/repositories/events.ts'
 import {
   listAuthorizationsPage,
@@ -103,6 +104,8 @@ const lists: Call[] = [
     (db) => postponeLane(db, { ...crm, lane: 'subject:u9', failure: null, until: now + total }),
   ],
   ['a lane that is removed', 500, (db) => removeLane(db, { lane: 'subject:u10' })],
+  ['users of clients', 13_000, (db) => countUsersOfClients(db, ['big-1', 'big-2'])],
+  ['the last tokens of clients', 1000, (db) => listLastTokens(db, ['big-1', 'big-2'])],
   ['the backlog', total, (db) => findBacklog(db, { endpoint: 'crm' })],
 ]
 
@@ -117,6 +120,7 @@ describeWith('mariadb', `on MariaDB with ${total} rows of each table`, () => {
     await fillTables(knex, tablePrefix, total, [
       'logins',
       'authorizations',
+      'consents',
       'events',
       'throttles',
       'webhook_deliveries',

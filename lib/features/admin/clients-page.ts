@@ -2,9 +2,16 @@ import type { RegisteredClient } from '../../oauth/clients/administration.ts'
 import { type ListFilter, listedClients } from '../../oauth/clients/listing.ts'
 import type { WaitingClient } from '../../oauth/clients/register.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { clientsPerPage, maxLookedAt, searchedWords } from '../../storage/repositories/index.ts'
+import {
+  clientsPerPage,
+  countUsersOfClients,
+  type ListedUsers,
+  listLastTokens,
+  maxLookedAt,
+  searchedWords,
+} from '../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { type Fields, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
+import { type Fields, iso, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import type { ClientMarks } from './models.ts'
 
@@ -41,12 +48,21 @@ const queryOf = (search: string, filter: ListFilter): Fields => ({
   ...(filter !== 'all' && { filter }),
 })
 
+const usageOf = (counted: ListedUsers | undefined, lastUsed: number | undefined) => ({
+  users: counted?.users ?? 0,
+  isMoreUsers: counted?.isMore ?? false,
+  ...(lastUsed !== undefined && { lastUsed: iso(lastUsed) }),
+})
+
 const show = async (context: OperatorContext, parameters: Parameters): Promise<void> => {
   const { server, person, notice } = context
   const search = parameters.optional('q', 255)?.trim() ?? ''
   const filter = filterOf(parameters)
   const page = pageNumberOf(parameters)
   const { clients, counts } = await listedClients(server, { search, filter, page })
+  const ids = clients.map(({ client }) => client.client_id)
+  const counted = await countUsersOfClients(server.database, ids)
+  const last = server.eventLog && (await listLastTokens(server.database, ids))
   const total = counts[filter]
   const before = (page - 1) * clientsPerPage
   const isLast = before + clientsPerPage >= total
@@ -64,11 +80,13 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
         count: counts[kind],
         isMore: kind === 'unused' && counts.all > maxLookedAt,
       })),
-    clients: clients.map(({ client, waits, foundBy }) => ({
+    showsLastUse: last !== undefined,
+    clients: clients.map(({ client, waits, foundBy }, index) => ({
       id: client.client_id,
       name: client.client_name ?? client.client_id,
       host: searchedWords({ redirect_uris: client.redirect_uris })[0],
       foundBy,
+      ...usageOf(counted[index], last?.[index]),
       url: person.clientUrl(client.client_id),
       ...marksOf(client, waits),
     })),

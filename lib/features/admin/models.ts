@@ -78,7 +78,14 @@ declare module '../../web/pages/page-models.ts' {
           host?: string
           /** The host or contact that the search found it by, unless that was its id or name. */
           foundBy?: string
+          users: number
+          /** There may be more. */
+          isMoreUsers: boolean
+          /** When it last got tokens; absent if that is not among its newest stored events. */
+          lastUsed?: string
         })[]
+        /** Whether events are stored, which tell the last use. */
+        showsLastUse: boolean
         /** Which clients the page has, and of how many; absent if it has all of them. */
         range?: { first: number; last: number; total: number }
         newUrl: string

@@ -15,7 +15,7 @@ import {
   countDeadLetters,
   type DeadLetter,
   enableEndpoint,
-  endRest,
+  endPause,
   findBacklog,
   type LetterPlace,
   lettersPerPage,
@@ -157,7 +157,7 @@ export const webhooksPage = (endpoints: WebhookEndpoints, bell: Pick<Bell, 'ring
       let count = 0
       for (const priority of priorities)
         count += await hastenDeliveries(database, { endpoint, priority, now: now() })
-      const hasRested = await endRest(database, { name: endpoint, now: now() })
+      const hasRested = await endPause(database, { name: endpoint, now: now() })
       if (count === 0 && !hasRested) return { notice: { kind: 'stale' } }
       const deliveries = String((await findBacklog(database, { endpoint })).count)
       server.events.announce('webhook.replayed', info, { endpoint, deliveries, ...actorOf(context) })

@@ -89,7 +89,7 @@ export const restEndpoint = command<Pick<Hold, 'name' | 'holder' | 'until'>>((ta
 )
 
 /** Ends the rest of a receiver. One that a process sends to does not rest. Returns whether it did. */
-export const endRest = touches(
+export const endPause = touches(
   command<{ name: string; now: number }>((table, v) =>
     table('webhook_endpoints')
       .where({ name: v.name })

@@ -98,7 +98,7 @@ describe('the list of clients', () => {
     await other.close()
   })
 
-  test('shows a thousand in pages of fifty, with place, previous and next, in six statements', async () => {
+  test('shows a thousand in pages of fifty, with place, previous and next, in eight statements', async () => {
     const { knex, tablePrefix } = host.database
     const [row] = await host.table('clients').where({ client_id: 'bee' })
     const rows = Array.from({ length: 1000 }, (_, index) => ({
@@ -124,7 +124,7 @@ describe('the list of clients', () => {
       expect(next === undefined).toBe(number === 20)
       count.reset()
       if (next) page = await carol.get(next)
-      if (next) expect(count.ours.length).toBeLessThanOrEqual(6)
+      if (next) expect(count.ours.length).toBeLessThanOrEqual(8)
     }
     expect(seen).toEqual(rows.map((_, index) => `No. ${1000 + index}`))
     const before = await carol.get(linkTo(page, 'Previous page')!)
@@ -139,6 +139,45 @@ describe('the list of clients', () => {
     const name = `${'a'.repeat(63)}😀${'İ'.repeat(100)}`
     const { client_id } = await create('odd', { client_name: name })
     expect((await open('?q=odd')).html).toContain(`client_id=${client_id}`)
+  })
+})
+
+describe('the use of a client', () => {
+  const storing = laterHost({ options: { features: { admin, storedEvents: true } } })
+  beforeAll(async () => {
+    await storing.start()
+    await storing.oauth.clients.update('web', { client_name: 'Web' })
+    for (const as of [ada, ada, bob])
+      await tokensFor(storing, {}, {}, { agent: new RawBrowser(storing.app), as })
+  })
+  afterAll(storing.close)
+  const row = async (name: string): Promise<string> => {
+    const { html } = await carolAt(storing).get(list)
+    return textOf({ html: html.split('<li>').find((each) => each.includes(`<bdi>${name}<`)) ?? '' } as Answer)
+  }
+
+  test('is in the list: how many users it has, and when it last got tokens', async () => {
+    const today = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }).format(new Date())
+    expect(await row('Web')).toContain(`2 users Last used ${today}`)
+  })
+
+  test('counts the users of a client that asks for no consent, on its own page too', async () => {
+    await storing.table('consents').where({ client_id: 'web' }).delete()
+    expect(await row('Web')).toContain('2 users Last used')
+    expect(textOf(await carolAt(storing).get('/oauth/admin/client?client_id=web'))).toContain('Users 2 ')
+  })
+
+  test('is not known if its newest events do not tell it', async () => {
+    await storing.oauth.clients.create({ client_id: 'idle', redirect_uris: ['https://idle.example/cb'] })
+    expect(await row('idle')).toContain('0 users Not used lately')
+  })
+
+  test('says that there are more users than were counted', async () => {
+    const { knex, tablePrefix } = storing.database
+    const consent = { client_id: 'web', scopes: '', terms: '[]', created_at: 1, updated_at: 1 }
+    const many = Array.from({ length: 1000 }, (_, number) => ({ ...consent, subject: `user-${number}` }))
+    await knex.batchInsert(`${tablePrefix}consents`, many, 50)
+    expect(await row('Web')).toContain('1,000+ users')
   })
 })
 
