@@ -1,4 +1,4 @@
-import { clientMetadataNames } from '../../protocol/clients/client-metadata.ts'
+import { clientMembers, clientMetadataNames } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { lengths } from '../../protocol/lengths.ts'
@@ -6,29 +6,22 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import type { ClientForm, ClientFormField } from '../../web/pages/client-form-models.ts'
 import type { ClientUpdate } from './register.ts'
 
-/** The kinds of fields of the form, and how each becomes a value of the metadata. */
-const kinds = {
-  client_id: 'text',
-  client_name: 'text',
-  redirect_uris: 'lines',
-  post_logout_redirect_uris: 'lines',
-  token_endpoint_auth_method: 'choice',
-  grant_types: 'choices',
-  scope: 'text',
-  scopes: 'choices',
-  client_uri: 'uri',
-  logo_uri: 'uri',
-  policy_uri: 'uri',
-  tos_uri: 'uri',
-  contacts: 'lines',
-  jwks_uri: 'uri',
-  first_party: 'flag',
-  require_pkce: 'flag',
-  other: 'json',
-} as const satisfies Readonly<Record<string, ClientFormField['kind']>>
+type Kind = ClientFormField['kind']
+
+/** Members that a form can show, each with the form of its value. */
+type FieldMember = {
+  [Name in keyof typeof clientMembers]: (typeof clientMembers)[Name]['form'] extends Kind ? Name : never
+}[keyof typeof clientMembers]
+
+/** Fields that are no member of the metadata: `scopes` is `scope` as boxes to tick, and `other` has all other members. */
+const ownKinds = { client_id: 'text', scopes: 'choices', other: 'json' } as const
 
 /** A field of the form: a member of the metadata, or `other` for the members that have no field. */
-export type ClientFieldName = keyof typeof kinds
+export type ClientFieldName = FieldMember | keyof typeof ownKinds
+
+const kindOf = (name: ClientFieldName): Kind => (isOwn(name) ? ownKinds[name] : clientMembers[name].form)
+
+const isOwn = (name: ClientFieldName): name is keyof typeof ownKinds => Object.hasOwn(ownKinds, name)
 
 /** The fields of a form, in display order. */
 export type ClientFieldNames = readonly ClientFieldName[]
@@ -45,7 +38,7 @@ export type ClientFieldChoices = Readonly<Partial<Record<ClientFieldName, readon
 type Metadata = Readonly<Record<string, unknown>>
 
 /** UTF-16 code units. */
-const maxLengths: Readonly<Record<ClientFormField['kind'], number>> = {
+const maxLengths: Readonly<Record<Kind, number>> = {
   text: lengths.other,
   uri: lengths.other,
   lines: 32_768,
@@ -69,7 +62,7 @@ const linesOf = (typed: string): string[] =>
 const typedClient = (form: Parameters, names: ClientFieldNames, choices: ClientFieldChoices): TypedClient =>
   Object.fromEntries(
     names.map((name) => {
-      const kind = kinds[name]
+      const kind = kindOf(name)
       if (kind !== 'choices') return [name, form.verbatim(name, maxLengths[kind])?.replaceAll('\r\n', '\n')]
       const ticked = (choices[name] ?? []).filter((value) => form.verbatim(`${name}:${value}`, 2) === 'on')
       return [name, ticked.join('\n')]
@@ -91,7 +84,7 @@ export const typedAs = (metadata: Metadata, names: ClientFieldNames): TypedClien
       if (name === 'other')
         return [name, JSON.stringify(Object.fromEntries(membersWithoutField(metadata, names)), null, 2)]
       if (Array.isArray(value)) return [name, value.join('\n')]
-      if (kinds[name] === 'flag') return [name, value === true ? 'on' : '']
+      if (kindOf(name) === 'flag') return [name, value === true ? 'on' : '']
       return [name, typeof value === 'string' ? value : '']
     }),
   )
@@ -117,7 +110,7 @@ const otherMembers = (typed: string, names: ClientFieldNames, existing: Metadata
 }
 
 const memberOf = (name: ClientFieldName, typed: string): unknown => {
-  const kind = kinds[name]
+  const kind = kindOf(name)
   if (kind === 'flag') return typed === 'on'
   if (kind === 'choices') return linesOf(typed)
   if (kind === 'lines') return typed.trim() === '' ? null : linesOf(typed)
@@ -189,7 +182,7 @@ export const clientForm = ({
     const chosen = linesOf(value)
     // A value that is no longer offered stays until another one is chosen.
     const offered = [...new Set([...(choices[name] ?? []), ...chosen])]
-    const kind = kinds[name]
+    const kind = kindOf(name)
     return {
       name,
       kind,

@@ -2,12 +2,36 @@ import { isIP } from 'node:net'
 import { OAuthError } from '../errors.ts'
 import { lengths } from '../lengths.ts'
 import { formatScope, parseScope } from '../scope.ts'
-import type { CertificateSubjectName } from './client-certificate.ts'
 import { isDistinguishedName } from './distinguished-name.ts'
 import { assertRegistrableRedirectUri } from './redirect-uri.ts'
 
-/** Checks one field of client metadata and returns its value, or throws `invalid_client_metadata` naming it. */
-export type Check = (name: string, value: unknown) => unknown
+/** The form of a value. Fields of a form and columns of a table are read by it. A `choice` is one of several values. */
+export type MemberForm =
+  | 'text'
+  | 'uri'
+  | 'lines'
+  | 'choice'
+  | 'choices'
+  | 'flag'
+  | 'number'
+  | 'time'
+  | 'object'
+
+/** A member of client metadata. */
+export interface Member<Value, Form extends MemberForm = MemberForm> {
+  readonly form: Form
+  /**
+   * @returns the value; undefined if it says nothing
+   * @throws OAuthError `invalid_client_metadata` or `invalid_redirect_uri` that names the member
+   */
+  check(name: string, value: unknown): Value | undefined
+}
+
+/** A member of client metadata with this check. */
+export const member = <Value, Form extends MemberForm>(
+  form: Form,
+  check: Member<Value>['check'],
+): Member<Value, Form> => ({ form, check })
 
 export const refuse = (description: string): never => {
   throw new OAuthError('invalid_client_metadata', description)
@@ -26,7 +50,7 @@ const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 // `new URL()` would remove or change anything else: spaces, backslashes, and characters beyond ASCII.
 const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/
 
-export const text: Check = (name, value) => {
+const checkedText = (name: string, value: unknown): string => {
   if (typeof value !== 'string' || value.trim() === '') return refuse(`${name} must be a string`)
   if (value.length > 255) refuse(`${name} must not exceed 255 characters`)
   if (misleading.test(value)) refuse(`${name} must not contain control or direction characters`)
@@ -34,26 +58,28 @@ export const text: Check = (name, value) => {
   return value
 }
 
-export const flag: Check = (name, value) =>
-  typeof value === 'boolean' ? value : refuse(`${name} must be true or false`)
+export const text = member('text', checkedText)
 
-export const seconds: Check = (name, value) =>
-  Number.isSafeInteger(value) && Number(value) > 0
-    ? value
-    : refuse(`${name} must be a whole number of seconds above 0`)
+export const flag = member('flag', (name, value) =>
+  typeof value === 'boolean' ? value : refuse(`${name} must be true or false`),
+)
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+export const seconds = member('number', (name, value) =>
+  isWhole(value) && value > 0 ? value : refuse(`${name} must be a whole number of seconds above 0`),
+)
 
 /** Epoch seconds; 0 stands for never. */
-export const time: Check = (name, value) => {
-  const isTime = Number.isSafeInteger(value) && Number(value) >= 0
-  return isTime ? value || undefined : refuse(`${name} must be a time in epoch seconds, or 0`)
-}
+export const time = member('time', (name, value) =>
+  isWhole(value) && value >= 0 ? value || undefined : refuse(`${name} must be a time in epoch seconds, or 0`),
+)
 
-export const maxAge: Check = (name, value) =>
-  Number.isSafeInteger(value) && Number(value) >= 0
-    ? value
-    : refuse(`${name} must be a whole number of seconds`)
+export const maxAge = member('number', (name, value) =>
+  isWhole(value) && value >= 0 ? value : refuse(`${name} must be a whole number of seconds`),
+)
 
-export const httpsUri: Check = (name, value) => {
+const checkedUri = (name: string, value: unknown): string => {
   if (
     typeof value !== 'string' ||
     value.length > lengths.other ||
@@ -69,52 +95,62 @@ export const httpsUri: Check = (name, value) => {
   return refuse(`${name} must be an https URL`)
 }
 
+export const httpsUri = member('uri', checkedUri)
+
 /** A URL that this server calls: https, or http on this machine. */
-export const webUri: Check = (name, value) => {
+export const webUri = member('uri', (name, value): string => {
   if (typeof value !== 'string' || value.includes('#'))
     return refuse(`${name} must be a URL without a fragment`)
-  return httpsUri(name, value.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost')) && value
-}
+  checkedUri(name, value.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost'))
+  return value
+})
 
 export const list = (name: string, value: unknown): string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
     ? [...new Set<string>(value)]
     : refuse(`${name} must be an array of strings`)
 
-export const oneOf =
-  (choices: readonly string[]): Check =>
-  (name, value) =>
-    choices.some((choice) => choice === value)
-      ? value
-      : refuse(`${name} must be one of ${choices.join(', ')}`)
+export const chosen = <Value extends string>(
+  choices: readonly Value[],
+  name: string,
+  value: unknown,
+): Value =>
+  choices.find((choice) => choice === value) ?? refuse(`${name} must be one of ${choices.join(', ')}`)
 
-export const someOf =
-  (choices: readonly string[]): Check =>
-  (name, value) =>
-    list(name, value).map((item) => oneOf(choices)(name, item))
+export const oneOf = <const Value extends string>(choices: readonly Value[]) =>
+  member('choice', (name, value) => chosen(choices, name, value))
 
-export const redirectUris: Check = (name, value) => {
+export const someOf = <const Value extends string>(choices: readonly Value[]) =>
+  member('choices', (name, value) => list(name, value).map((item) => chosen(choices, name, item)))
+
+export const texts = member('lines', (name, value) =>
+  list(name, value).map((item) => checkedText(name, item)),
+)
+
+export const strings = member('lines', list)
+
+export const redirectUris = member('lines', (name, value) => {
   const uris = list(name, value)
   uris.forEach(assertRegistrableRedirectUri)
   return uris
-}
+})
 
-export const acrValues: Check = (name, value) => {
+export const acrValues = member('lines', (name, value) => {
   const levels = list(name, value)
   const isLevel = (level: string): boolean => /^[\x21-\x7e]{1,255}$/.test(level)
   return levels.every(isLevel) ? levels : refuse(`${name} must be a list of strings without spaces`)
-}
+})
 
 /** OIDC Core §6.2: the fragment is a hash of the object. RFC 9101 §5.2: at most 512 characters. */
-export const requestUris: Check = (name, value) => {
+export const requestUris = member('lines', (name, value) => {
   const uris = list(name, value)
   if (uris.length > 20) refuse(`${name} must not have more than 20 entries`)
   if (uris.some((uri) => uri.length > 512)) refuse(`${name} must not exceed 512 characters each`)
-  for (const uri of uris) webUri(name, uri.replace('#', ''))
+  for (const uri of uris) webUri.check(name, uri.replace('#', ''))
   return uris
-}
+})
 
-export const scope: Check = (name, value) => {
+export const scope = member('text', (name, value) => {
   if (typeof value !== 'string') return refuse(`${name} must be a space-separated string`)
   try {
     return formatScope(parseScope(value)) || undefined
@@ -122,22 +158,23 @@ export const scope: Check = (name, value) => {
     // Registration has no `invalid_scope` (RFC 7591 §3.2.2).
     return refuse(`${name} has characters that RFC 6749 does not allow`)
   }
-}
+})
 
-const subject =
-  (isValid: (value: string) => boolean, form: string): Check =>
-  (name, value) =>
+const subject = (isValid: (value: string) => boolean, form: string) =>
+  member('text', (name, value) =>
     typeof value === 'string' && value.length <= 1024 && isValid(value)
       ? value
-      : refuse(`${name} must be ${form}`)
+      : refuse(`${name} must be ${form}`),
+  )
 
 const isHostName = (value: string): boolean => value.split('.').every((label) => /^[a-z0-9_-]+$/i.test(label))
 
-/** RFC 8705 §2.1.2. A name that stands for several, as with a wildcard, is refused. */
-export const certificateSubjectChecks = {
-  tls_client_auth_subject_dn: subject(isDistinguishedName, 'a distinguished name, such as CN=shop,O=Example'),
-  tls_client_auth_san_dns: subject(isHostName, 'a host name without a wildcard'),
-  tls_client_auth_san_uri: subject((value) => URL.canParse(value), 'an absolute URI'),
-  tls_client_auth_san_ip: subject((value) => isIP(value) !== 0, 'an IP address'),
-  tls_client_auth_san_email: subject((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'an e-mail address'),
-} satisfies Readonly<Record<CertificateSubjectName, Check>>
+/** A name that stands for several, as with a wildcard, is refused (RFC 8705 §2.1.2). */
+export const distinguishedName = subject(
+  isDistinguishedName,
+  'a distinguished name, such as CN=shop,O=Example',
+)
+export const hostName = subject(isHostName, 'a host name without a wildcard')
+export const absoluteUri = subject((value) => URL.canParse(value), 'an absolute URI')
+export const ipAddress = subject((value) => isIP(value) !== 0, 'an IP address')
+export const mailAddress = subject((value) => /^[^\s@]+@[^\s@]+$/.test(value), 'an e-mail address')

@@ -1,6 +1,6 @@
-import { type ResponseMode, responseModes } from '../errors.ts'
+import { responseModes } from '../errors.ts'
 import { isPlainValue } from '../json.ts'
-import { type RequestObjectAlgorithm, requestObjectAlgorithms } from '../requests/request-object.ts'
+import { requestObjectAlgorithms } from '../requests/request-object.ts'
 import {
   frontChannelResponseTypes,
   isFrontChannel,
@@ -9,16 +9,22 @@ import {
 } from '../requests/response-type.ts'
 import { type SigningAlgorithm, signingAlgorithms } from '../signing-algorithms.ts'
 import { tokenExchangeGrantType } from '../tokens/token-exchange.ts'
-import { type ClientAssertionAlgorithm, clientAssertionAlgorithms } from './client-assertion.ts'
+import { clientAssertionAlgorithms } from './client-assertion.ts'
 import { certificateSubjectNames } from './client-certificate.ts'
 import {
+  absoluteUri,
   acrValues,
-  type Check,
-  certificateSubjectChecks,
+  chosen,
+  distinguishedName,
   flag,
+  hostName,
   httpsUri,
+  ipAddress,
   list,
+  type Member,
+  mailAddress,
   maxAge,
+  member,
   oneOf,
   redirectUris,
   refuse,
@@ -26,7 +32,9 @@ import {
   scope,
   seconds,
   someOf,
+  strings,
   text,
+  texts,
   time,
   webUri,
 } from './client-metadata-checks.ts'
@@ -37,7 +45,7 @@ import {
   parseLocalizedName,
 } from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
-import { type PublicJwks, parseJwks } from './jwks.ts'
+import { parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { assertRedirectUriOf, webHost } from './redirect-uri.ts'
 import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
@@ -69,212 +77,146 @@ export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannel
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
 export type { SigningAlgorithm }
 
-/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
-export interface ClientMetadata {
-  /** Where responses may go, compared as strings (RFC 6749 §3.1.2.2). */
-  redirect_uris: string[]
-  /** Where the browser may be sent after a logout (RP-Initiated Logout §2.1). */
-  post_logout_redirect_uris?: string[]
-  /** Receives a logout token when a login ends from which the client got tokens (Back-Channel Logout §2.2). */
-  backchannel_logout_uri?: string
-  /** Whether the client requires `sid` in logout tokens; they always have it. */
-  backchannel_logout_session_required?: boolean
-  /** Opened in a frame of the user's browser when they sign out (Front-Channel Logout §2). */
-  frontchannel_logout_uri?: string
-  /** Whether the client requires `iss` and `sid` there; they are always sent. */
-  frontchannel_logout_session_required?: boolean
-  /** When its current secret stops working, in epoch seconds; absent: never (RFC 7591 §3.2.1). */
-  client_secret_expires_at?: number
-  /** Absent: a confidential client that may use Basic or the request body. */
-  token_endpoint_auth_method?: TokenEndpointAuthMethod
-  /** The only algorithm of its assertions; if absent, every supported one is accepted (OIDC Registration §2). */
-  token_endpoint_auth_signing_alg?: ClientAssertionAlgorithm
-  /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
-  tls_client_auth_subject_dn?: string
-  /** A host name in the subject alternative name of its certificates. */
-  tls_client_auth_san_dns?: string
-  /** A URI there. */
-  tls_client_auth_san_uri?: string
-  /** An IP address there. */
-  tls_client_auth_san_ip?: string
-  /** An e-mail address there. */
-  tls_client_auth_san_email?: string
-  /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
-  tls_client_certificate_bound_access_tokens?: boolean
-  /** The client's public keys. */
-  jwks?: PublicJwks
-  /** Where the client publishes its keys instead, and rotates them itself. */
-  jwks_uri?: string
-  /** Where the client publishes its request objects (OIDC Registration §2). */
-  request_uris?: string[]
-  /** The only algorithm of its request objects; if absent, every supported one is accepted (OIDC Registration §2). */
-  request_object_signing_alg?: RequestObjectAlgorithm
-  /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
-  require_signed_request_object?: boolean
-  /** All its authorization requests must be pushed (RFC 9126 §6). */
-  require_pushed_authorization_requests?: boolean
-  /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
-  dpop_bound_access_tokens?: boolean
-  /** What it may exchange at the token endpoint. */
-  grant_types: GrantType[]
-  /** The response types that it may request. */
-  response_types: ResponseType[]
-  /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
-  application_type?: 'web' | 'native'
-  /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
-  response_modes?: ResponseMode[]
-  /** Its name on the pages. */
-  client_name?: string
-  /** Its home page. */
-  client_uri?: string
-  /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
-  initiate_login_uri?: string
-  /** Its logo, which Latchkey fetches and serves itself: PNG, JPEG, WebP or GIF. */
-  logo_uri?: string
-  /** Its privacy policy. */
-  policy_uri?: string
-  /** Its terms of service. */
-  tos_uri?: string
-  /** The same in a given language, such as `client_name#de` (RFC 7591 §2.2). */
-  [inLanguage: `${LocalizedName}#${string}`]: string | undefined
-  /** Space-separated; absent: all standard scopes. */
-  scope?: string
-  /** People to contact about the client. */
-  contacts?: string[]
-  /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
-  authorization_details_types?: string[]
-  /** The algorithm of its ID tokens. */
-  id_token_signed_response_alg: SigningAlgorithm
-  /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
-  userinfo_signed_response_alg?: SigningAlgorithm
-  /** Allows signed authorization responses, and says how they are signed (JARM §3). */
-  authorization_signed_response_alg?: SigningAlgorithm
-  /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
-  subject_type: 'public' | 'pairwise'
-  /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
-  sector_identifier_uri?: string
-  /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
-  default_max_age?: number
-  /** Authentication levels that its requests ask for unless they name others (OIDC Registration §2). */
-  default_acr_values?: string[]
-  /** Whether ID tokens must have `auth_time`; they always have it. */
-  require_auth_time?: boolean
-  /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
-  first_party: boolean
-  /** Requires PKCE although it authenticates. Public clients always need it. */
-  require_pkce: boolean
-  /**
-   * Its assertions must have the issuer as their only audience: if absent, also in a list; with `true` as a string, as FAPI 2.0
-   * requires. `false` accepts the URL of an endpoint too, for libraries that cannot send the issuer.
-   */
-  require_issuer_audience?: boolean
-  /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
-  may_introspect?: boolean
-  /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
-  id_token_scope_claims: boolean
-  /** Whether each refresh returns a new refresh token. Always on for public clients. */
-  refresh_token_rotation: boolean
-  /** The profile whose rules its metadata and requests must meet. */
-  security_profile?: SecurityProfile
-  /** Lifetime of its access tokens in seconds, if it differs from the option `lifetimes`. */
-  access_token_lifetime?: number
-  /** Lifetime of its ID tokens in seconds. */
-  id_token_lifetime?: number
-  /** Seconds after which a refresh token that is not used expires. */
-  refresh_token_idle_lifetime?: number
-  /** Seconds after which all refresh tokens of an authorization expire. */
-  refresh_token_absolute_lifetime?: number
-  /**
-   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
-   * it, so that what it says is not verified. A change by the host removes it.
-   */
-  self_described?: 'registration' | 'document' | 'user'
-  /** Set with `self_described` if `scope` follows the option `resources`. */
-  scope_follows_resources?: true
-  /** Set with `self_described` if the client also offers to use no method: then it may prove that it has its key, or not. */
-  key_is_optional?: true
-}
-
-/** Changed metadata. `null` removes a field, so that its default applies. */
-export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
-
-/** Members that Latchkey sets itself. */
-type InternalMember = 'self_described' | 'scope_follows_resources' | 'key_is_optional'
-
 const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 
-const responseTypeList: Check = (name, value) =>
-  someOf(everyResponseType)(name, list(name, value).map(normalResponseType))
+const responseTypeList = member('choices', (name, value) =>
+  someOf(everyResponseType).check(name, list(name, value).map(normalResponseType)),
+)
 
 /** Whether the host has defined a grant is not known here; registration checks it. */
-const grantTypeList: Check = (name, value) =>
-  list(name, value).map((item) => (isDefinedGrantType(item) ? item : oneOf(grantTypes)(name, item)))
+const grantTypeList = member('choices', (name, value) =>
+  list(name, value).map((item) => (isDefinedGrantType(item) ? item : chosen(grantTypes, name, item))),
+)
 
-const responseModeList: Check = (name, value) => {
-  const modes = someOf(responseModes)(name, value)
-  return list(name, modes).length > 0 ? modes : refuse(`${name} must not be empty`)
-}
+const responseModeList = member('choices', (name, value) => {
+  const modes = list(name, value).map((item) => chosen(responseModes, name, item))
+  return modes.length > 0 ? modes : refuse(`${name} must not be empty`)
+})
 
 /** Members of RFC 7591 §2 and OIDC Registration §2. */
-const registered: Readonly<Record<string, Check>> = {
+const registered = {
+  /** Where responses may go, compared as strings (RFC 6749 §3.1.2.2). */
   redirect_uris: redirectUris,
+  /** Where the browser may be sent after a logout (RP-Initiated Logout §2.1). */
   post_logout_redirect_uris: redirectUris,
+  /** Receives a logout token when a login ends from which the client got tokens (Back-Channel Logout §2.2). */
   backchannel_logout_uri: webUri,
+  /** Whether the client requires `sid` in logout tokens; they always have it. */
   backchannel_logout_session_required: flag,
+  /** Opened in a frame of the user's browser when they sign out (Front-Channel Logout §2). */
   frontchannel_logout_uri: webUri,
+  /** Whether the client requires `iss` and `sid` there; they are always sent. */
   frontchannel_logout_session_required: flag,
+  /** Absent: a confidential client that may use Basic or the request body. */
   token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
+  /** The only algorithm of its assertions; if absent, every supported one is accepted (OIDC Registration §2). */
   token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
-  ...certificateSubjectChecks,
+  /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
+  tls_client_auth_subject_dn: distinguishedName,
+  /** A host name in the subject alternative name of its certificates. */
+  tls_client_auth_san_dns: hostName,
+  /** A URI there. */
+  tls_client_auth_san_uri: absoluteUri,
+  /** An IP address there. */
+  tls_client_auth_san_ip: ipAddress,
+  /** An e-mail address there. */
+  tls_client_auth_san_email: mailAddress,
+  /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
   tls_client_certificate_bound_access_tokens: flag,
-  jwks: parseJwks,
+  /** The client's public keys. */
+  jwks: member('object', parseJwks),
+  /** Where the client publishes its keys instead, and rotates them itself. */
   jwks_uri: httpsUri,
+  /** Where the client publishes its request objects (OIDC Registration §2). */
   request_uris: requestUris,
+  /** The only algorithm of its request objects; if absent, every supported one is accepted (OIDC Registration §2). */
   request_object_signing_alg: oneOf(requestObjectAlgorithms),
+  /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
   require_signed_request_object: flag,
+  /** All its authorization requests must be pushed (RFC 9126 §6). */
   require_pushed_authorization_requests: flag,
+  /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
   dpop_bound_access_tokens: flag,
+  /** What it may exchange at the token endpoint. */
   grant_types: grantTypeList,
+  /** The response types that it may request. */
   response_types: responseTypeList,
+  /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
   application_type: oneOf(['web', 'native']),
+  /** Its name on the pages. */
   client_name: text,
+  /** Its home page. */
   client_uri: httpsUri,
+  /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
   initiate_login_uri: httpsUri,
+  /** Its logo, which Latchkey fetches and serves itself: PNG, JPEG, WebP or GIF. */
   logo_uri: httpsUri,
+  /** Its privacy policy. */
   policy_uri: httpsUri,
+  /** Its terms of service. */
   tos_uri: httpsUri,
+  /** Space-separated; absent: all standard scopes. */
   scope,
-  authorization_details_types: list,
-  contacts: (name, value) => list(name, value).map((item) => text(name, item)),
+  /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
+  authorization_details_types: strings,
+  /** People to contact about the client. */
+  contacts: texts,
+  /** The algorithm of its ID tokens. */
   id_token_signed_response_alg: oneOf(signingAlgorithms),
+  /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
   userinfo_signed_response_alg: oneOf(signingAlgorithms),
+  /** Allows signed authorization responses, and says how they are signed (JARM §3). */
   authorization_signed_response_alg: oneOf(signingAlgorithms),
+  /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
   subject_type: oneOf(['public', 'pairwise']),
+  /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
   sector_identifier_uri: httpsUri,
+  /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
   default_max_age: maxAge,
+  /** Authentication levels that its requests ask for unless they name others (OIDC Registration §2). */
   default_acr_values: acrValues,
+  /** Whether ID tokens must have `auth_time`; they always have it. */
   require_auth_time: flag,
 }
 
 /** Members that only the host may set. */
-const extensions: Readonly<Record<string, Check>> = {
+const extensions = {
+  /** When its current secret stops working, in epoch seconds; absent: never (RFC 7591 §3.2.1). */
   client_secret_expires_at: time,
+  /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
   first_party: flag,
+  /** Requires PKCE although it authenticates. Public clients always need it. */
   require_pkce: flag,
+  /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
   response_modes: responseModeList,
+  /**
+   * Its assertions must have the issuer as their only audience: if absent, also in a list; with `true` as a string, as FAPI 2.0
+   * requires. `false` accepts the URL of an endpoint too, for libraries that cannot send the issuer.
+   */
   require_issuer_audience: flag,
+  /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
   may_introspect: flag,
+  /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
   id_token_scope_claims: flag,
+  /** Whether each refresh returns a new refresh token. Always on for public clients. */
   refresh_token_rotation: flag,
+  /** The profile whose rules its metadata and requests must meet. */
   security_profile: oneOf(securityProfiles),
+  /** Lifetime of its access tokens in seconds, if it differs from the option `lifetimes`. */
   access_token_lifetime: seconds,
+  /** Lifetime of its ID tokens in seconds. */
   id_token_lifetime: seconds,
+  /** Seconds after which a refresh token that is not used expires. */
   refresh_token_idle_lifetime: seconds,
+  /** Seconds after which all refresh tokens of an authorization expire. */
   refresh_token_absolute_lifetime: seconds,
 }
 
-/** All members that the host may set, for messages that suggest the nearest name. */
-export const clientMetadataNames = [...Object.keys(registered), ...Object.keys(extensions)]
+/** All members that the host may set, each with the form of its value. */
+export const clientMembers = { ...registered, ...extensions }
+
+/** Their names, for messages that suggest the nearest name. */
+export const clientMetadataNames = Object.keys(clientMembers)
 
 /** Three of these differ from the defaults of RFC 7591, so that the shortest seed works. */
 export const seedDefaults = {
@@ -296,6 +238,39 @@ const registrationDefaults = {
   id_token_scope_claims: false,
 }
 
+/** The value of a member. */
+type ValueOf<Of> = Of extends Member<infer Value> ? Value : never
+/** Mapped over the names of the members themselves, so that editors show their comments. */
+type Values<Members, Name extends keyof Members> = { -readonly [Each in Name]: ValueOf<Members[Each]> }
+type Described = typeof clientMembers
+/** Members that always have a value, because they have a default. */
+type Defaulted = 'redirect_uris' | keyof typeof seedDefaults
+
+/** Members that Latchkey sets itself. */
+interface InternalMembers {
+  /**
+   * Set if the client described itself, by dynamic registration (RFC 7591) or by a metadata document, or if a user described
+   * it, so that what it says is not verified. A change by the host removes it.
+   */
+  self_described?: 'registration' | 'document' | 'user'
+  /** Set with `self_described` if `scope` follows the option `resources`. */
+  scope_follows_resources?: true
+  /** Set with `self_described` if the client also offers to use no method: then it may prove that it has its key, or not. */
+  key_is_optional?: true
+}
+
+/** Client metadata with the names of RFC 7591 §2 and OIDC Registration §2, including defaults. */
+export interface ClientMetadata
+  extends Values<Described, Defaulted>,
+    Partial<Values<Described, Exclude<keyof Described, Defaulted>>>,
+    InternalMembers {
+  /** A member for display in a given language, such as `client_name#de` (RFC 7591 §2.2). */
+  [inLanguage: `${LocalizedName}#${string}`]: string | undefined
+}
+
+/** Changed metadata. `null` removes a field, so that its default applies. */
+export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMetadata[Name] | null }
+
 /**
  * Checks the metadata of one client by the registration rules, and adds the defaults.
  *
@@ -305,7 +280,7 @@ const registrationDefaults = {
  */
 export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
   if (typeof input !== 'object' || input === null) refuse('client metadata must be an object')
-  return checkedMetadata(input, { ...registered, ...extensions }, seedDefaults)
+  return checkedMetadata(input, clientMembers, seedDefaults)
 }
 
 /** Before any name is read. */
@@ -315,7 +290,7 @@ const assertFewLanguages = (input: Readonly<Record<string, unknown>>): void => {
 
 const checkedMetadata = (
   input: Readonly<Record<string, unknown>>,
-  checks: Readonly<Record<string, Check>>,
+  members: Readonly<Record<string, Member<unknown>>>,
   defaults: typeof seedDefaults & { readonly security_profile?: SecurityProfile },
 ): ClientMetadata => {
   assertFewLanguages(input)
@@ -323,9 +298,9 @@ const checkedMetadata = (
   const checked = given.map(([name, value]): [string, unknown] => {
     const localized = parseLocalizedName(name)
     const plain = localized?.name ?? name
-    const check = Object.hasOwn(checks, plain) ? checks[plain] : undefined
+    const described = Object.hasOwn(members, plain) ? members[plain] : undefined
     const canonical = localized ? `${plain}#${localized.tag}` : name
-    const kept = check ? check(name, value) : refuseName(name)
+    const kept = described ? described.check(name, value) : refuseName(name)
     if (!isPlainValue(kept)) refuse(`${canonical} must not contain control characters`)
     return [canonical, kept]
   })
@@ -353,7 +328,7 @@ export const withoutInternals = ({
   scope_follows_resources: __,
   key_is_optional: ___,
   ...metadata
-}: ClientMetadata): Omit<ClientMetadata, InternalMember> => metadata
+}: ClientMetadata): Omit<ClientMetadata, keyof InternalMembers> => metadata
 
 /** Members with URLs that this server calls; the option `outbound.allow` may let them use http. */
 export const calledUrls = [
@@ -365,10 +340,7 @@ export const calledUrls = [
 
 /** Members with a URL that browsers open. Redirect URIs are none of them: they may lead to an app on the device. */
 const pageUrls = Object.entries(registered)
-  .filter(
-    ([name, check]) =>
-      (check === httpsUri || check === webUri) && !calledUrls.some((called) => called === name),
-  )
+  .filter(([name, { form }]) => form === 'uri' && !calledUrls.some((called) => called === name))
   .map(([name]) => name)
 
 /**
