@@ -347,7 +347,40 @@ const checkNamedFeatures = (): void => {
   deepStrictEqual(unknown, [], 'options that do not exist')
 }
 
+/** The pages that each reader needs until production, in their order. */
+const paths: Readonly<Record<string, readonly string[]>> = {
+  'sign in with your product': [
+    'README.md',
+    'docs/start/sign-in.md',
+    'docs/recipes/orms.md',
+    'docs/production.md',
+  ],
+  'an API for other people’s apps': [
+    'README.md',
+    'docs/start/partners.md',
+    'docs/recipes/passport.md',
+    'docs/production.md',
+  ],
+  'an MCP server': ['README.md', 'docs/mcp.md', 'docs/production.md'],
+  operation: ['docs/production.md', 'docs/operation.md', 'docs/upgrading.md', 'docs/scaling.md'],
+}
+
+/** What a reader of pages meets: words outside code, and links. */
+const sizeOf = (files: readonly string[]): { pages: number; words: number; links: number } => {
+  const text = files.map(prose).join('\n')
+  const words = text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word))
+  return { pages: files.length, words: words.length, links: text.split('](').length - 1 }
+}
+
+const checkPaths = (): void => {
+  const tooLong = Object.entries(paths)
+    .map(([name, files]) => ({ name, ...sizeOf(files) }))
+    .filter(({ pages, words, links }) => pages > 4 || words > 3500 || links > 40)
+  deepStrictEqual(tooLong, [], 'paths with more than 4 pages, 3,500 words or 40 links')
+}
+
 const checks: Readonly<Record<string, () => void>> = {
+  'each path to production is short': checkPaths,
   'pages name commands that exist': checkNamedCommands,
   'pages name features that exist': checkNamedFeatures,
   'docs/options.md and docs/options.json are those of the schema (npm run docs:options)': () => {

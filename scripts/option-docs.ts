@@ -199,15 +199,47 @@ const cell = (text: string): string =>
     .replaceAll('|', '\\|')
     .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
 
-const row = ({ path, must, required, default: given, description }: OptionDoc, below: string): string => {
-  const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
-  const start = given === undefined ? '' : `. Default: ${given}`
-  const value = cell(`${must}${required ? ', required' : start}`)
-  return `| \`${name}\` | ${value} | ${cell(description)} |`
+const spans: Readonly<Record<string, string>> = {
+  60: 'a minute',
+  900: '15 minutes',
+  3600: 'an hour',
+  86400: 'a day',
 }
 
+/** A default as the page writes it: limits in words. */
+const shown = (given: string): string =>
+  given.replace(
+    /^`\{ max: (\d+), seconds: (\d+) \}`$/,
+    (_, max, seconds) => `${max} in ${spans[seconds] ?? `${seconds} seconds`}`,
+  )
+
+/** Defaults that the page explains once. */
+const isOff = (given: string): boolean => ['none', '`false`', '`{}`', '`[]`'].includes(given)
+
+/** What the value must be, where the description leaves it open. */
+const choiceOf = ({ must, description, range: { min = 1, max } = {} }: OptionDoc): string => {
+  if (max !== undefined) return ` From ${min} to ${max}.`
+  const values = must.includes('such as') ? [] : (must.match(/'[^']+'/g) ?? [])
+  return values.some((value) => !description.includes(value)) ? ` It is ${must}.` : ''
+}
+
+/** @param inherited the default of the option around it */
+const row = (doc: OptionDoc, below: string, inherited?: string): string => {
+  const { path, required, default: given, description } = doc
+  const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
+  const start = given === undefined || isOff(given) || given === inherited ? '' : ` Default: ${shown(given)}.`
+  return `| \`${name}\` | ${cell(`${description}${choiceOf(doc)}${required ? ' Required.' : start}`)} |`
+}
+
+const defaultAround = ({ path }: OptionDoc, docs: readonly OptionDoc[]): string | undefined =>
+  docs.find((each) => each.path === path.replace(/\.[^.]+$/, ''))?.default
+
 const table = (docs: readonly OptionDoc[], below: string): string =>
-  ['| option | value | what it does |', '|---|---|---|', ...docs.map((doc) => row(doc, below))].join('\n')
+  [
+    '| option | what it does |',
+    '|---|---|',
+    ...docs.map((doc) => row(doc, below, defaultAround(doc, docs))),
+  ].join('\n')
 
 /** An option in another language, which has a row of its own without the language. */
 const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>

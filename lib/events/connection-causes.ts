@@ -99,7 +99,7 @@ export const connectionCauses = {
   'document-unreadable': {
     sentence: 'The metadata document of the client cannot be used: {reason}',
     remedy:
-      'Open the URL from the machine of this server. If it is right there, this server cannot reach it: docs/registration.md#metadata-documents. A network that reaches the internet through a proxy needs outbound.proxy: docs/production.md#outbound-proxy',
+      'Open the URL from the machine of this server. If it is right there, this server cannot reach it: docs/registration.md#metadata-documents. A network that reaches the internet through a proxy needs outbound.proxy: docs/operation.md#outbound-proxy',
   },
   'client-disabled': {
     sentence: 'The client is disabled',

@@ -97,7 +97,7 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     database,
     /**
      * Secrets of at least 32 bytes, newest first. They encrypt the signing keys in the database and sign cookies and forms:
-     * docs/production.md#secrets. Required in production. @default read from `.latchkey-secret`, written once beside the SQLite
+     * docs/operation.md#replacing-the-secret. Required in production. @default read from `.latchkey-secret`, written once beside the SQLite
      * file, in development; add it to `.gitignore`
      */
     secrets,

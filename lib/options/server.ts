@@ -110,7 +110,7 @@ const outboundMembers = {
   allowSelfDescribed: withDefault([], origins),
   /**
    * The URL of the proxy for requests to all other origins, such as `'http://proxy.example.com:3128'`:
-   * docs/production.md#outbound-proxy. Latchkey does not read `HTTPS_PROXY` and `NO_PROXY`. @default requests go straight to
+   * docs/operation.md#outbound-proxy. Latchkey does not read `HTTPS_PROXY` and `NO_PROXY`. @default requests go straight to
    * the servers
    */
   proxy,
@@ -161,11 +161,11 @@ const databaseMembers = {
   tablePrefix,
   /**
    * Prepares statements on the database server. Set it to false behind PgBouncer in transaction mode, or a similar pooler:
-   * docs/production.md#poolers.
+   * docs/operation.md#poolers.
    */
   preparedStatements: flag(true),
   /**
-   * Removes expired rows about every ten minutes: docs/production.md#expired-rows. Set it to false if you run `latchkey prune`
+   * Removes expired rows about every ten minutes: docs/operation.md#expired-rows. Set it to false if you run `latchkey prune`
    * on a schedule.
    */
   prune: flag(true),

@@ -7,13 +7,13 @@ import { authorizeUrl, callback, clients, type Host, pkce, startHost } from '../
 import { RawBrowser } from '../support/raw-browser.ts'
 import { sampleOf } from '../support/sample.ts'
 
-// What people without an account and without a client of their own can make the server store. docs/scaling.md has the same
+// What people without an account and without a client of their own can make the server store. SECURITY.md has the same
 // table for hosts. On SQLite, whose tables are easily counted.
 delete process.env.DATABASE_URL
 
 jest.setTimeout(60_000)
 
-const docs = (name: string): string => readFileSync(join(__dirname, '../../docs', name), 'utf8')
+const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
 
 /** Every quota is this small, so that a test can reach it. */
 const quota = 3
@@ -22,7 +22,7 @@ const networks = 10
 /** More than either. */
 const requests = 40
 
-const names = Array.from(docs('options.md').matchAll(/^\| `quotas\.(\w+)` \|/gm), ([, name]) => name)
+const names = Array.from(read('docs/options.md').matchAll(/^\| `quotas\.(\w+)` \|/gm), ([, name]) => name)
 /** Those of signed-in users. */
 const ofUsers = ['developerClient', 'secondFactorSend', 'refresh']
 const quotas = Object.fromEntries(
@@ -285,7 +285,7 @@ test('every endpoint is listed, with what it stores for strangers', () => {
 })
 
 test('the documentation lists each table that strangers can fill, and each quota of theirs', () => {
-  const [, section = ''] = /## What strangers can store\n(.*?)\n## /s.exec(docs('scaling.md')) ?? []
+  const [, section = ''] = /## What strangers can store\n(.*?)\n## /s.exec(read('SECURITY.md')) ?? []
   for (const { rows } of Object.values(storing))
     for (const table of rows) expect(section).toContain(`\`${table}\``)
   for (const name of names.filter((each) => !ofUsers.includes(String(each))))

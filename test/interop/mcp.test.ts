@@ -2,7 +2,6 @@
 // OAuth code and a scripted browser: challenge, metadata, client id, PKCE, tokens for that resource, step-up, refresh.
 
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -17,6 +16,8 @@ import { freePort } from '../support/free-ports.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { openHostFolder } from '../support/host-folder.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { compileFolder, createUserTable } from '../support/recipe.ts'
+import { filesOf } from '../support/snippets.ts'
 import { appMetadata, createMcpApp, mcpClients } from './mcp-client.ts'
 
 let server: TestServer
@@ -140,57 +141,74 @@ test('@modelcontextprotocol/sdk 1 registers again after its registration was rem
   expect(kept.client?.client_id).not.toBe(id)
 })
 
-test('the app of docs/mcp.md serves these clients as it stands there', async () => {
-  const page = readFileSync(join(__dirname, '../../docs/mcp.md'), 'utf8')
-  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[\s\S]*?)```/.exec(page) ?? []
+/**
+ * The official scenario is for servers without authentication, so a server before the app adds the token.
+ *
+ * @returns what the scenario prints
+ */
+const dnsRebinding = async (port: number, cwd: string, token: string | undefined): Promise<string> => {
+  const withToken = await openServer()
+  withToken.serve((req, res) => {
+    const headers = { ...req.headers, authorization: `Bearer ${token}` }
+    const onward = request(
+      { port, host: 'localhost', method: req.method, path: req.url, headers },
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 0, answer.headers)
+        answer.pipe(res)
+      },
+    )
+    req.pipe(onward)
+  })
+  const runner = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
+  const options = ['server', '--url', `${withToken.origin}/mcp`, '--scenario', 'dns-rebinding-protection']
+  const { stdout } = await promisify(execFile)(process.execPath, [runner, ...options], { cwd })
+  await withToken.close()
+  return stdout
+}
+
+const page = filesOf('docs/mcp.md')
+const config = page['latchkey.config.mjs'] ?? ''
+
+/** The programs of the page, with the file that Node runs. */
+const programs = [
+  { file: 'mcp.mjs', main: () => 'mcp.mjs', checksOrigin: true },
+  { file: 'src/mcp.ts', main: (folder: string) => `${folder}/src/mcp.js`, checksOrigin: true },
+  { file: 'src/mcp-sdk1.ts', main: (folder: string) => `${folder}/src/mcp-sdk1.js` },
+]
+
+test.each(programs)('$file of docs/mcp.md serves these clients as it stands there', async (program) => {
+  const { file, main, checksOrigin = false } = program
   const port = await freePort()
   const url = `http://localhost:${port}/mcp`
-  const [, additions = ''] = /as before\n([\s\S]*?)\n\}\n/.exec(page) ?? []
   const folder = openHostFolder({
-    'mcp.mjs': app.replaceAll('http://localhost:3000/mcp', url),
-    'latchkey.config.mjs': `export default {
-${additions.replaceAll('http://localhost:3000/mcp', url)}
-}`,
-    'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
-import knex from 'knex'
-const database = knex({ client: 'better-sqlite3', connection: 'latchkey.sqlite', useNullAsDefault: true })
-await migrate(database)
-await seedUsers(database, [{ username: 'ada@example.com', password: 'ada’s password' }])
-await database.destroy()`,
+    'latchkey.config.mjs': config,
+    ...(file.endsWith('.ts') && {
+      'src/latchkey.config.ts': config
+        .replace('\n', "\nimport type { AuthRouterOptions } from 'latchkey'\n")
+        .replace(/\}\n$/, '} satisfies AuthRouterOptions\n'),
+    }),
+    [file]: page[file] ?? '',
   })
   try {
-    await promisify(execFile)(process.execPath, ['seed.mjs'], { cwd: folder.path })
-    await folder.start('mcp.mjs', { PORT: String(port) })
+    await createUserTable(join(folder.path, 'app.sqlite'))
+    const compiled = file.endsWith('.ts') ? compileFolder(folder) : ''
+    await folder.start(main(compiled), { PORT: String(port), MCP_URL: url })
     const { origin } = new URL(url)
     const { use, kept } = createMcpApp({
       mcp: url,
       browser: new RawBrowser(origin, origin),
       client: '@modelcontextprotocol/client 2',
     })
-    expect((await use('list_orders')).said).toMatch(/^orders of \S+$/)
+    expect((await use('list_orders')).said).toBe('orders of 1')
     expect((await use('cancel_order')).said).toBe('cancelled')
-    const withToken = await openServer()
-    withToken.serve((req, res) => {
-      const headers = { ...req.headers, authorization: `Bearer ${kept.tokens?.access_token}` }
-      const onward = request(
-        { port, host: 'localhost', method: req.method, path: req.url, headers },
-        (answer) => {
-          res.writeHead(answer.statusCode ?? 0, answer.headers)
-          answer.pipe(res)
-        },
-      )
-      req.pipe(onward)
-    })
-    // The official scenario is for servers without authentication, so a server before the app adds the token.
-    const runner = join(__dirname, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
-    const options = ['server', '--url', `${withToken.origin}/mcp`, '--scenario', 'dns-rebinding-protection']
-    const { stdout } = await promisify(execFile)(process.execPath, [runner, ...options], { cwd: folder.path })
-    await withToken.close()
-    expect(stdout).toContain('Passed: 2/2, 0 failed')
-    // The page of another site is refused before its token is looked at (mcp 10).
-    const fromPage = (origin: string) => fetch(url, { method: 'POST', headers: { Origin: origin } })
-    expect((await fromPage('https://attacker.example')).status).toBe(403)
+    const scopes = kept.tokens?.scope?.split(' ')
+    expect(scopes).toEqual(expect.arrayContaining(['orders:read', 'orders:write']))
+    // The page of another site is refused before its token is looked at (mcp 10), or because it has none.
+    const fromPage = (from: string) => fetch(url, { method: 'POST', headers: { Origin: from } })
     expect((await fromPage('http://localhost:6274')).status).toBe(401)
+    expect((await fromPage('https://attacker.example')).status).toBe(checksOrigin ? 403 : 401)
+    if (checksOrigin)
+      expect(await dnsRebinding(port, folder.path, kept.tokens?.access_token)).toContain('2/2, 0 failed')
   } finally {
     folder.remove()
   }

@@ -200,7 +200,7 @@ describeWith('chromium', 'MCP hosts', () => {
     )
 })
 
-test('the table of docs/mcp.md is what was seen last, and names a fault where a client failed', () => {
+test('the table of docs/mcp-clients.md is what was seen last, and names a fault where a client failed', () => {
   const results = readResults()
   expect(tableOfPage()).toBe(tableOf(results, faults))
   expect(tableOfPage()).not.toMatch(/✗(?! \(\d)/)

@@ -11,6 +11,9 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { hasLongBeenInFront } from '../support/browser.ts'
 import { freePort } from '../support/free-ports.ts'
 import { type HostFolder, openHostFolder } from '../support/host-folder.ts'
+import { createUserTable } from '../support/recipe.ts'
+import { filesOf } from '../support/snippets.ts'
+import { ada } from '../support/tokens.ts'
 import { documents } from './documents.ts'
 import { type Models, openModels } from './models.ts'
 
@@ -79,14 +82,6 @@ export interface Command {
   readonly timeout?: number
   /** Ends it as soon as this has been seen. */
   readonly until?: (seen: readonly Seen[]) => boolean
-}
-
-/** What the page says, as files of a host. */
-const readPage = () => {
-  const page = readFileSync(join(root, 'docs/mcp.md'), 'utf8')
-  const [, app = ''] = /```js\n(\/\/ mcp\.mjs\n[\s\S]*?)```/.exec(page) ?? []
-  const [, additions = ''] = /as before\n([\s\S]*?)\n\}\n/.exec(page) ?? []
-  return { app, additions }
 }
 
 /** The network of vendors: what the server asks of them comes from the stand-in. */
@@ -191,8 +186,8 @@ const openRecorder = (inner: () => number, seen: Seen[], gate: Gate): Server =>
 const allow = async (page: Page, url: string): Promise<void> => {
   await page.goto(url)
   if (page.url().includes('/oauth/login')) {
-    await page.fill('input[name=username]', 'ada@example.com')
-    await page.fill('input[name=password]', 'ada’s password')
+    await page.fill('input[name=username]', ada.email)
+    await page.fill('input[name=password]', ada.password)
     await page.locator('form:has(input[name=password]) button[type=submit]').first().click()
     await page.waitForLoadState()
   }
@@ -227,7 +222,7 @@ export const openLab = async (
     )
     chmodSync(join(bin, name), 0o755)
   }
-  const { app, additions } = readPage()
+  const { 'mcp.mjs': app = '', 'latchkey.config.mjs': config = '' } = filesOf('docs/mcp.md')
   const optionsOfGuard = "{ resource, ask: 'orders:write' }"
   if (!app.includes(optionsOfGuard)) throw new Error('the guard of docs/mcp.md has other options')
   const seen: Seen[] = []
@@ -238,7 +233,6 @@ export const openLab = async (
   await listen(recorder, port, 'localhost')
   const origin = `http://localhost:${port}`
   const mcp = `${origin}/mcp`
-  const here = (text: string): string => text.replaceAll('http://localhost:3000/mcp', mcp)
   const vendors = createServer((req, res) => {
     const body = documents[`https://${req.headers.host}${req.url}`]
     res.writeHead(body ? 200 : 404, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
@@ -247,20 +241,17 @@ export const openLab = async (
   const models = await openModels()
   const hosts = [...new Set(Object.keys(documents).map((url) => new URL(url).origin))]
   const folder: HostFolder = openHostFolder({
-    'mcp.mjs': here(app).replace(optionsOfGuard, guard ?? optionsOfGuard),
-    'latchkey.config.mjs': `export default {
+    'mcp.mjs': app.replace(optionsOfGuard, guard ?? optionsOfGuard),
+    'page.config.mjs': config,
+    'latchkey.config.mjs': `import config from './page.config.mjs'
+export { resource } from './page.config.mjs'
+export default {
+  ...config,
   issuer: '${origin}/oauth',
   lifetimes: { accessToken: ${accessTokenLifetime} },
   limits: false,
   outbound: { allowSelfDescribed: ${JSON.stringify(hosts)} },
-${here(additions)}
 }`,
-    'seed.mjs': `import { migrate, seedUsers } from 'latchkey'
-import knex from 'knex'
-const database = knex({ client: 'better-sqlite3', connection: 'latchkey.sqlite', useNullAsDefault: true })
-await migrate(database)
-await seedUsers(database, [{ username: 'ada@example.com', password: 'ada’s password' }])
-await database.destroy()`,
     'clients.mjs': `import { authRouter } from 'latchkey'
 import config from './latchkey.config.mjs'
 const oauth = authRouter(config)
@@ -270,11 +261,15 @@ await oauth.close()`,
   const node = (file: string) =>
     promisify(execFile)(process.execPath, [file], {
       cwd: folder.path,
-      env: { ...process.env, NODE_ENV: 'development' },
+      env: { ...process.env, NODE_ENV: 'development', MCP_URL: mcp },
     })
-  await node('seed.mjs')
+  await createUserTable(join(folder.path, 'app.sqlite'))
   const start = async (): Promise<void> => {
-    inner = await folder.start('mcp.mjs', { PORT: '0', NODE_OPTIONS: `--import ${network(vendorsPort)}` })
+    inner = await folder.start('mcp.mjs', {
+      PORT: '0',
+      MCP_URL: mcp,
+      NODE_OPTIONS: `--import ${network(vendorsPort)}`,
+    })
   }
   await start()
   const context: BrowserContext = await browser.newContext({ locale: 'en-GB' })

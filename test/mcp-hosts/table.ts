@@ -1,4 +1,4 @@
-// The table of docs/mcp.md: what each host did when the lab ran it last.
+// The table of docs/mcp-clients.md: what each host did when the lab ran it last.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export type Results = Readonly<
 >
 
 const file = join(__dirname, 'results.json')
-const page = join(__dirname, '../../docs/mcp.md')
+const page = join(__dirname, '../../docs/mcp-clients.md')
 const [begin, end] = ['<!-- hosts: written by npm run test:mcp-hosts -->', '<!-- end of hosts -->']
 
 export const readResults = (): Results => JSON.parse(readFileSync(file, 'utf8'))

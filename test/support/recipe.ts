@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
-import createKnex from 'knex'
+import createKnex, { type Knex } from 'knex'
 import { type ClientSeed, migrate, seedClients } from '../../lib/index.ts'
 import { sqliteAt } from './database.ts'
 import { freePort } from './free-ports.ts'
@@ -37,9 +37,9 @@ const databaseFile = `import knex from 'knex'
 export const database = knex({ client: 'better-sqlite3', connection: { filename: 'app.sqlite' }, useNullAsDefault: true })
 `
 
-/** The table of users that README describes, with Ada in it, in a new SQLite file. */
-export const createUserTable = async (filename: string): Promise<void> => {
-  const knex = createKnex(sqliteAt(filename))
+/** The table of users that README describes, with Ada in it, in a new SQLite file or an empty database. */
+export const createUserTable = async (database: string | Knex.Config): Promise<void> => {
+  const knex = createKnex(typeof database === 'string' ? sqliteAt(database) : database)
   await knex.schema.createTable('users', (table) => {
     table.increments('id')
     for (const name of ['email', 'password_hash', 'full_name']) table.string(name)

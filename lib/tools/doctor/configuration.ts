@@ -40,7 +40,7 @@ const secretFindings = ({ options: { production, secrets } }: Subject): Found =>
     place !== -1 &&
     error(
       `secrets[${place}] is easy to guess, and it encrypts the signing keys and signs the cookies`,
-      'generate one with: openssl rand -base64 32, and replace the old one in the three steps of docs/production.md#secrets',
+      'generate one with: openssl rand -base64 32, and replace the old one in the three steps of docs/operation.md#replacing-the-secret',
     )
   )
 }
