@@ -3,7 +3,7 @@ import { isObject } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { parseScope } from '../protocol/scope.ts'
-import { parseConfirmation } from '../protocol/tokens/token-binding.ts'
+import { parseConfirmation, type TokenBinding } from '../protocol/tokens/token-binding.ts'
 import { type ActClaim, parseActClaim } from '../protocol/tokens/token-context.ts'
 import type { Actor, AuthInfo } from './types.ts'
 
@@ -65,32 +65,67 @@ export const guardedResource = (identifier: string): GuardedResource => ({
   metadataUrl: resourceMetadataUrl(identifier),
 })
 
+/** The contents of a verified access token that `req.auth` shows. */
+export interface TokenContents {
+  readonly clientId: string
+  /** The user; undefined if the client acts for itself. */
+  readonly subject?: string | undefined
+  readonly organization?: string | undefined
+  readonly scopes: readonly string[]
+  /** Epoch seconds. */
+  readonly expiresAt: number
+  readonly binding: TokenBinding
+  readonly act?: ActClaim | undefined
+  readonly authorizationDetails?: readonly AuthorizationDetail[]
+  readonly personalToken?: AuthInfo['personalToken']
+  readonly claims: TokenClaims
+}
+
 /**
- * Describes a verified token as `req.auth`. A subject that is the client's id is the client itself (RFC 9068 §2.2),
- * unless there was a login: then it is a user who has the same id (RFC 9068 §5).
+ * Reads the claims of a verified token. A subject that is the client's id is the client itself (RFC 9068 §2.2), unless there
+ * was a login: then it is a user who has the same id (RFC 9068 §5).
  *
- * @param token the access token
- * @param resource the resource of the guard, if it has one
  * @throws OAuthError `invalid_token` if claims are missing that every access token has, or if the token requires
  *   a proof that is not known here (RFC 7800 §3.1)
  */
-export const authInfoOf = (token: string, claims: TokenClaims, resource?: GuardedResource): AuthInfo => {
+export const contentsOf = (claims: TokenClaims): TokenContents => {
   const { sub, ...withoutSubject } = claims
-  const [clientId, organization] = [text(claims.client_id), text(claims.org_id)]
+  const clientId = text(claims.client_id)
   const isClient = sub === clientId && claims.auth_time === undefined
   const subject = isClient ? undefined : text(sub)
   const binding = parseConfirmation(claims.cnf)
-  const act = parseActClaim(claims.act)
-  const personalToken = personalTokenOf(claims.personal_token)
-  const details = detailsOf(claims.authorization_details)
-  if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) {
-    throw invalidToken()
+  if (clientId === undefined || typeof claims.exp !== 'number' || binding === undefined) throw invalidToken()
+  return {
+    clientId,
+    subject,
+    organization: text(claims.org_id),
+    scopes: parseScope(text(claims.scope)),
+    expiresAt: claims.exp,
+    binding,
+    act: parseActClaim(claims.act),
+    authorizationDetails: detailsOf(claims.authorization_details),
+    personalToken: personalTokenOf(claims.personal_token),
+    claims: subject === undefined ? withoutSubject : claims,
   }
+}
+
+/**
+ * Describes a verified token as `req.auth`.
+ *
+ * @param token the access token
+ * @param resource the resource of the guard, if it has one
+ */
+export const authInfoOf = (
+  token: string,
+  { scopes, binding, act, authorizationDetails = [], claims, ...contents }: TokenContents,
+  resource?: GuardedResource,
+): AuthInfo => {
+  const { clientId, expiresAt, subject, organization, personalToken } = contents
   return {
     token,
     clientId,
-    scopes: parseScope(text(claims.scope)),
-    expiresAt: claims.exp,
+    scopes: [...scopes],
+    expiresAt,
     ...(resource !== undefined && {
       resource: new URL(resource.identifier),
       resourceMetadataUrl: resource.metadataUrl,
@@ -99,8 +134,8 @@ export const authInfoOf = (token: string, claims: TokenClaims, resource?: Guarde
     ...(organization !== undefined && { organization }),
     ...(binding.type !== 'bearer' && { binding }),
     ...(act && { actor: actorOf(act) }),
-    ...(details.length > 0 && { authorizationDetails: details }),
+    ...(authorizationDetails.length > 0 && { authorizationDetails: [...authorizationDetails] }),
     ...(personalToken && { personalToken }),
-    claims: subject === undefined ? withoutSubject : { ...claims },
+    claims: { ...claims },
   }
 }

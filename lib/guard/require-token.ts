@@ -16,17 +16,24 @@ import { senderChecksOf } from '../web/http/own-proofs.ts'
 import { readyInTime } from '../web/http/ready.ts'
 import { createRequestInfo, pathOf } from '../web/http/route.ts'
 import { trustsOf } from '../web/http/trust-proxy.ts'
-import { authInfoOf, guardedResource, invalidToken, type TokenClaims, tokenOwner } from './auth-info.ts'
+import {
+  authInfoOf,
+  contentsOf,
+  guardedResource,
+  invalidToken,
+  type TokenContents,
+  tokenOwner,
+} from './auth-info.ts'
 import { createGuard, type GuardedCall, type TokenSource } from './guard.ts'
 import { parseRequirement, placeOf, type Requirement } from './requirement.ts'
 import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from './token-verifier.ts'
 import type { RequireToken, RequireTokenOptions } from './types.ts'
 import { type VerifyRequest, verifyBy } from './verify.ts'
 
-/** The claims of a stored token, with the names that a JWT and introspection use. */
-const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): TokenClaims => {
-  const { subject, clientId, scopes, resources, organization, issuedAt, expiresAt } = token
-  return {
+/** The contents of a stored token, with the claims that a JWT and introspection would show. */
+const storedContents = ({ token, binding, details }: TokenWithUser, issuer: string): TokenContents => {
+  const { subject, clientId, scopes, resources, organization, issuedAt, expiresAt, personalToken } = token
+  const claims = {
     iss: issuer,
     client_id: clientId,
     ...(resources.length > 0 && { aud: resources.length > 1 ? resources : resources[0] }),
@@ -39,9 +46,10 @@ const claimsOf = ({ token, binding, details }: TokenWithUser, issuer: string): T
     ...(details?.acr !== undefined && { acr: details.acr }),
     ...confirmationClaim(binding),
     ...(token.act && { act: token.act }),
-    ...token.claims,
+    ...(personalToken && { personal_token: personalToken }),
     ...(token.authorizationDetails && { authorization_details: token.authorizationDetails }),
   }
+  return { ...token, binding, claims }
 }
 
 /** Where APIs of this app are called: at the origin of the issuer or of their resource, and where the host says. */
@@ -76,10 +84,10 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       const server = setup.current() ?? (await readyInTime(setup))
       const isJwt = resource !== undefined && resources[resource]?.accessToken === 'jwt'
       // A JWT takes no statement: our own keys are in memory (RFC 9068 §4).
-      const claims = isJwt
-        ? await verifyJwtAccessToken(server, token)
-        : claimsOf(await verifyAccessToken(server, token, resource), server.issuer)
-      const auth = authInfoOf(token, claims, guarded.get(resource ?? ''))
+      const contents = isJwt
+        ? contentsOf(await verifyJwtAccessToken(server, token))
+        : storedContents(await verifyAccessToken(server, token, resource), server.issuer)
+      const auth = authInfoOf(token, contents, guarded.get(resource ?? ''))
       // An API would answer for every organization, as it was made before the host had any.
       const lacksOrganization = auth.subject !== undefined && auth.organization === undefined
       if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()

@@ -26,7 +26,7 @@ import { accessTokenType, isJwtAccessToken } from '../protocol/tokens/jwt-access
 import { dpopCheck, urlsBelow } from '../web/http/dpop.ts'
 import { senderChecks } from '../web/http/sender.ts'
 import { trustsOf } from '../web/http/trust-proxy.ts'
-import { authInfoOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
+import { authInfoOf, contentsOf, guardedResource, invalidToken, type TokenClaims } from './auth-info.ts'
 import { createCallReports, reportCalls } from './call-reports.ts'
 import { completeRemoteDpop, remoteDpop } from './dpop.ts'
 import { createGuard, type TokenSource } from './guard.ts'
@@ -129,7 +129,7 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
     implied: options.implies,
     logger,
     now,
-    verify: async (token) => authInfoOf(token, await claimsOf(token), guarded),
+    verify: async (token) => authInfoOf(token, contentsOf(await claimsOf(token)), guarded),
     senderChecks: () => ({
       ...checks,
       ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),

@@ -1,6 +1,6 @@
-import { apiRequestOf, type NodeRequest, type WebRequest } from '../web/http/api-request.ts'
+import { type ApiRequest, apiRequestOf, type NodeRequest, type WebRequest } from '../web/http/api-request.ts'
 import type { Trusts } from '../web/http/trust-proxy.ts'
-import { judgeBy, type TokenSource } from './guard.ts'
+import { type Judgement, judgeBy, type TokenSource } from './guard.ts'
 import type { Requirement } from './requirement.ts'
 import type { AuthInfo, RequireTokenOptions, UserAuthInfo } from './types.ts'
 
@@ -48,8 +48,18 @@ export interface VerifyRequest {
   ): Promise<VerifiedCall | RefusedCall>
 }
 
+/** More than an app has routes. Beyond it, the arguments of a call are checked each time. */
+const mostJudges = 500
+
+/** Text that is the same for arguments that mean the same. What JSON cannot hold is never a valid option, and neither is null. */
+const keyOf = (scope: string | undefined, options: RequireTokenOptions | undefined): string =>
+  JSON.stringify({ scope, options }, (_name, value: unknown) =>
+    /function|symbol|bigint/.test(typeof value) ? null : value,
+  )
+
 /**
- * Makes `oauth.verify`. It keeps the answer of a guard instead of sending it.
+ * Makes `oauth.verify`. It keeps the answer of a guard instead of sending it. The arguments of a guard are checked once, and
+ * not with each request.
  *
  * @param requirementOf checks the arguments of `requireToken()`
  * @param trusts which proxies are trusted
@@ -59,12 +69,21 @@ export const verifyBy = (
   requirementOf: (scope: string | undefined, options: RequireTokenOptions | undefined) => Requirement,
   trusts: Trusts,
 ): VerifyRequest => {
+  const judges = new Map<string, (req: ApiRequest) => Promise<Judgement>>()
+  const judgeFor = (scope: string | undefined, options: RequireTokenOptions | undefined) => {
+    const key = keyOf(scope, options)
+    const known = judges.get(key)
+    if (known) return known
+    const judge = judgeBy(source, requirementOf(scope, options))
+    if (judges.size < mostJudges) judges.set(key, judge)
+    return judge
+  }
   const verify = async (
     request: NodeRequest | WebRequest,
     scope?: string,
     options?: RequireTokenOptions,
   ): Promise<VerifiedCall | RefusedCall> => {
-    const judge = judgeBy(source, requirementOf(scope, options))
+    const judge = judgeFor(scope, options)
     const api = apiRequestOf(request, trusts)
     const { method, originalUrl, path, headers, ip, socket, app } = api
     const added: Record<string, string> = {}

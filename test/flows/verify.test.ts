@@ -1,7 +1,11 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
 import { resourceServer } from '../../lib/guard/index.ts'
+import { ownTokens } from '../../lib/guard/require-token.ts'
+import { parseRequirement } from '../../lib/guard/requirement.ts'
+import { verifyBy } from '../../lib/guard/verify.ts'
 import type { AuthRouterOptions, RequireTokenOptions, VerifyRequest } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
 import { clients, type Host, startHost } from '../support/host.ts'
@@ -223,6 +227,44 @@ test('a wrong scope or option is an error of the caller, not an answer', async (
   const request = new Request('https://a.example/')
   await expect(host.oauth.verify(request, 'notes:raed')).rejects.toThrow('notes:raed')
   await expect(host.oauth.verify(request, 'notes:read', { acr: 'unheard' })).rejects.toThrow('acrValues')
+})
+
+describe('the arguments of verify()', () => {
+  const request = () => new Request('https://a.example/')
+  test('are checked once, and not with each request', async () => {
+    const source = ownTokens(serverBehind(host.oauth)!)
+    const checked: unknown[] = []
+    const verify = verifyBy(
+      source,
+      (...given) => {
+        checked.push(given)
+        return parseRequirement(...given)
+      },
+      () => false,
+    )
+    for (const scope of ['notes:read', 'notes:write', 'notes:read', undefined, undefined]) {
+      expect(await verify(request(), scope)).toMatchObject({ status: 401 })
+      expect(await verify(request(), scope, { user: false })).toMatchObject({ status: 401 })
+    }
+    expect(checked).toHaveLength(6)
+  })
+
+  test('decide for each call, also if options of other calls look alike', async () => {
+    const token = bearer(await clientToken())
+    const { verify } = host.oauth
+    const call = async (...[scope, given]: Asked) =>
+      (await verify(new Request('https://a.example/', { headers: token }), scope, given ?? {})).status
+    expect(await call('notes:read', { user: false })).toBeUndefined()
+    expect(await call('notes:read')).toBe(403)
+    const changing = { user: false }
+    expect(await call('notes:read', changing)).toBeUndefined()
+    changing.user = true
+    expect(await call('notes:read', changing)).toBe(403)
+    for (const wrong of [{ maxAge: () => 60 }, { maxAge: Number.NaN }, { maxAge: 60n }, { maxAge: null }]) {
+      const given = { user: false, ...wrong } as unknown as RequireTokenOptions
+      await expect(call('notes:read', given)).rejects.toThrow('maxAge must be')
+    }
+  })
 })
 
 test('verify() of an API in another process has the same rules, and fetches keys only', async () => {

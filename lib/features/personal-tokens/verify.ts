@@ -49,7 +49,7 @@ export const verifyPersonalToken = async (
     issuedAt: found.createdAt,
     expiresAt,
     scopes: intersectScopes(found.scopes, option.scopes),
-    claims: { personal_token: { id, name } },
+    personalToken: { id, name },
     ...(organization !== undefined && { organization }),
   }
   return { token, binding: bearer, user, client: noClient, details: undefined }

@@ -68,8 +68,8 @@ export interface VerifiedToken
   readonly organization?: string
   /** The actor, after a token exchange (RFC 8693 §4.1). */
   readonly act?: ActClaim
-  /** Further claims of a kind of its own. */
-  readonly claims?: Readonly<Record<string, unknown>>
+  /** Set if the user made the token themselves: its id and the name that they gave it. */
+  readonly personalToken?: { readonly id: string; readonly name: string }
   /** Authorization details (RFC 9396); absent if there are none. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
