@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import { createRequestId } from '../keys/secrets.ts'
 import type { Logger } from '../options/server.ts'
+import { setMembers } from '../protocol/json.ts'
 import type { RequestInfo } from '../protocol/requests/request-info.ts'
 import type { RolledBack } from '../storage/database/in-transaction.ts'
 import { transaction } from '../storage/database/transaction.ts'
@@ -111,14 +112,8 @@ export const createEvents = (logger: Logger, now: () => number, log?: EventLog):
     details: EventDetails[Type],
   ): AuthEvent => {
     const { requestId = createRequestId(), address, agent } = info ?? {}
-    return {
-      type,
-      time: now(),
-      requestId,
-      ...(address === undefined ? {} : { address }),
-      ...(agent === undefined ? {} : { agent }),
-      ...details,
-    } as unknown as AuthEvent
+    const event = { type, time: now(), requestId, address, agent, ...details }
+    return setMembers(event) as unknown as AuthEvent
   }
   const publish = (event: AuthEvent): void => {
     emit(event.type, event)

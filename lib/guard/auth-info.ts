@@ -1,5 +1,6 @@
+import type { VerifiedToken } from '../oauth/tokens/access-token.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject, setMembers } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { parseScope } from '../protocol/scope.ts'
@@ -66,18 +67,8 @@ export const guardedResource = (identifier: string): GuardedResource => ({
 })
 
 /** The contents of a verified access token that `req.auth` shows. */
-export interface TokenContents {
-  readonly clientId: string
-  /** The user; undefined if the client acts for itself. */
-  readonly subject?: string | undefined
-  readonly organization?: string | undefined
-  readonly scopes: readonly string[]
-  /** Epoch seconds. */
-  readonly expiresAt: number
+export interface TokenContents extends Omit<VerifiedToken, 'resources' | 'issuedAt'> {
   readonly binding: TokenBinding
-  readonly act?: ActClaim | undefined
-  readonly authorizationDetails?: readonly AuthorizationDetail[]
-  readonly personalToken?: AuthInfo['personalToken']
   readonly claims: TokenClaims
 }
 
@@ -121,21 +112,19 @@ export const authInfoOf = (
   resource?: GuardedResource,
 ): AuthInfo => {
   const { clientId, expiresAt, subject, organization, personalToken } = contents
-  return {
+  return setMembers({
     token,
     clientId,
     scopes: [...scopes],
     expiresAt,
-    ...(resource !== undefined && {
-      resource: new URL(resource.identifier),
-      resourceMetadataUrl: resource.metadataUrl,
-    }),
-    ...(subject !== undefined && { subject }),
-    ...(organization !== undefined && { organization }),
-    ...(binding.type !== 'bearer' && { binding }),
-    ...(act && { actor: actorOf(act) }),
-    ...(authorizationDetails.length > 0 && { authorizationDetails: [...authorizationDetails] }),
-    ...(personalToken && { personalToken }),
+    resource: resource && new URL(resource.identifier),
+    resourceMetadataUrl: resource?.metadataUrl,
+    subject,
+    organization,
+    binding: binding.type === 'bearer' ? undefined : binding,
+    actor: act && actorOf(act),
+    authorizationDetails: authorizationDetails.length > 0 ? [...authorizationDetails] : undefined,
+    personalToken,
     claims: { ...claims },
-  }
+  })
 }

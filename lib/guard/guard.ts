@@ -77,10 +77,10 @@ const challengeFields = (
   // After the first login a client asks for what is missing, and for nothing else.
   const asked = code === 'insufficient_scope' || isAboutLogin ? scopes : [...new Set([...scopes, ...ask])]
   return {
-    ...(asked.length > 0 && { scope: formatScope(asked) }),
-    ...(isAboutLogin && acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
-    ...(isAboutLogin && maxAge !== undefined && { max_age: String(maxAge) }),
-    ...(resource !== undefined && { resource_metadata: resourceMetadataUrl(resource) }),
+    scope: formatScope(asked) || undefined,
+    acr_values: (isAboutLogin && acrValues.join(' ')) || undefined,
+    max_age: isAboutLogin ? maxAge?.toString() : undefined,
+    resource_metadata: resource && resourceMetadataUrl(resource),
   }
 }
 

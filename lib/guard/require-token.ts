@@ -1,13 +1,12 @@
 import type { SeenCall } from '../events/sighting.ts'
 import { isPairwiseForm } from '../keys/secrets.ts'
 import type { ServerSetup } from '../oauth/authorization-server.ts'
-import { type TokenWithUser, verifyAccessToken } from '../oauth/tokens/access-token.ts'
+import { storedClaims, type TokenWithUser, verifyAccessToken } from '../oauth/tokens/access-token.ts'
 import { verifyJwtAccessToken } from '../oauth/tokens/jwt-access-token.ts'
 import { refuse } from '../options/check.ts'
 import { knownResource } from '../options/resources.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
-import { formatScope } from '../protocol/scope.ts'
-import { confirmationClaim } from '../protocol/tokens/token-binding.ts'
+import { setMembers } from '../protocol/json.ts'
 import { findGrantOfToken } from '../storage/repositories/index.ts'
 import { urlsBelow } from '../web/http/dpop.ts'
 import { reportServerError } from '../web/http/errors.ts'
@@ -31,24 +30,9 @@ import type { RequireToken, RequireTokenOptions } from './types.ts'
 import { type VerifyRequest, verifyBy } from './verify.ts'
 
 /** The contents of a stored token, with the claims that a JWT and introspection would show. */
-const storedContents = ({ token, binding, details }: TokenWithUser, issuer: string): TokenContents => {
-  const { subject, clientId, scopes, resources, organization, issuedAt, expiresAt, personalToken } = token
-  const claims = {
-    iss: issuer,
-    client_id: clientId,
-    ...(resources.length > 0 && { aud: resources.length > 1 ? resources : resources[0] }),
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
-    iat: issuedAt,
-    exp: expiresAt,
-    ...(subject !== undefined && { sub: subject }),
-    ...(organization !== undefined && { org_id: organization }),
-    ...(details !== undefined && { auth_time: Math.min(details.authTime, issuedAt) }),
-    ...(details?.acr !== undefined && { acr: details.acr }),
-    ...confirmationClaim(binding),
-    ...(token.act && { act: token.act }),
-    ...(personalToken && { personal_token: personalToken }),
-    ...(token.authorizationDetails && { authorization_details: token.authorizationDetails }),
-  }
+const storedContents = (verified: TokenWithUser, issuer: string): TokenContents => {
+  const { token, binding } = verified
+  const claims = setMembers({ ...storedClaims(verified, issuer), personal_token: token.personalToken })
   return { ...token, binding, claims }
 }
 

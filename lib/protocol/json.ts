@@ -2,6 +2,15 @@
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/**
+ * The members that are set, of a value that others get: listeners, functions of the host, `req.auth`, a header. JSON leaves
+ * the others out by itself.
+ *
+ * @example setMembers({ subject: '1', organization: undefined }) // { subject: '1' }
+ */
+export const setMembers = <Value extends object>(value: Value): Value =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Value
+
 // C0, DEL and C1 controls, and halves of surrogate pairs.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
 const unprintable = /[\u0000-\u001f\u007f-\u009f]|\p{Surrogate}/u

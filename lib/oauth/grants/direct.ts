@@ -42,7 +42,7 @@ export const tokensForClient = async (
     grantType,
     clientId: client.clientId,
     scopes,
-    ...(resources.length > 0 && { resources }),
+    resources: resources.length > 0 ? resources : undefined,
   })
   return tokenResponse({ accessToken, scopes })
 }
@@ -88,8 +88,8 @@ const authorizationFor = (
     expiresAt: now + lifetime,
     details: {
       resources: scopesOfResources(scopes, resources, server.resources),
-      ...(organization !== undefined && { organization }),
-      ...(authorizationDetails?.length && { authorizationDetails }),
+      organization,
+      authorizationDetails: authorizationDetails?.length ? authorizationDetails : undefined,
       ...login,
     },
   }

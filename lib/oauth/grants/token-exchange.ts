@@ -3,7 +3,7 @@ import type { TokenExchangeDecision, TokenExchangeRequest } from '../../options/
 import { allowedScopes, type Client, isPublic } from '../../protocol/clients/client.ts'
 import { definedScopes } from '../../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { isObject } from '../../protocol/json.ts'
+import { isObject, setMembers } from '../../protocol/json.ts'
 import type { Authorization } from '../../protocol/requests/authorization.ts'
 import { formatFor, parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../../protocol/scope.ts'
@@ -158,17 +158,16 @@ export const tokenExchange: Grant = {
     const isJwt = formatFor(resources, known) === 'jwt'
     const issuedType = issuedTokenType(requestedType, isJwt)
     const { clientId, metadata } = client
-    const { organization } = token
     const decision = await allowedBy(server, {
       client: { client_id: clientId, ...metadata },
-      subject: {
+      subject: setMembers({
         subject: user.subject,
         clientId: token.clientId,
         ...visible,
         expiresAt: token.expiresAt,
-        ...(organization !== undefined && { organization }),
-        ...(token.act && { act: token.act }),
-      },
+        organization: token.organization,
+        act: token.act,
+      }),
       actor,
       scopes: requested,
       resources,
@@ -180,7 +179,7 @@ export const tokenExchange: Grant = {
     )
     const { acr } = authorization.details
     const { info } = request
-    const asked = { user, client, scopes, organization, acr, step: 'exchange' } as const
+    const asked = { user, client, scopes, organization: token.organization, acr, step: 'exchange' } as const
     const allowed = await allowedUser(server, info, asked)
     await consumeProof(server, request)
     const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }

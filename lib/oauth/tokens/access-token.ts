@@ -5,8 +5,8 @@ import { lateExplanation, listed } from '../../protocol/explanation.ts'
 import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import { formatFor } from '../../protocol/requests/resource.ts'
-import { intersectScopes } from '../../protocol/scope.ts'
-import type { TokenBinding } from '../../protocol/tokens/token-binding.ts'
+import { formatScope, intersectScopes } from '../../protocol/scope.ts'
+import { confirmationClaim, type TokenBinding } from '../../protocol/tokens/token-binding.ts'
 import type { ActClaim, TokenContext } from '../../protocol/tokens/token-context.ts'
 import type { Write } from '../../storage/database/statement.ts'
 import { type AccessToken, createAccessToken } from '../../storage/repositories/index.ts'
@@ -82,6 +82,36 @@ export interface TokenWithUser {
   readonly client: ClientMetadata
   /** From the authorization request; undefined if the client acts for itself. */
   readonly details: AuthorizationDetails | undefined
+}
+
+/**
+ * The claims of a token that is stored, with the names of RFC 7662 §2.2. Members that are undefined do not go out.
+ *
+ * @param part the scopes, resources and details to show, if not all of them
+ */
+export const storedClaims = (
+  { token, binding, details }: TokenWithUser,
+  issuer: string,
+  part: Pick<VerifiedToken, 'scopes' | 'resources' | 'authorizationDetails'> = token,
+): Record<string, unknown> => {
+  const { scopes, resources, authorizationDetails = [] } = part
+  const [audience, ...more] = resources
+  return {
+    iss: issuer,
+    client_id: token.clientId,
+    aud: more.length > 0 ? resources : audience,
+    scope: formatScope(scopes) || undefined,
+    iat: token.issuedAt,
+    exp: token.expiresAt,
+    sub: token.subject,
+    org_id: token.organization,
+    // RFC 9470 §6.2. The clock of the host may be ahead.
+    auth_time: details && Math.min(details.authTime, token.issuedAt),
+    acr: details?.acr,
+    ...confirmationClaim(binding),
+    act: token.act,
+    authorization_details: authorizationDetails.length > 0 ? authorizationDetails : undefined,
+  }
 }
 
 /** One answer for every reason. @param about the reason, for events only */

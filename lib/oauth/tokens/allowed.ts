@@ -2,7 +2,7 @@ import type { Request } from 'express'
 import type { AccessRequest, AccessStep } from '../../options/access.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
-import { isObject } from '../../protocol/json.ts'
+import { isObject, setMembers } from '../../protocol/json.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
@@ -66,14 +66,8 @@ const ask = async (
   asked: AskedAccess,
 ): Promise<AccessDecision> => {
   const { user, client, scopes, organization, acr, step, req } = asked
-  const request: AccessRequest = {
-    client: { client_id: client.clientId, ...client.metadata },
-    scopes,
-    step,
-    ...(organization !== undefined && { organization }),
-    ...(acr !== undefined && { acr }),
-    ...(req && { req }),
-  }
+  const about = { client_id: client.clientId, ...client.metadata }
+  const request: AccessRequest = setMembers({ client: about, scopes, step, organization, acr, req })
   try {
     const decision = decisionOf(await callHost('access.allow', () => allow(user.record, request)), asked)
     if (decision) return decision
@@ -114,8 +108,8 @@ export const announceDenied = (
     clientId: client.clientId,
     step,
     scopes,
-    ...(organization !== undefined && { organization }),
-    ...(reason !== undefined && { reason }),
+    organization,
+    reason,
   })
 }
 

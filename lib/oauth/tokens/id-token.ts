@@ -51,13 +51,13 @@ const idTokenClaims = async (
     iat: now,
     // The clock of the host may be ahead: clients refuse a login that is later than the token.
     auth_time: Math.min(authTime, now),
-    ...(nonce !== undefined && { nonce }),
+    nonce,
     amr,
-    ...(acr !== undefined && { acr }),
+    acr,
     sid: sidFor(server, client, authorization.sid),
-    ...(organization !== undefined && { org_id: organization }),
-    ...(accessToken !== undefined && { at_hash: leftHalfHash(accessToken, algorithm) }),
-    ...(code !== undefined && { c_hash: leftHalfHash(code, algorithm) }),
+    org_id: organization,
+    at_hash: accessToken && leftHalfHash(accessToken, algorithm),
+    c_hash: code && leftHalfHash(code, algorithm),
   }
 }
 

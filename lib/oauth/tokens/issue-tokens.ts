@@ -75,16 +75,15 @@ export const announceTokens = (
   grantType: GrantType,
   { client, authorization, scopes, resources, actor }: AnnouncedGrant,
 ): void => {
-  const { organization } = authorization.details
   server.events.announce('tokens.issued', info, {
     grantType,
     clientId: client.clientId,
     scopes,
     subject: authorization.subject,
     authorizationId: authorization.id,
-    ...(resources.length > 0 && { resources }),
-    ...(organization !== undefined && { organization }),
-    ...(actor !== undefined && { actor }),
+    resources: resources.length > 0 ? resources : undefined,
+    organization: authorization.details.organization,
+    actor,
   })
 }
 
@@ -140,10 +139,9 @@ export const tokenResponse = ({
   access_token: accessToken.value,
   token_type: tokenType(accessToken.binding),
   expires_in: accessToken.expiresIn,
-  ...(scopes.length > 0 && { scope: formatScope(scopes) }),
-  ...(refreshToken !== undefined && { refresh_token: refreshToken }),
-  ...(idToken !== undefined && { id_token: idToken }),
-  ...(accessToken.authorizationDetails.length > 0 && {
-    authorization_details: accessToken.authorizationDetails,
-  }),
+  scope: formatScope(scopes) || undefined,
+  refresh_token: refreshToken,
+  id_token: idToken,
+  authorization_details:
+    accessToken.authorizationDetails.length > 0 ? accessToken.authorizationDetails : undefined,
 })

@@ -32,8 +32,8 @@ const loginClaims = (
   // The clock of the host may be ahead.
   auth_time: Math.min(authTime, now),
   amr,
-  ...(acr !== undefined && { acr }),
-  ...(organization !== undefined && { org_id: organization }),
+  acr,
+  org_id: organization,
 })
 
 /** The claims of a JWT of the type of access tokens that a published key of this server signed. */
@@ -98,11 +98,11 @@ export const jwtAccessToken: AccessTokenFormat = {
       iat: now,
       exp: expiresAt,
       jti: randomId(),
-      ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+      scope: formatScope(scopes) || undefined,
       ...confirmationClaim(binding),
-      ...(context?.act && { act: context.act }),
-      ...(authorizationDetails.length > 0 && { authorization_details: authorizationDetails }),
-      ...(ownerId !== undefined && { authorization_client: ownerId }),
+      act: context?.act,
+      authorization_details: authorizationDetails.length > 0 ? authorizationDetails : undefined,
+      authorization_client: ownerId,
       ...(authorization && {
         authorization_id: authorization.id,
         ...loginClaims(authorization.details, now),

@@ -2,7 +2,7 @@ import { pairwiseSid, pairwiseSubject } from '../../keys/secrets.ts'
 import type { ClaimsAsked, ClaimTarget } from '../../options/users.ts'
 import { claimNames, jsonOfClaim, protocolClaims, releasedClaims } from '../../protocol/claims.ts'
 import { allowedScopes, type Client, sectorOf } from '../../protocol/clients/client.ts'
-import { isObject } from '../../protocol/json.ts'
+import { isObject, setMembers } from '../../protocol/json.ts'
 import { type ClaimsRequest, matchingClaims } from '../../protocol/requests/claims-request.ts'
 import { isStandardScope } from '../../protocol/scope.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -37,12 +37,15 @@ export interface ClaimsHolder {
   readonly organization: string | undefined
 }
 
-const askedOf = ({ client, scopes, organization }: ClaimsHolder, target: ClaimTarget): ClaimsAsked => ({
-  client: { client_id: client.clientId, ...client.metadata },
-  scopes,
-  ...(organization !== undefined && { organization }),
-  for: target,
-})
+const askedOf = (holder: ClaimsHolder, target: ClaimTarget): ClaimsAsked => {
+  const { client, scopes, organization } = holder
+  return setMembers({
+    client: { client_id: client.clientId, ...client.metadata },
+    scopes,
+    organization,
+    for: target,
+  })
+}
 
 /**
  * The claims of a user that the scopes of a client reveal in one place, with the types of OIDC Core §5.1.

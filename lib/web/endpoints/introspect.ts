@@ -2,7 +2,12 @@ import type { SeenCall } from '../../events/sighting.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { invalidClient } from '../../oauth/client-authentication/index.ts'
-import { type TokenWithUser, tokenDetails, verifyAccessToken } from '../../oauth/tokens/access-token.ts'
+import {
+  storedClaims,
+  type TokenWithUser,
+  tokenDetails,
+  verifyAccessToken,
+} from '../../oauth/tokens/access-token.ts'
 import { subjectFor, tokenClaims } from '../../oauth/tokens/user-claims.ts'
 import { visiblePart } from '../../oauth/tokens/visible-part.ts'
 import { allowedScopes, type Client, isPublic } from '../../protocol/clients/client.ts'
@@ -10,7 +15,7 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { listed } from '../../protocol/explanation.ts'
 import { grantedStill, isLive } from '../../protocol/requests/authorization.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
-import { confirmationClaim, tokenType } from '../../protocol/tokens/token-binding.ts'
+import { tokenType } from '../../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../../storage/repositories/index.ts'
 import { belongsToOrganization, type User } from '../../users/users.ts'
 import { sendJson } from '../http/send.ts'
@@ -88,14 +93,13 @@ const describeAccessToken = async (
     return undefined
   })
   if (verified === undefined) return undefined
-  const { token, user, binding, details } = verified
+  const { token, user, binding } = verified
   const visible = visiblePart(server, client, token)
   if (visible === undefined) {
     observeCall(server, client, { refused: foreignToken(server, client, verified) })
     return warnOfForeignToken(server, client)
   }
   const { scopes, resources } = visible
-  const [audience, ...more] = resources
   if (token.clientId !== client.clientId) {
     const { clientId, subject, issuedAt } = token
     observeCall(server, client, { accepted: { clientId, subject, authorizationId: undefined, issuedAt } })
@@ -110,24 +114,12 @@ const describeAccessToken = async (
   return {
     ...(await tokenClaims(server, { client: owner, user, scopes, resources, organization }, 'introspection')),
     active: true,
-    iss: server.issuer,
-    client_id: token.clientId,
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
-    ...(audience !== undefined && { aud: more.length > 0 ? resources : audience }),
     token_type: tokenType(binding),
-    ...confirmationClaim(binding),
-    iat: token.issuedAt,
-    exp: token.expiresAt,
-    // RFC 9470 §6.2. The clock of the host may be ahead.
-    ...(details !== undefined && { auth_time: Math.min(details.authTime, token.issuedAt) }),
-    ...(details?.acr !== undefined && { acr: details.acr }),
+    ...storedClaims(verified, server.issuer, { scopes, resources, authorizationDetails: allowed }),
     // The subject of a client's own token is the client (RFC 9068 §2.2).
     ...(user === undefined
       ? { sub: token.clientId }
       : aboutUser(server, owner, user, scopes, token.clientId === client.clientId)),
-    ...(token.organization === undefined ? {} : { org_id: token.organization }),
-    ...(token.act && { act: token.act }),
-    ...(allowed.length > 0 && { authorization_details: allowed }),
   }
 }
 
@@ -151,10 +143,10 @@ const describeRefreshToken = async (
     active: true,
     iss: server.issuer,
     client_id: client.clientId,
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    scope: formatScope(scopes) || undefined,
     ...aboutUser(server, client, user, scopes),
     exp: found.expiresAt,
-    ...(organization === undefined ? {} : { org_id: organization }),
+    org_id: organization,
   }
 }
 

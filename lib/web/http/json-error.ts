@@ -24,7 +24,5 @@ export const oauthErrorOf = (error: unknown): OAuthError => {
 export const jsonError = (
   { code, message, status, headers }: OAuthError,
   errorId: string | undefined,
-): JsonAnswer => {
-  const found = errorId === undefined ? {} : { error_id: errorId }
-  return jsonAnswer({ error: code, error_description: message, ...found }, { status, headers })
-}
+): JsonAnswer =>
+  jsonAnswer({ error: code, error_description: message, error_id: errorId }, { status, headers })

@@ -53,11 +53,14 @@ export const schemesFor = (req: ApiRequest, acceptsDpop: boolean): readonly Toke
 /** The characters of a description that RFC 6749 §5.2 and RFC 6750 §3 allow, without those that end a header or a quoted text. */
 const plain = (text: string): string => text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?')
 
-const challenge = (scheme: TokenType, fields: Readonly<Record<string, string>>): string => {
+const challenge = (scheme: TokenType, fields: ChallengeFields): string => {
   // RFC 9449 §7.1.
-  const algs = scheme === dpopScheme ? { algs: proofAlgorithms.join(' ') } : {}
-  const all = Object.entries({ realm: 'api', ...fields, ...algs })
-  return `${scheme} ${all.map(([name, value]) => `${name}="${plain(value)}"`).join(', ')}`
+  const algs = scheme === dpopScheme ? proofAlgorithms.join(' ') : undefined
+  const all: Readonly<Record<string, string | undefined>> = { realm: 'api', ...fields, algs }
+  const parts = Object.entries(all).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${plain(value)}"`],
+  )
+  return `${scheme} ${parts.join(', ')}`
 }
 
 /** RFC 9449 §7.1, §9: where an access token is used, these are 401. */
