@@ -186,6 +186,15 @@ test('the server loads no tool that stands beside it', () => {
   expect(loadedTools(sources)).toEqual([])
 })
 
+test('an API with `latchkey/guard` loads neither Express nor Knex', () => {
+  const packages = loadedBy('lib/guard/index.ts', sources).flatMap((file) =>
+    importsOf(withoutComments(sources.get(file) ?? ''))
+      .filter(({ name, typeOnly }) => !typeOnly && !name.startsWith('.') && !name.startsWith('node:'))
+      .map(({ name }) => packageOf(name)),
+  )
+  expect([...new Set(packages)].sort()).toEqual(['fastest-levenshtein'])
+})
+
 test('a tool that the server loads through another file is found', () => {
   const files = {
     'lib/index.ts': `export { authRouter } from './router.ts'`,

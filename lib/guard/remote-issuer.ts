@@ -1,5 +1,4 @@
-import { keyIdOf } from '../keys/jwt.ts'
-import { createJwtVerifier, type JwtVerifier } from '../keys/jwt-verifier.ts'
+import { createJwtVerifier, type JwtVerifier, keyIdOf } from '../keys/jwt-verifier.ts'
 import type { Logger } from '../options/server.ts'
 import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'

@@ -3,8 +3,8 @@ import { createCountCall } from '../limits/call-limit.ts'
 import { sharedCounters } from '../limits/counters.ts'
 import { refuse } from '../options/check.ts'
 import { sharedStore } from '../options/limits.ts'
+import { plainLogger, warnOnce } from '../options/logger.ts'
 import { remoteMutualTls } from '../options/mutual-tls.ts'
-import { plainLogger } from '../options/plain-logger.ts'
 import {
   type Checked,
   custom,
@@ -18,10 +18,9 @@ import {
 } from '../options/schema.ts'
 import { issuer, logger, proxy } from '../options/server.ts'
 import { trustProxy } from '../options/trust-proxy.ts'
-import { warnOnce } from '../options/warn-once.ts'
 import { createOutbound } from '../outbound/outbound.ts'
 import { failureLine } from '../protocol/errors.ts'
-import { canonicalResource } from '../protocol/requests/resource.ts'
+import { canonicalResource } from '../protocol/protected-resource.ts'
 import { accessTokenType, isJwtAccessToken } from '../protocol/tokens/jwt-access-token.ts'
 import { dpopCheck, urlsBelow } from '../web/http/dpop.ts'
 import { senderChecks } from '../web/http/sender.ts'

@@ -111,3 +111,9 @@ export const createJwtVerifier = (jwks: { readonly keys: readonly (Jwk | PublicJ
     },
   }
 }
+
+/** The `kid` of a JWT (RFC 7515 §4.1.4); undefined if it has none or is not a JWT. */
+export const keyIdOf = (jwt: string): string | undefined => {
+  const { kid } = parseJwtPart(jwt.split('.')[0] ?? '') ?? {}
+  return typeof kid === 'string' ? kid : undefined
+}

@@ -1,6 +1,5 @@
 import { constants, type KeyObject, sign } from 'node:crypto'
 import type { SigningAlgorithm } from '../protocol/clients/client-metadata.ts'
-import { parseJwtPart } from '../protocol/json.ts'
 
 /** A private key with its id and algorithm. */
 export interface SigningKey {
@@ -51,10 +50,4 @@ export const signJwt = async (
   const input = `${encode({ alg: key.algorithm, kid: key.kid, typ })}.${encode(claims)}`
   const signature = await signatures[key.algorithm](Buffer.from(input), key.privateKey)
   return `${input}.${signature.toString('base64url')}`
-}
-
-/** The `kid` of a JWT (RFC 7515 §4.1.4); undefined if it has none or is not a JWT. */
-export const keyIdOf = (jwt: string): string | undefined => {
-  const { kid } = parseJwtPart(jwt.split('.')[0] ?? '') ?? {}
-  return typeof kid === 'string' ? kid : undefined
 }

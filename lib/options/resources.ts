@@ -1,5 +1,6 @@
 import { isLoopbackHost } from '../protocol/clients/redirect-uri.ts'
-import { canonicalResource, isSameResource } from '../protocol/requests/resource.ts'
+import { canonicalResource } from '../protocol/protected-resource.ts'
+import { isSameResource } from '../protocol/requests/resource.ts'
 import { standardScopes } from '../protocol/scope.ts'
 import { closestOf, refuse } from './check.ts'
 import {

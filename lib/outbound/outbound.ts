@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { inSpan, type Span, type SpanDescription, type Tracing } from '../events/tracing.ts'
+import type { Span, SpanDescription, Tracing } from '../events/tracing.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
@@ -275,7 +275,8 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       span?.setAttribute('http.response.status_code', response.status)
       return response
     }
-    return inSpan(options.tracing, () => spanOf(target, init), traced)
+    const spans = options.tracing?.active()
+    return spans === undefined ? traced() : spans.inSpan(spanOf(target, init), traced)
   }
 
   return {

@@ -11,6 +11,20 @@ export const resourceMetadataUrl = (identifier: string): string => {
   return `${origin}${metadataPath}${pathname === '/' ? '' : pathname}${search}`
 }
 
+/** An identifier of a resource in parts: scheme and host, which ignore case, and the rest, which does not. */
+const parts = /^(https?:\/\/[a-z0-9.:[\]_-]+)([/?][\x21\x23-\x5b\x5d-\x7e]*)?$/i
+
+/**
+ * The canonical form of a resource identifier (RFC 8707 §2): scheme and host are lower-cased, nothing else changes.
+ *
+ * @returns undefined unless the value is an absolute http or https URL without fragment and credentials
+ * @example canonicalResource('HTTPS://App.example.com/MCP') // 'https://app.example.com/MCP'
+ */
+export const canonicalResource = (value: string): string | undefined => {
+  const [, origin, rest = ''] = value.includes('#') || !URL.canParse(value) ? [] : (parts.exec(value) ?? [])
+  return origin === undefined ? undefined : `${origin.toLowerCase()}${rest}`
+}
+
 /** A resource as its document describes it. */
 export interface DescribedResource {
   readonly identifier: string

@@ -1,6 +1,7 @@
 import type { HostUser, PasswordAttempt, UserFunctions } from '../options/users.ts'
 import { isObject } from '../protocol/json.ts'
-import { callHost, failedByCharacter } from './host-function.ts'
+import { hasUnknownCharacter } from '../storage/database/errors.ts'
+import { callHost, someCause } from './host-function.ts'
 import { isPassword } from './passwords/passwords.ts'
 import { definedClaims, isLookup, subjectOf, type User, type Users } from './users.ts'
 
@@ -17,7 +18,7 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
       return await callHost('users.authenticate', () => functions.authenticate(attempt))
     } catch (error) {
       // No user has a name that the host's database cannot hold.
-      if (failedByCharacter(error)) return undefined
+      if (someCause(error, hasUnknownCharacter)) return undefined
       throw error
     }
   }

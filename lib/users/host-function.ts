@@ -1,6 +1,5 @@
 import { OAuthError, temporarilyUnavailable } from '../protocol/errors.ts'
-import { withTimeout } from '../storage/database/connection.ts'
-import { hasUnknownCharacter } from '../storage/database/errors.ts'
+import { withTimeout } from '../storage/database/with-timeout.ts'
 
 /** The usual time limit of one call, in milliseconds: as long as the database has in all. */
 const timeoutMs = 10_000
@@ -23,7 +22,7 @@ const unavailableStatuses: ReadonlySet<unknown> = new Set([502, 503, 504])
 const maxDepth = 5
 
 /** Whether this holds for the error, or for one of its causes. */
-const someCause = (error: unknown, holds: (error: object) => boolean, depth = 0): boolean => {
+export const someCause = (error: unknown, holds: (error: object) => boolean, depth = 0): boolean => {
   if (typeof error !== 'object' || error === null || depth > maxDepth) return false
   if (holds(error)) return true
   const { cause, errors } = error as Readonly<Record<string, unknown>>
@@ -40,9 +39,6 @@ const isUnavailable = (error: object): boolean => {
     unavailableStatuses.has(statusCode)
   )
 }
-
-/** Whether a host function failed because its database cannot hold a character that someone typed. */
-export const failedByCharacter = (error: unknown): boolean => someCause(error, hasUnknownCharacter)
 
 /** An error of a host function is never the client's fault, even if it is an `OAuthError` or has a status such as 404. */
 const errorOf = (name: string, cause: unknown): Error => {

@@ -1,3 +1,4 @@
+import { warnOnce } from '../options/logger.ts'
 import type { Logger } from '../options/server.ts'
 import {
   type ClaimMapping,
@@ -7,7 +8,6 @@ import {
   type UserMapping,
   type UserRow,
 } from '../options/users.ts'
-import { warnOnce } from '../options/warn-once.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { mapResponse } from '../storage/database/driver.ts'
 import { isMissingColumn, isMissingTable, rowsOrNone } from '../storage/database/errors.ts'

@@ -1,5 +1,5 @@
+import { canonicalResource } from '../../lib/protocol/protected-resource.ts'
 import {
-  canonicalResource,
   formatFor,
   impliedResources,
   isSameResource,

@@ -1,12 +1,11 @@
 import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { reachOf } from '../../outbound/reach.ts'
+import { type ClientCertificate, isCurrent } from '../../protocol/clients/client-certificate.ts'
 import {
-  type ClientCertificate,
   hasRegisteredKey,
   hasRegisteredSubject,
-  isCurrent,
   isIssuedBy,
-} from '../../protocol/clients/client-certificate.ts'
+} from '../../protocol/clients/registered-certificate.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { ClientAuthMethod } from './client-auth-method.ts'
 import { none } from './client-secret.ts'

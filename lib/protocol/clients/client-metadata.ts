@@ -10,7 +10,6 @@ import {
 import { type SigningAlgorithm, signingAlgorithms } from '../signing-algorithms.ts'
 import { tokenExchangeGrantType } from '../tokens/token-exchange.ts'
 import { clientAssertionAlgorithms } from './client-assertion.ts'
-import { certificateSubjectNames } from './client-certificate.ts'
 import {
   absoluteUri,
   acrValues,
@@ -48,6 +47,7 @@ import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { parseJwks } from './jwks.ts'
 import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { assertRedirectUriOf, webHost } from './redirect-uri.ts'
+import { certificateSubjectNames } from './registered-certificate.ts'
 import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
 
 export const grantTypes = [

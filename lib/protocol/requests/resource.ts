@@ -1,5 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { type Explanation, listed, readable } from '../explanation.ts'
+import { canonicalResource } from '../protected-resource.ts'
 import { isStandardScope } from '../scope.ts'
 
 /** A resource as the rules need it: its identifier, the scopes it knows, and the format of its access tokens. */
@@ -15,22 +16,8 @@ export type ResourceScopes = Readonly<Record<string, readonly string[]>>
 /** The most resources of one request. */
 const maxResources = 10
 
-/** An identifier of a resource in parts: scheme and host, which ignore case, and the rest, which does not. */
-const parts = /^(https?:\/\/[a-z0-9.:[\]_-]+)([/?][\x21\x23-\x5b\x5d-\x7e]*)?$/i
-
 const invalidTarget = (description: string, explanation?: Explanation): OAuthError =>
   new OAuthError('invalid_target', description, { explanation })
-
-/**
- * The canonical form of a resource identifier (RFC 8707 §2): scheme and host are lower-cased, nothing else changes.
- *
- * @returns undefined unless the value is an absolute http or https URL without fragment and credentials
- * @example canonicalResource('HTTPS://App.example.com/MCP') // 'https://app.example.com/MCP'
- */
-export const canonicalResource = (value: string): string | undefined => {
-  const [, origin, rest = ''] = value.includes('#') || !URL.canParse(value) ? [] : (parts.exec(value) ?? [])
-  return origin === undefined ? undefined : `${origin.toLowerCase()}${rest}`
-}
 
 /** The form that identifiers are compared in. An empty path is the path `/` (RFC 3986 §6.2.3); URL parsers add it. */
 const comparable = (identifier: string): string =>

@@ -1,7 +1,8 @@
+import { type Client, isPublic } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
 import { lateExplanation } from '../explanation.ts'
 import { type Authorization, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
-import { isSameBinding, type TokenBinding } from './token-binding.ts'
+import { bearer, isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
@@ -85,3 +86,10 @@ const isRepeat = (
   successor.consumedAt === null &&
   successor.expiresAt > now &&
   (binding === undefined || isSameBinding(successor.binding, binding))
+
+/**
+ * The key that a refresh token needs. For a public client it is the key of the access token issued with it; a confidential client
+ * authenticates instead (RFC 9449 §5, RFC 8705 §4).
+ */
+export const refreshTokenBinding = (client: Client, binding: TokenBinding): TokenBinding =>
+  isPublic(client) ? binding : bearer

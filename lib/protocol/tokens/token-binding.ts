@@ -1,6 +1,3 @@
-import { type Client, isPublic } from '../clients/client.ts'
-import { type ClientCertificate, certificateThumbprint } from '../clients/client-certificate.ts'
-import { OAuthError } from '../errors.ts'
 import { isObject } from '../json.ts'
 
 /** A key or a certificate that the client must prove to have, with its SHA-256 thumbprint in base64url. */
@@ -32,41 +29,6 @@ export const isSameBinding = (one: TokenBinding, other: TokenBinding): boolean =
 
 const thumbprintOf = (binding: TokenBinding): string | undefined =>
   binding.type === 'bearer' ? undefined : binding.thumbprint
-
-/**
- * The binding of the tokens of a request: for a client with `tls_client_certificate_bound_access_tokens` its certificate
- * (RFC 8705 §3), and otherwise the key that the request proved.
- *
- * @param key of the DPoP proof; undefined if there is none
- * @throws OAuthError `invalid_dpop_proof` without a proof if the client requires one (`dpop_bound_access_tokens`,
- *   RFC 9449 §5.2), `invalid_request` without a certificate that the tokens need
- */
-export const tokenBinding = (
-  { metadata }: Client,
-  { certificate }: { readonly certificate?: ClientCertificate },
-  key: KeyBinding | undefined,
-): TokenBinding => {
-  if (key === undefined && metadata.dpop_bound_access_tokens) {
-    throw new OAuthError(
-      'invalid_dpop_proof',
-      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
-    )
-  }
-  if (!metadata.tls_client_certificate_bound_access_tokens) return key ?? bearer
-  if (certificate !== undefined)
-    return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
-  throw new OAuthError(
-    'invalid_request',
-    'a client certificate is required, because the tokens of this client are bound to it',
-  )
-}
-
-/**
- * The key that a refresh token needs. For a public client it is the key of the access token issued with it; a confidential client
- * authenticates instead (RFC 9449 §5, RFC 8705 §4).
- */
-export const refreshTokenBinding = (client: Client, binding: TokenBinding): TokenBinding =>
-  isPublic(client) ? binding : bearer
 
 /** The member of `cnf` for each binding (RFC 9449 §6.1, RFC 8705 §3.1). */
 const confirmationMembers = { dpop: 'jkt', certificate: 'x5t#S256' } as const

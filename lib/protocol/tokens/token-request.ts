@@ -1,9 +1,11 @@
-import type { ClientCertificate } from '../clients/client-certificate.ts'
+import type { Client } from '../clients/client.ts'
+import { type ClientCertificate, certificateThumbprint } from '../clients/client-certificate.ts'
+import { OAuthError } from '../errors.ts'
 import type { Parameters } from '../parameters.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 import type { RequestInfo } from '../requests/request-info.ts'
 import type { ProofRecord } from './dpop-proof.ts'
-import type { TokenBinding, TokenType } from './token-binding.ts'
+import { bearer, type KeyBinding, type TokenBinding, type TokenType } from './token-binding.ts'
 
 /** A request that a client sends directly, as client authentication and grants read it. */
 export interface TokenRequest {
@@ -33,4 +35,32 @@ export interface TokenResponse {
   readonly issued_token_type?: string
   /** RFC 9396 §7. */
   readonly authorization_details?: readonly AuthorizationDetail[]
+}
+
+/**
+ * The binding of the tokens of a request: for a client with `tls_client_certificate_bound_access_tokens` its certificate
+ * (RFC 8705 §3), and otherwise the key that the request proved.
+ *
+ * @param key of the DPoP proof; undefined if there is none
+ * @throws OAuthError `invalid_dpop_proof` without a proof if the client requires one (`dpop_bound_access_tokens`,
+ *   RFC 9449 §5.2), `invalid_request` without a certificate that the tokens need
+ */
+export const tokenBinding = (
+  { metadata }: Client,
+  { certificate }: { readonly certificate?: ClientCertificate },
+  key: KeyBinding | undefined,
+): TokenBinding => {
+  if (key === undefined && metadata.dpop_bound_access_tokens) {
+    throw new OAuthError(
+      'invalid_dpop_proof',
+      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
+    )
+  }
+  if (!metadata.tls_client_certificate_bound_access_tokens) return key ?? bearer
+  if (certificate !== undefined)
+    return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
+  throw new OAuthError(
+    'invalid_request',
+    'a client certificate is required, because the tokens of this client are bound to it',
+  )
 }

@@ -1,7 +1,7 @@
 import type { RequestHandler, Response } from 'express'
 import type { ServerSetup } from '../../oauth/authorization-server.ts'
-import { withTimeout } from '../../storage/database/connection.ts'
 import { assertDatabaseAnswers } from '../../storage/database/open.ts'
+import { withTimeout } from '../../storage/database/with-timeout.ts'
 import { assertDatabaseWrites } from '../../storage/repositories/index.ts'
 import { runHandler } from '../http/run-handler.ts'
 import { sendJson } from '../http/send.ts'

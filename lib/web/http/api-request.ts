@@ -74,3 +74,9 @@ export const apiRequestOf = (request: NodeRequest | WebRequest, trusts: Trusts):
   // Express has put its app on the request, and what follows from its settings.
   return 'app' in request ? (request as unknown as ApiRequest) : ofNode(request, trusts)
 }
+
+/** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
+export const isFromTrustedProxy = ({ app, socket }: ApiRequest): boolean => {
+  const trusts: unknown = app?.get('trust proxy fn')
+  return typeof trusts === 'function' && trusts(socket?.remoteAddress, 0) === true
+}

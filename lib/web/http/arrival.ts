@@ -1,12 +1,6 @@
 import type { Request } from 'express'
 import { isLoopbackHost } from '../../protocol/clients/redirect-uri.ts'
-import type { ApiRequest } from './api-request.ts'
-
-/** Whether the peer of the connection is a proxy that the app trusts, by Express's `trust proxy`. */
-export const isFromTrustedProxy = ({ app, socket }: ApiRequest): boolean => {
-  const trusts: unknown = app?.get('trust proxy fn')
-  return typeof trusts === 'function' && trusts(socket?.remoteAddress, 0) === true
-}
+import { isFromTrustedProxy } from './api-request.ts'
 
 /** Why a request did not arrive by https, and the line that mends it. */
 export interface InsecureArrival {

@@ -1,9 +1,8 @@
 import type { TLSSocket } from 'node:tls'
+import type { WarnOnce } from '../../options/logger.ts'
 import type { MutualTls } from '../../options/mutual-tls.ts'
-import type { WarnOnce } from '../../options/warn-once.ts'
 import { type ClientCertificate, parseCertificateHeader } from '../../protocol/clients/client-certificate.ts'
-import type { ApiRequest } from './api-request.ts'
-import { isFromTrustedProxy } from './arrival.ts'
+import { type ApiRequest, isFromTrustedProxy } from './api-request.ts'
 
 const ofConnection = ({ socket }: ApiRequest): ClientCertificate | undefined => {
   // A connection of plain http has neither, and a web-standard request does not show its connection.

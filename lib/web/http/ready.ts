@@ -1,6 +1,6 @@
 import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
 import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
-import { withTimeout } from '../../storage/database/connection.ts'
+import { withTimeout } from '../../storage/database/with-timeout.ts'
 
 /** Milliseconds that a request waits for the server; migrations that take longer continue without it. */
 const timeoutMs = 8000

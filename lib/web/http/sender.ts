@@ -1,5 +1,5 @@
+import type { WarnOnce } from '../../options/logger.ts'
 import type { MutualTls } from '../../options/mutual-tls.ts'
-import type { WarnOnce } from '../../options/warn-once.ts'
 import { certificateThumbprint } from '../../protocol/clients/client-certificate.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../../protocol/tokens/token-binding.ts'

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express'
 import { hashAtIssuer } from '../../keys/secrets.ts'
 import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { OAuthError } from '../../protocol/errors.ts'
-import { withTimeout } from '../../storage/database/connection.ts'
+import { withTimeout } from '../../storage/database/with-timeout.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
 import { sessionKey } from '../http/cookies.ts'
 

@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm'
-import { plainLogger } from '../../lib/options/plain-logger.ts'
+import { plainLogger } from '../../lib/options/logger.ts'
 import { startHost } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 
