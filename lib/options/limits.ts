@@ -59,7 +59,7 @@ export const failures = {
 export const quotas = {
   /**
    * Requests to one host that self-described clients name, from one address or for one client that a user has allowed:
-   * docs/registration.md#what-the-server-asks-for-them.
+   * docs/registration.md#requests-to-self-described-clients.
    */
   clientHost: limit(600, 3600),
   /**
