@@ -24,6 +24,7 @@ const pages = [
   'example-app/README.md',
   'bench/README.md',
   'test/CONFORMANCE.md',
+  'test/CONFORMANCE-HOST.md',
   'test/FAPI2.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter(isMarkdown)
@@ -420,6 +421,7 @@ const checks: Readonly<Record<string, () => void>> = {
     ok(read('docs/testing.md').includes(`${attacks.length} attacks`))
   },
   'SECURITY.md names existing attacks for every threat': checkThreats,
+  'docs/own-code.md names existing tests': () => ok(checkTitles('docs/own-code.md') > 10),
   'test/FAPI2.md names existing tests': () => ok(checkTitles('test/FAPI2.md') > 30),
   'docs/internals.md names what exists': checkInternals,
   'CONTRIBUTING.md has at most 700 words': () => ok(read('CONTRIBUTING.md').split(/\s+/).length <= 700),

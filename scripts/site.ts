@@ -111,6 +111,7 @@ const pages = [
     'Reference',
     'the modules of the conformance suite and the tests that show the same',
   ),
+  page('test/CONFORMANCE-HOST.md', 'Reference', 'how a host is set up for the conformance suite'),
   page('test/FAPI2.md', 'Reference', 'the requirements of FAPI 2.0 and their tests'),
 ]
 const files = new Set(['README.md', ...pages.map(({ file }) => file)])
