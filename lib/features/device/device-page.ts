@@ -1,18 +1,14 @@
 import { openUnder, sealUnder } from '../../keys/secrets.ts'
 import { networkOf } from '../../limits/network.ts'
 import { clientCard } from '../../oauth/authorization/consent.ts'
-import { continueRequest, signInAgain, toDecide } from '../../oauth/authorization/continue.ts'
+import { continueRequest, signInAgain } from '../../oauth/authorization/continue.ts'
 import { formTarget } from '../../oauth/authorization/login-location.ts'
-import {
-  type PendingRequest,
-  requestParameter,
-  withPending,
-} from '../../oauth/authorization/pending-request.ts'
+import { requestParameter } from '../../oauth/authorization/pending-request.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { showAccountLogin, submitAccountLogin } from '../../web/endpoints/account/account-login.ts'
 import { switchUser } from '../../web/endpoints/consent/consent.ts'
 import { fieldsIn } from '../../web/endpoints/page-values.ts'
-import { pendingForm } from '../../web/endpoints/pending-page.ts'
+import { type PendingHandler, pendingForm, withPending } from '../../web/endpoints/pending-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import { formParameters, queryParameters } from '../../web/http/form.ts'
 import { redirectToPage } from '../../web/http/redirect.ts'
@@ -72,7 +68,8 @@ const openDevice = async (
     needsConfirmation: true,
     device: { hash, address, createdAt, expiresAt, sealedUserCode },
   } as const
-  await continueRequest(context, { client, request, known: undefined }, { active }, { kind: 'device' })
+  const incoming = { kind: 'device', client, request, known: undefined }
+  context.deliver(context, await continueRequest(context, incoming, { active }))
 }
 
 /**
@@ -101,7 +98,7 @@ const submitCode = async (context: PageContext): Promise<void> => {
 }
 
 /** Asks whether the device is the user's own: someone else may have sent them the code (RFC 8628 §5.4). */
-const showConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+const showConfirm: PendingHandler = async (context, pending) => {
   const { server, info, language } = context
   const { client, request, browser } = pending
   const device = waitingDevice(request, server.now())
@@ -116,19 +113,18 @@ const showConfirm = async (context: PageContext, pending: PendingRequest): Promi
     address: device.address,
     sameNetwork: networkOf(device.address) === networkOf(info.address),
   }
-  context.send('device-confirm', model, { redirectUri: formTarget(server) })
+  return context.page('device-confirm', model, { redirectUri: formTarget(server) })
 }
 
-const submitConfirm = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+const submitConfirm: PendingHandler = async (context, pending, form) => {
   const { server } = context
-  const form = submittedForm(context, [pending.id])
   waitingDevice(pending.request, server.now())
   const active = await activeLogin(context, pending)
   if (active === undefined) return signInAgain(context, pending)
   const { sid } = active.login
   // Another user has since logged in, in another tab: the page showed another account.
   if (sid !== form.optional(shownLogin)) {
-    return redirectToPage(context, ownPath(server, '/device', { [requestParameter]: pending.secret }))
+    return { redirectToPage: ownPath(server, '/device', { [requestParameter]: pending.secret }) }
   }
   const choice = form.required('decision')
   if (choice === 'switch') return switchUser(context, { pending, login: active.login })
@@ -137,7 +133,7 @@ const submitConfirm = async (context: PageContext, pending: PendingRequest): Pro
   }
   const decision = { allowed: false, sid, scopes: [] }
   const change = choice === 'deny' ? { decision } : { selectedSid: sid }
-  await continueRequest(context, toDecide(pending), { active, ...change })
+  return { changes: { active, ...change } }
 }
 
 /** RFC 8628 §3.3: the page for the user code, and the question whether the device is the user's own. */

@@ -5,7 +5,7 @@ import { endSurplus } from '../../oauth/tokens/surplus.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
 import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
 import { consumePendingRequest } from '../../storage/repositories/index.ts'
-import type { PageContext } from '../../web/http/context.ts'
+import type { Outcome, PageContext } from '../../web/http/context.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { decideDevice } from './table.ts'
 
@@ -63,13 +63,17 @@ export const waitingDevice = ({ device }: AuthorizationRequest, now: number): Op
   return device
 }
 
-const sendEnd = (
+const lastPage = (
   context: PageContext,
   { client, request }: RequestToDecide,
   outcome: 'connected' | 'denied',
-): void => {
+): Outcome => {
   const card = clientCard(context.server, client, request.redirectUri, context.language)
-  context.send('device-done', { outcome, client: card, accountUrl: ownPath(context.server, '/account') })
+  return context.page('device-done', {
+    outcome,
+    client: card,
+    accountUrl: ownPath(context.server, '/account'),
+  })
 }
 
 /** A request of a device (RFC 8628 §3.3): the device polls for the answer, and the browser shows a last page. */
@@ -77,15 +81,14 @@ export const deviceKind: PendingRequestKind = {
   name: 'device',
   path: '/device',
 
-  async grant(context, asked, { authorization, step, user }) {
+  async grant(context, incoming, facts, step) {
     const { server, info } = context
-    const { request, pending } = asked
+    const { request, pending } = incoming
     const { login, scopes, organization } = step
     const device = waitingDevice(request, server.now())
     const issued = await issueAuthorizationResponse(server, {
       ...step,
-      context: authorization,
-      user,
+      context: facts,
       pendingId: pending?.id,
       given: {
         hash: device.hash,
@@ -94,7 +97,7 @@ export const deviceKind: PendingRequestKind = {
         approve: decideDevice({ hash: device.hash, decision: 'approved', now: server.now() }),
       },
     })
-    if (issued === 'signed-out' || issued === 'withdrawn') return issued
+    if (typeof issued === 'string') return issued
     const { clientId } = request
     const { subject } = login
     server.events.announce('device.authorized', info, {
@@ -105,15 +108,14 @@ export const deviceKind: PendingRequestKind = {
       deviceAddress: device.address,
       ...(organization !== undefined && { organization }),
     })
-    sendEnd(context, asked, 'connected')
     const offline = scopes.includes('offline_access')
     if (server.isSurplusCheckDue()) endSurplus(server, { subject, clientId, offline }, info)
-    return 'answered'
+    return lastPage(context, incoming, 'connected')
   },
 
-  async refuse(context, asked) {
+  async refuse(context, incoming) {
     const { server, info } = context
-    const { request, client, pending } = asked
+    const { request, client, pending } = incoming
     const now = server.now()
     const { hash, address } = waitingDevice(request, now)
     if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
@@ -124,6 +126,6 @@ export const deviceKind: PendingRequestKind = {
     }
     const { clientId } = request
     server.events.announce('device.denied', info, { clientId, deviceAddress: address })
-    sendEnd(context, asked, 'denied')
+    return lastPage(context, incoming, 'denied')
   },
 }

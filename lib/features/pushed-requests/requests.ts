@@ -1,5 +1,5 @@
 import { createSecret, hashSecret, isSecretOf } from '../../keys/secrets.ts'
-import type { OpenedRequest } from '../../oauth/authorization/context.ts'
+import { type OpenedRequest, toDecide } from '../../oauth/authorization/context.ts'
 import { assertPending, pendingLifetime, readyBrowser } from '../../oauth/authorization/pending-request.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { type Client, profileLifetime } from '../../protocol/clients/client.ts'
@@ -75,20 +75,19 @@ export const openPushed = async (
   const id = hashSecret(secret)
   const found = await findPendingRequest(database, { id, sessionHash: session.secretHash(), now })
   if (found?.client.clientId !== clientId) throw ended('unknown')
-  const { pending, client, known } = found
+  const { pending, client } = found
   if (pending.createdAt + lifetimeOf(option, client) <= now) throw ended('expired', client)
   const unopened = unopenedHash(clientId)
   const bound = boundBrowser(context)
   if (![unopened, bound?.hash].includes(pending.browserHash)) throw ended('unknown')
   const request = assertPending(server, found, reference)
-  const asked = { client, request, known }
   const opened = { ...found, ...pending, request, secret }
   if (bound?.hash === pending.browserHash)
-    return { asked: { ...asked, pending: { ...opened, browser: bound } }, changes: {} }
+    return { request: toDecide({ ...opened, browser: bound }), changes: {} }
   const active = await activeLogin(context, found)
   const changes = active ? { active } : {}
   const browser = await readyBrowser(context)
   const binding = { browserHash: browser.hash, sid: active?.login.sid, expiresAt: now + pendingLifetime }
   if (!(await bindPendingRequest(database, { id, from: unopened, ...binding }))) throw ended('unknown')
-  return { asked: { ...asked, pending: { ...opened, ...binding, browser } }, changes }
+  return { request: toDecide({ ...opened, ...binding, browser }), changes }
 }

@@ -1,23 +1,18 @@
 import { totpDigits } from '../../keys/totp.ts'
-import { continueRequest, toDecide } from '../../oauth/authorization/continue.ts'
 import { loginLocation, replacesParameter } from '../../oauth/authorization/login-location.ts'
-import {
-  type PendingRequest,
-  requestParameter,
-  withPending,
-} from '../../oauth/authorization/pending-request.ts'
+import { type PendingRequest, requestParameter } from '../../oauth/authorization/pending-request.ts'
 import type { SecondFactor } from '../../options/login.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { User } from '../../users/users.ts'
 import { accountSignIn, namedAccountPage } from '../../web/endpoints/account/account-login.ts'
-import type { PageContext } from '../../web/http/context.ts'
+import { type PendingOutcome, withPending } from '../../web/endpoints/pending-page.ts'
+import type { Outcome, PageContext } from '../../web/http/context.ts'
 import { reportServerError } from '../../web/http/errors.ts'
 import { formParameters, queryParameters } from '../../web/http/form.ts'
-import { redirectToPage } from '../../web/http/redirect.ts'
 import type { Endpoint } from '../../web/http/route.ts'
 import { ownPath } from '../../web/http/urls.ts'
-import { formToken, sendingBrowser, submittedForm } from '../../web/sessions/csrf.ts'
+import { formToken, submittedForm } from '../../web/sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import { completeLogin } from '../../web/sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../../web/sessions/notice.ts'
@@ -32,7 +27,7 @@ const attemptField = 'attempt'
 const recoveryParameter = 'recovery'
 
 /** The page or request for which the user signs in. */
-interface Place {
+interface Place<Finish extends PendingOutcome = PendingOutcome> {
   /** As in `LoginPage`. */
   readonly about: string
   /** Names it in URLs and forms. */
@@ -45,7 +40,7 @@ interface Place {
   readonly redirectUri?: string
   readonly clientId?: string
   /** Goes on with the login. */
-  readonly finish: (active: ActiveLogin) => Promise<void> | void
+  readonly finish: (active: ActiveLogin) => Finish
 }
 
 const placeOfRequest = async (context: PageContext, pending: PendingRequest): Promise<Place> => {
@@ -60,14 +55,14 @@ const placeOfRequest = async (context: PageContext, pending: PendingRequest): Pr
     acrValues: request.acrValues ?? [],
     redirectUri: request.redirectUri,
     clientId: client.clientId,
-    finish: (login) => continueRequest(context, toDecide(pending), { active: login }),
+    finish: (login) => ({ changes: { active: login } }),
   }
 }
 
 const placeOfAccount = async (
   context: PageContext,
   { path, query }: ReturnType<typeof namedAccountPage>,
-): Promise<Place> => {
+): Promise<Place<Outcome>> => {
   const { server } = context
   const active = await activeLogin(context)
   const loginUrl = ownPath(server, path, query)
@@ -75,7 +70,7 @@ const placeOfAccount = async (
     ...accountSignIn(server, path, query),
     loginUrl,
     formUrl: ownPath(server, path, { ...query, ...(active && { [replacesParameter]: active.login.sid }) }),
-    finish: () => redirectToPage(context, loginUrl),
+    finish: () => ({ redirectToPage: loginUrl }),
   }
 }
 
@@ -98,12 +93,12 @@ const openWaiting = async (
   return pending && user && factor && { pending, user, factor }
 }
 
-type Handler = (
+type Handler = <Finish extends PendingOutcome>(
   context: PageContext,
   option: SecondFactorOption,
-  place: Place,
+  place: Place<Finish>,
   parameters: Parameters,
-) => Promise<void>
+) => Promise<Outcome | Finish>
 
 const statuses = { wrong: 400, 'not-sent': 429, unavailable: 503 }
 
@@ -119,7 +114,7 @@ const pageUrl = ({ server }: PageContext, { parameters }: Place, isRecovery: boo
 const show: Handler = async (context, option, place, query) => {
   const { server } = context
   const waiting = await openWaiting(context, option, place)
-  if (waiting === undefined) return redirectToPage(context, place.loginUrl)
+  if (waiting === undefined) return { redirectToPage: place.loginUrl }
   const { pending, user, factor } = waiting
   const { about, parameters, redirectUri } = place
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
@@ -145,25 +140,25 @@ const show: Handler = async (context, option, place, query) => {
     otherCodeUrl: factor.recoveryCodes ? pageUrl(context, place, !isRecovery) : undefined,
     switchUrl: place.formUrl,
   }
-  context.send('second-factor', model, {
+  return context.page('second-factor', model, {
     redirectUri,
     status: error === undefined ? 200 : statuses[error],
     headers: error === 'unavailable' ? { 'Retry-After': '1' } : {},
   })
 }
 
-/** Redirects to a page that says what has happened. */
-const say = (context: PageContext, about: string, notice: Notice, url: string): undefined => {
+/** Leads to a page that says what has happened. */
+const say = (context: PageContext, about: string, notice: Notice, url: string): Outcome => {
   leaveNotice(context, about, notice)
-  redirectToPage(context, url)
+  return { redirectToPage: url }
 }
 
-/** Runs what needs the database or the host. If one of them is unavailable, the page is shown with that error. */
+/** Runs what needs the database or the host. If one of them is unavailable, the answer leads to the page with that error. */
 const orUnavailable = async <T>(
   context: PageContext,
   { about, url }: { about: string; url: string },
   work: () => Promise<T>,
-): Promise<T | undefined> => {
+): Promise<T | Outcome> => {
   try {
     return await work()
   } catch (error) {
@@ -179,7 +174,7 @@ const startAgain = (
   { about, formUrl }: Place,
   { username }: PendingLogin,
   retryAfter: number | undefined,
-): undefined => {
+): Outcome => {
   const why: Notice =
     retryAfter === undefined
       ? { kind: 'start-again' }
@@ -187,24 +182,24 @@ const startAgain = (
   return say(context, about, { ...why, username }, formUrl)
 }
 
-/** Checks the code and records the login. @returns undefined when the request has been answered */
+/** Checks the code and records the login. @returns the answer if the user is not signed in yet */
 const enter = async (
   context: PageContext,
   place: Place,
   { pending, user, factor }: Waiting,
   form: Parameters,
   codePage: { about: string; url: string },
-): Promise<ActiveLogin | undefined> => {
+): Promise<ActiveLogin | Outcome> => {
   const { clientId } = place
-  const wrong = (isLastTry = false): undefined =>
+  const wrong = (isLastTry = false): Outcome =>
     say(context, codePage.about, { kind: 'wrong', isLastTry }, codePage.url)
   const code = typedCode(form)
   if (code === undefined) return wrong()
   const attempt = { user, factor, code, clientId }
   const result = await orUnavailable(context, codePage, () => attemptCode(context, pending, attempt))
-  if (result?.outcome === 'wrong') return wrong(result.isLastTry)
-  if (result?.outcome === 'ended') return startAgain(context, place, pending, result.retryAfter)
-  if (result === undefined) return undefined
+  if (!('outcome' in result)) return result
+  if (result.outcome === 'wrong') return wrong(result.isLastTry)
+  if (result.outcome === 'ended') return startAgain(context, place, pending, result.retryAfter)
   const { username, since } = pending
   const proof = { amr: factor.amr ?? ['pwd', 'otp', 'mfa'], acr: factor.acr }
   // The code has been used: the user can only start again.
@@ -215,7 +210,6 @@ const enter = async (
 }
 
 const submit: Handler = async (context, option, place, form) => {
-  submittedForm(context, [place.about])
   const isRecovery = form.has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
   const codePage = { about: codeNotices(place.about, isRecovery), url }
@@ -224,16 +218,17 @@ const submit: Handler = async (context, option, place, form) => {
   if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
   const { pending, factor } = waiting
   // This tab shows the form of an earlier password.
-  if (pending.attempt !== form.optional(attemptField)) return redirectToPage(context, url)
+  if (pending.attempt !== form.optional(attemptField)) return { redirectToPage: url }
   if (form.has('send')) {
-    const isSent = await orUnavailable(context, codePage, () => sendCode(context, pending, factor))
-    if (isSent !== undefined) say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
-    return
+    return orUnavailable(context, codePage, async () => {
+      const isSent = await sendCode(context, pending, factor)
+      return say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
+    })
   }
-  const active = await enter(context, place, waiting, form, codePage)
-  if (active === undefined) return
+  const entered = await enter(context, place, waiting, form, codePage)
+  if (!('login' in entered)) return entered
   clearNotice(context)
-  await place.finish(active)
+  return place.finish(entered)
 }
 
 const at = async (
@@ -242,13 +237,17 @@ const at = async (
   parameters: Parameters,
   handle: Handler,
 ): Promise<void> => {
-  if (!parameters.has(requestParameter)) {
-    const place = await placeOfAccount(context, namedAccountPage(context.server, parameters))
-    return handle(context, option, place, parameters)
+  if (parameters.has(requestParameter)) {
+    return withPending(context, parameters, async (inner, pending) =>
+      handle(inner, option, await placeOfRequest(inner, pending), parameters),
+    )
   }
-  await withPending(context, parameters, async (about, pending) =>
-    handle(about, option, await placeOfRequest(about, pending), parameters),
-  )
+  const page = namedAccountPage(context.server, parameters)
+  // Who is signed in is looked up after this: that can give the browser a new cookie.
+  if (context.req.method === 'POST')
+    submittedForm(context, [accountSignIn(context.server, page.path, page.query).about])
+  const place = await placeOfAccount(context, page)
+  context.deliver(context, await handle(context, option, place, parameters))
 }
 
 /** Asks for the code of a second factor between the password and the login. */
@@ -257,10 +256,6 @@ export const codePage = (option: SecondFactorOption): Endpoint<PageContext> => (
   isInteraction: true,
   methods: {
     GET: (context) => at(context, option, queryParameters(context.req), show),
-    POST: async (context) => {
-      const form = formParameters(context.req)
-      if (!form.has(requestParameter)) sendingBrowser(context)
-      await at(context, option, form, submit)
-    },
+    POST: (context) => at(context, option, formParameters(context.req), submit),
   },
 })

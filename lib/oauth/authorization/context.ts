@@ -12,12 +12,13 @@ import {
   parseEntry,
   standingConsent,
 } from '../../protocol/requests/consent.ts'
+import type { IssueStep, Obstacle, Refusal, RequestFacts } from '../../protocol/requests/decide.ts'
 import type { Login } from '../../protocol/requests/login.ts'
-import type { AuthorizationContext, Decision, NextStep } from '../../protocol/requests/next-step.ts'
+import type { AuthorizationContext, Decision } from '../../protocol/requests/next-step.ts'
 import { chooseOrganization, lastOrganization } from '../../protocol/requests/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../../storage/repositories/index.ts'
 import { findOrganizations, type User } from '../../users/users.ts'
-import type { PageContext } from '../../web/http/context.ts'
+import type { Outcome, PageContext } from '../../web/http/context.ts'
 import type { ConsentScope } from '../../web/pages/page-models.ts'
 import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
@@ -28,30 +29,34 @@ import type { PendingRequest } from './pending-request.ts'
 
 /** A request to decide: one that has just arrived, or a pending one. */
 export interface RequestToDecide extends IncomingRequest {
+  /** How it continues: the name of a kind. */
+  readonly kind: string
   readonly pending?: PendingRequest
 }
 
-/** What the current form has just changed. */
+/** A pending request, to be decided. */
+export const toDecide = (pending: PendingRequest): RequestToDecide => {
+  const { kind, client, request, known } = pending
+  return { kind, client, request, known, pending }
+}
+
+/** News about a request: from the form that was just sent, or from the way in which the browser comes. */
 export interface Changes {
   readonly active?: ActiveLogin
   readonly decision?: Decision
   readonly selectedSid?: string
+  /** The browser comes back from the login page of the host. */
+  readonly returned?: boolean
+  /** The user has just signed out: who is signed in is read again. */
+  readonly signedOut?: boolean
 }
 
 /** A login together with its user, so that a decision for the one is a decision for the other. */
 export type UserLogin = ActiveLogin['login'] & { readonly user: User }
 
-/** A decided request: what is granted, by which login, on the basis of what. */
-export interface Granted {
-  readonly authorization: AuthorizationContext<UserLogin>
-  readonly step: Extract<NextStep<UserLogin>, { step: 'issue' }>
-  /** The user of the login, whom the host allows it. */
-  readonly user: AllowedUser
-}
-
 /** A request in its browser, with the login that is there when the browser first opens it. */
 export interface OpenedRequest {
-  readonly asked: RequestToDecide
+  readonly request: RequestToDecide
   readonly changes: Changes
 }
 
@@ -61,21 +66,19 @@ export interface PendingRequestKind {
   readonly name: AccessStep
   /** The endpoint that continues it by GET. */
   readonly path: string
-  /**
-   * Issues what was granted, and answers. Nothing was answered if the login has just ended (`signed-out`) or the consent
-   * was just removed (`withdrawn`).
-   */
+  /** Issues what was granted. @returns the answer, or why nothing could be issued */
   grant(
     context: PageContext,
-    asked: RequestToDecide,
-    granted: Granted,
-  ): Promise<'answered' | 'signed-out' | 'withdrawn'>
-  /** Ends the request with an error. */
-  refuse(
-    context: PageContext,
-    asked: RequestToDecide,
-    error: Extract<NextStep, { step: 'error' }>,
-  ): Promise<void>
+    request: RequestToDecide,
+    facts: RequestFacts<UserLogin>,
+    step: IssueStep<UserLogin, AllowedUser>,
+  ): Promise<Outcome | Obstacle>
+  /**
+   * Ends the request with an error.
+   *
+   * @throws AuthorizationResponseError if the client gets it
+   */
+  refuse(context: PageContext, request: RequestToDecide, refusal: Refusal): Promise<Outcome>
 }
 
 /** What a user allowed a client in one organization: all that is remembered, and what of it applies to this request. */
@@ -120,40 +123,41 @@ const hasAllowed = (
 /** The organization of a request, if the host has organizations, and what the user allowed the client there. */
 const organizationAndConsent = async (
   { server, req }: PageContext,
-  asked: RequestToDecide,
+  incoming: IncomingRequest,
   { login, user }: ActiveLogin,
   decision: Decision | undefined,
 ): Promise<Remembered & Pick<AuthorizationContext, 'organization' | 'hasAllowed'>> => {
-  const { request } = asked
+  const { request } = incoming
   const organizations = await findOrganizations(server.options.organizations, user, req)
-  const consents = await rememberedConsents(server, asked, login)
-  const allowed = { hasAllowed: hasAllowed(server, asked, consents) }
-  if (organizations === undefined) return { ...allowed, ...consentFor(server, asked, consents, undefined) }
+  const consents = await rememberedConsents(server, incoming, login)
+  const allowed = { hasAllowed: hasAllowed(server, incoming, consents) }
+  if (organizations === undefined) return { ...allowed, ...consentFor(server, incoming, consents, undefined) }
   const chosen = decision?.sid === login.sid ? decision.organization : undefined
   const remembered = lastOrganization(consents, organizations)
   const organization = chooseOrganization({ request, organizations, chosen, remembered })
   if (organization.outcome !== 'settled')
     return { ...allowed, organization, terms: undefined, consent: undefined }
-  return { ...allowed, organization, ...consentFor(server, asked, consents, organization.organization) }
+  return { ...allowed, organization, ...consentFor(server, incoming, consents, organization.organization) }
 }
 
-/** Everything that the next step of a request depends on. */
-export const authorizationContext = async (
+/** Reads everything that the next step of a request depends on. */
+export const readFacts = async (
   context: PageContext,
-  asked: RequestToDecide,
-  changes: Changes = {},
-): Promise<AuthorizationContext<UserLogin>> => {
+  incoming: RequestToDecide,
+  changes: Changes,
+): Promise<RequestFacts<UserLogin>> => {
   const { server } = context
-  const { request, client, pending } = asked
-  const active = changes.active ?? (await activeLogin(context, asked))
+  const { request, client, pending } = incoming
+  const active = changes.active ?? (await activeLogin(context, incoming))
   const decision = changes.decision ?? pending?.decision
-  const remembered = active && (await organizationAndConsent(context, asked, active, decision))
+  const remembered = active && (await organizationAndConsent(context, incoming, active, decision))
   const login = active && { ...active.login, user: active.user }
   return {
     request,
     client,
     login,
     decision,
+    returned: changes.returned === true,
     ...(login &&
       request.hintedSubject !== undefined && { subject: subjectFor(server, client, login.subject) }),
     organization: remembered?.organization,

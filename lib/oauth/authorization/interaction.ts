@@ -21,11 +21,9 @@ export interface Interactions {
   interaction(req: Request, res: Response): Promise<Interaction | undefined>
 }
 
-type Headers = Readonly<Record<string, string>>
-
 /** Hands outcomes to a front end of the host, as values. */
 const deliverTo =
-  (take: (interaction: Interaction, headers: Headers) => void): Deliver =>
+  (take: (interaction: Interaction, headers: Record<string, string>) => void): Deliver =>
   ({ server }, outcome) => {
     if ('redirectTo' in outcome) return take(outcome, {})
     if ('redirectToPage' in outcome) {
@@ -33,10 +31,10 @@ const deliverTo =
       return take({ redirectTo: frontEndLocation(server, redirectToPage) ?? redirectToPage }, {})
     }
     const { page, model, language, options } = outcome
-    const { status = 200, headers = {} } = options
+    const { status = 200, headers } = options
     // That page only leads to another one.
     if (page === 'return') take({ redirectTo: model.url }, {})
-    else take({ page, status, language, model } as Interaction, headers)
+    else take({ page, status, language, model } as Interaction, { ...headers })
   }
 
 /**

@@ -21,14 +21,11 @@ import {
   type PendingRequestRecord,
   removeOldestPendingRequests,
 } from '../../storage/repositories/index.ts'
-import type { PageContext } from '../../web/http/context.ts'
+import type { Outcome, PageContext } from '../../web/http/context.ts'
 import { languageOf } from '../../web/http/language.ts'
-import { redirectToPage } from '../../web/http/redirect.ts'
-import { sendPage } from '../../web/http/send-page.ts'
-import { homeUrl } from '../../web/http/urls.ts'
+import { pagesIn } from '../../web/http/send-page.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { explainingClient } from './client-error.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
@@ -133,7 +130,7 @@ const namedClient = async ({ server }: PageContext, parameters: Parameters): Pro
  * @throws EndedRequestError if it is unknown, expired, used, or another browser's, and if its client is gone
  * @throws AuthorizationResponseError if its client is no longer registered for it
  */
-const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
+export const openPending = async (context: PageContext, parameters: Parameters): Promise<PendingRequest> => {
   const { server, session } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
@@ -151,49 +148,23 @@ const openPending = async (context: PageContext, parameters: Parameters): Promis
 }
 
 /**
- * Works on a request in the languages that its client asked for.
+ * Answers a request in the languages that its client asked for.
  *
- * @param work an error that it throws is shown in that language, too
- * @param shown the language of the page that a form was on
+ * @param work makes the answer; an error that it throws is shown in that language, too
+ * @param formLanguage the language of the page that a form was on
  */
 export const inItsLanguage = async (
   outer: PageContext,
   { uiLocales }: Pick<AuthorizationRequest, 'uiLocales'>,
-  work: (context: PageContext) => Promise<void>,
-  shown?: string,
+  work: (context: PageContext) => Promise<Outcome>,
+  formLanguage?: string,
 ): Promise<void> => {
-  const language = languageOf(outer.server, outer.req, { requested: uiLocales, shown })
-  const context: PageContext = {
-    ...outer,
-    language,
-    send: (page, model, options) => sendPage(outer, language, page, model, options),
-  }
+  const language = languageOf(outer.server, outer.req, { requested: uiLocales, shown: formLanguage })
+  const context: PageContext = { ...outer, ...pagesIn(outer, language) }
   try {
-    await work(context)
+    context.deliver(context, await work(context))
   } catch (error) {
     if (outer.res.headersSent) throw error
     await renderPageError(context, error)
   }
-}
-
-/**
- * Opens the pending request that a page or form names, and works on it as {@link inItsLanguage}. A page without a request
- * redirects to the home page.
- *
- * @throws EndedRequestError as {@link openPending}
- */
-export const withPending = async (
-  outer: PageContext,
-  parameters: Parameters,
-  work: (context: PageContext, pending: PendingRequest) => Promise<void>,
-  shown?: string,
-): Promise<void> => {
-  // A bookmark of a page names no request.
-  if (outer.req.method !== 'POST' && !parameters.has(requestParameter)) {
-    return redirectToPage(outer, homeUrl(outer.server))
-  }
-  await explainingClient(outer, async () => {
-    const pending = await openPending(outer, parameters)
-    await inItsLanguage(outer, pending.request, (context) => work(context, pending), shown)
-  })
 }

@@ -5,12 +5,11 @@ import {
   type ResponseDelivery,
   type ResponseSigning,
 } from '../../protocol/errors.ts'
-import type { Incoming } from '../../web/http/context.ts'
+import type { Incoming, Outcome } from '../../web/http/context.ts'
 import { errorRenderer, sendErrorPage } from '../../web/http/errors.ts'
 import { languageOf } from '../../web/http/language.ts'
 import { readyInTime } from '../../web/http/ready.ts'
-import { sendRedirect } from '../../web/http/redirect.ts'
-import { sendPage } from '../../web/http/send-page.ts'
+import { pagesIn } from '../../web/http/send-page.ts'
 import type { ServerSetup } from '../authorization-server.ts'
 
 const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
@@ -20,7 +19,7 @@ const separatorOf = (redirectUri: string, mode: ResponseDelivery): string => {
 
 type Fields = Readonly<Record<string, string>>
 
-/** What the client gets. */
+/** The fields that the client gets. */
 const responseFields = async (
   { server }: Incoming,
   { state, signing }: AuthorizationTarget,
@@ -36,23 +35,23 @@ const urlOf = ({ redirectUri, responseMode }: AuthorizationTarget, fields: Field
 const isForm = ({ responseMode }: AuthorizationTarget): boolean => responseMode.startsWith('form_post')
 
 /**
- * Sends the browser back to the client (RFC 6749 §4.1.2), with `state` unchanged and always with `iss` (RFC 9207): by a
+ * The way of the browser back to the client (RFC 6749 §4.1.2), with `state` unchanged and always with `iss` (RFC 9207): by a
  * redirect that keeps the query of the registered URI, in the fragment, or by a form that posts itself. A signed response is
  * one parameter, `response` (JARM §2.3).
  *
  * @param target verified; nothing else may be answered
  */
-export const sendAuthorizationResponse = async (
+export const authorizationResponse = async (
   incoming: Incoming,
   target: AuthorizationTarget,
   parameters: Fields,
-): Promise<void> => {
+): Promise<Outcome> => {
   const { server, req, language = languageOf(server, req) } = incoming
   const fields = await responseFields(incoming, target, parameters)
   const { redirectUri } = target
-  if (isForm(target))
-    sendPage(incoming, language, 'form-post', { action: redirectUri, fields }, { redirectUri })
-  else sendRedirect(incoming, urlOf(target, fields))
+  return isForm(target)
+    ? pagesIn(incoming, language).page('form-post', { action: redirectUri, fields }, { redirectUri })
+    : { redirectTo: urlOf(target, fields) }
 }
 
 /**
@@ -71,14 +70,13 @@ const sendErrorWithLink = async (
 }
 
 /** Errors of the page routes: to the client where the target has been verified, else as a page. */
-export const renderPageError = errorRenderer((incoming, error) => {
+export const renderPageError = errorRenderer(async (incoming, error) => {
   if (!(error instanceof AuthorizationResponseError)) return sendErrorPage(incoming, error)
   const { server, info } = incoming
   if (!error.target.byLink) server.observe?.({ kind: 'error', info, error })
   const parameters = { error: error.code, error_description: error.message }
-  return error.target.byLink
-    ? sendErrorWithLink(incoming, error, parameters)
-    : sendAuthorizationResponse(incoming, error.target, parameters)
+  if (error.target.byLink) return sendErrorWithLink(incoming, error, parameters)
+  incoming.deliver(incoming, await authorizationResponse(incoming, error.target, parameters))
 })
 
 /** Seconds; JARM §2.1 recommends ten minutes at most. */

@@ -3,6 +3,7 @@ import type { AccessRequest, AccessStep } from '../../options/access.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import type { HostAnswer, HostRefusal } from '../../protocol/requests/decide.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
@@ -29,11 +30,7 @@ export interface AskedAccess {
 }
 
 /** The decision of the host. */
-export type AccessDecision =
-  | { readonly outcome: 'allowed'; readonly user: AllowedUser }
-  | { readonly outcome: 'denied'; readonly reason: string | undefined }
-  /** The login has none of these levels. */
-  | { readonly outcome: 'step-up'; readonly acrValues: readonly string[] }
+export type AccessDecision = HostAnswer<AllowedUser>
 
 /** Characters of a reason that are kept. */
 const longestReason = 500
@@ -92,14 +89,12 @@ export const decideAccess = async (
   asked: AskedAccess,
 ): Promise<AccessDecision> => (access ? ask(access.allow, asked) : allowing(asked.user))
 
-type Refused = Exclude<AccessDecision, { outcome: 'allowed' }>
-
 /** Announces that the host refused a user. */
 export const announceDenied = (
   { events }: Pick<AuthorizationServer, 'events'>,
   info: RequestInfo | undefined,
   { user: { subject }, client, scopes, organization, step }: AskedAccess,
-  refused: Refused,
+  refused: HostRefusal,
 ): void => {
   const reason =
     refused.outcome === 'denied' ? refused.reason : `the sign-in has none of: ${refused.acrValues.join(' ')}`

@@ -197,7 +197,8 @@ const maySkipConsent = (client: Client, { redirectUri, responseType }: Authoriza
   mayRememberConsent(client, redirectUri) &&
   (!isFrontChannel(responseType) || (redirectUri !== undefined && redirectUriKind(redirectUri) === 'https'))
 
-const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
+/** The client gets this error. */
+export const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
   step: 'error',
   code,
   description,

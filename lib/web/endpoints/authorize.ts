@@ -1,40 +1,37 @@
 import { explainingClient, isAboutClient } from '../../oauth/authorization/client-error.ts'
-import { continueRequest, toDecide } from '../../oauth/authorization/continue.ts'
+import { type OpenedRequest, toDecide } from '../../oauth/authorization/context.ts'
+import { continueRequest } from '../../oauth/authorization/continue.ts'
 import { readIncomingRequest } from '../../oauth/authorization/incoming-request.ts'
 import { returnedParameter } from '../../oauth/authorization/login-location.ts'
-import { inItsLanguage, requestParameter, withPending } from '../../oauth/authorization/pending-request.ts'
+import { inItsLanguage, openPending, requestParameter } from '../../oauth/authorization/pending-request.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import type { Endpoint } from '../http/route.ts'
 import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated-form.ts'
 
-/** Our own pages name a pending request; a request with a client_id is a new one. */
-const isResumed = (parameters: Parameters): boolean =>
-  parameters.has(requestParameter) && !parameters.has('client_id')
-
-const open = async (context: PageContext, parameters: Parameters): Promise<void> => {
+/** The request that the parameters name, or that they are. */
+const openRequest = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
   const { server, session, info } = context
-  for (const { openRequest } of server.features) {
-    const opened = await openRequest?.(context, parameters)
-    if (opened === undefined) continue
-    const { asked, changes } = opened
-    return inItsLanguage(context, asked.request, (about) => continueRequest(about, asked, changes))
+  for (const feature of server.features) {
+    const opened = await feature.openRequest?.(context, parameters)
+    if (opened) return opened
   }
-  if (!isResumed(parameters)) {
-    const sessionHash = session.secretHash()
-    const incoming = await readIncomingRequest(server, parameters, { sessionHash, info })
-    server.observe?.({ kind: 'request', info, clientId: incoming.client.clientId })
-    return continueRequest(context, incoming)
+  // Our own pages name a pending request; a request with a client_id is a new one.
+  if (parameters.has(requestParameter) && !parameters.has('client_id')) {
+    const pending = await openPending(context, parameters)
+    return { request: toDecide(pending), changes: { returned: parameters.has(returnedParameter) } }
   }
-  const returned = parameters.has(returnedParameter)
-  await withPending(context, parameters, (about, pending) =>
-    continueRequest(about, toDecide(pending), {}, { returned }),
-  )
+  const incoming = await readIncomingRequest(server, parameters, { sessionHash: session.secretHash(), info })
+  server.observe?.({ kind: 'request', info, clientId: incoming.client.clientId })
+  return { request: { ...incoming, kind: 'authorize' }, changes: {} }
 }
 
 const authorize = (context: PageContext, parameters = queryParameters(context.req)): Promise<void> =>
-  explainingClient(context, () => open(context, parameters))
+  explainingClient(context, async () => {
+    const { request, changes } = await openRequest(context, parameters)
+    await inItsLanguage(context, request.request, (inner) => continueRequest(inner, request, changes))
+  })
 
 /** Where the answer to a valid request goes. An error about its client is shown later, to the person who is signed in. */
 const redirectUriOf = async (

@@ -13,7 +13,7 @@ import { readyInTime } from '../http/ready.ts'
 import { redirectToPage } from '../http/redirect.ts'
 import type { EndpointKind } from '../http/route.ts'
 import { sendEmpty } from '../http/send.ts'
-import { sendPage } from '../http/send-page.ts'
+import { pagesIn } from '../http/send-page.ts'
 import { frontEndLocation, ownPath } from '../http/urls.ts'
 import { noSession, sessionOpener } from '../sessions/session.ts'
 
@@ -124,14 +124,14 @@ const isShownElsewhere = (context: Context): boolean => {
   return true
 }
 
-/** Endpoints that browsers open, for the two that show their pages: we, or a front end of the host. */
-export interface PageKinds {
-  readonly own: EndpointKind<PageContext>
-  readonly frontEnd: EndpointKind<PageContext>
-}
-
-/** Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. */
-export const pageKinds = (server: ServerSetup, checkProxy: RequestCheck): PageKinds => {
+/**
+ * Endpoints that browsers open: session, language, pages; errors as pages or, by redirect, to the client. We show the pages, or
+ * a front end of the host does.
+ */
+export const pageKinds = (
+  server: ServerSetup,
+  checkProxy: RequestCheck,
+): Readonly<Record<'own' | 'frontEnd', EndpointKind<PageContext>>> => {
   const openSession = sessionOpener(server)
   const everywhere = [checkProxy, secureCheck(server)]
   const pagesFor = (
@@ -154,13 +154,7 @@ export const pageKinds = (server: ServerSetup, checkProxy: RequestCheck): PageKi
       if (isAnswered(context)) return undefined
       const { req } = incoming
       const session = usesSession(incoming) ? await openSession(incoming) : noSession
-      const language = languageOf(server, req)
-      return {
-        ...context,
-        session,
-        language,
-        send: (page, model, options) => sendPage(context, language, page, model, options),
-      }
+      return { ...context, session, ...pagesIn(context, languageOf(server, req)) }
     },
     renderError: renderPageError,
   })

@@ -6,9 +6,8 @@ import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { User } from '../../users/users.ts'
-import type { PageContext } from '../http/context.ts'
+import type { Outcome, PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
-import { redirectToPage } from '../http/redirect.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import type { Browser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin, Proof } from '../sessions/login.ts'
@@ -94,12 +93,12 @@ const saidBy = (notice: Notice | undefined, now: number): Said => {
 }
 
 /**
- * Shows the form, with the error of the last attempt. Its status is that of the attempt, so that password managers and
+ * The page with the form, and with the error of the last attempt. Its status is that of the attempt, so that password managers and
  * logs can see the failure.
  *
  * @param username filled in unless another name was typed before
  */
-export const showLogin = (context: PageContext, page: LoginPage, username = ''): void => {
+export const loginPage = (context: PageContext, page: LoginPage, username = ''): Outcome => {
   const { server } = context
   const { about, redirectUri, account } = page
   const notice = readNotice(context, about)
@@ -116,17 +115,17 @@ export const showLogin = (context: PageContext, page: LoginPage, username = ''):
     identifier: identifierOf(server.options),
     providersFirst: server.options.login.providersFirst,
   }
-  context.send('login', model, {
+  return context.page('login', model, {
     status: error === undefined ? 200 : statuses[error],
     redirectUri,
     headers: retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
   })
 }
 
-/** Redirects to the form, which then says why the attempt did not succeed. */
-const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice): undefined => {
+/** Leads to the form, which then says why the attempt did not succeed. */
+const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice): Outcome => {
   leaveNotice(context, about, notice)
-  redirectToPage(context, url)
+  return { redirectToPage: url }
 }
 
 /** A sign-in, as what the user had set up before it sees it. */
@@ -203,19 +202,19 @@ const beginStep = async (
 }
 
 /**
- * Checks what the user typed, or what the browser used instead, and records the login, or redirects to the form or to a
+ * Checks what the user typed, or what the browser used instead, and records the login, or leads to the form or to a
  * further step. Spaces around the username are ignored, because some keyboards add one; those around a password are part of
  * it.
  *
  * @param since how many revocations there were when the attempt began
- * @returns the login; undefined when the request has been answered
+ * @returns the login, or the answer if the user is not signed in yet
  */
 export const logIn = async (
   context: PageContext,
   form: Parameters,
   page: LoginPage,
   since: number,
-): Promise<ActiveLogin | undefined> => {
+): Promise<ActiveLogin | Outcome> => {
   const username = page.account?.username ?? form.verbatim('username', maxFieldLength)?.trim() ?? ''
   const password = form.verbatim('password', maxFieldLength) ?? ''
   try {
@@ -225,10 +224,7 @@ export const logIn = async (
     if ('kind' in result) return refuse(context, page, result)
     const { user, proof } = result
     const next = proof ? undefined : await beginStep(context, page, { username, user, since })
-    if (next !== undefined) {
-      redirectToPage(context, next)
-      return undefined
-    }
+    if (next !== undefined) return { redirectToPage: next }
     const name = proof ? user.username : username
     const { clientId } = page
     const active = await completeLogin(context, { username: name, clientId, user, proof, since })

@@ -1,5 +1,6 @@
 import { clientCard } from '../../oauth/authorization/consent.ts'
-import { continueRequest, toDecide } from '../../oauth/authorization/continue.ts'
+import { toDecide } from '../../oauth/authorization/context.ts'
+import { answer, decideRequest, examineRequest } from '../../oauth/authorization/continue.ts'
 import {
   loginLocation,
   replacesParameter,
@@ -7,12 +8,12 @@ import {
 } from '../../oauth/authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../../oauth/authorization/pending-request.ts'
 import { subjectFor } from '../../oauth/tokens/user-claims.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
+import { mayGoOn } from '../../protocol/requests/decide.ts'
 import type { PageContext } from '../http/context.ts'
 import { ownPath } from '../http/urls.ts'
 import { type ActiveLogin, activeLogin } from '../sessions/login.ts'
-import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from './login-form.ts'
-import { pendingForm, pendingPage } from './pending-page.ts'
+import { hasTypedNames, type LoginPage, logIn, loginPage, methodPrompts } from './login-form.ts'
+import { type PendingHandler, pendingForm, pendingPage } from './pending-page.ts'
 
 /**
  * The account that must log in again, if the request asks for a renewed login and for no other account.
@@ -71,36 +72,34 @@ const pageFor = (
  * A browser that returns from a page of the host goes on from a page of Latchkey: the Content-Security-Policy of a form
  * of the host would apply to the redirect to the client.
  */
-const show = async (context: PageContext, pending: PendingRequest, query: Parameters): Promise<void> => {
+const show: PendingHandler = async (context, pending, query) => {
   const { server } = context
   const isHostPage = server.options.login.url !== undefined
   if (isHostPage || query.has(returnedParameter)) {
     const returned: Record<string, string> = isHostPage ? { [returnedParameter]: '1' } : {}
     const url = ownPath(server, '/authorize', { [requestParameter]: pending.secret, ...returned })
-    return context.send('return', { url }, { redirectUri: pending.request.redirectUri })
+    return context.page('return', { url }, { redirectUri: pending.request.redirectUri })
   }
   const active = await activeLogin(context, pending)
   const replaced = query.optional(replacesParameter)
   const page = pageFor(context, pending, active, replaced)
   const methods = await methodPrompts(context, page)
-  const showForm = (mayContinue = false): boolean => {
-    if (mayContinue && active?.login.sid !== replaced) return false
-    const url = loginLocation(server, pending.secret, pending.request)
-    const signedIn = mayContinue && active ? { username: active.user.username, url } : undefined
-    const form = () => ({ ...page.form(), methods, signedIn })
-    showLogin(context, { ...page, form }, pending.request.loginHint)
-    return true
-  }
-  if (active === undefined) showForm()
-  else await continueRequest(context, toDecide(pending), { active }, { showLogin: showForm })
+  const examined = active && (await examineRequest(context, toDecide(pending), { active }))
+  const isEnough = examined !== undefined && mayGoOn(examined.step)
+  if (isEnough && active?.login.sid !== replaced)
+    return answer(context, await decideRequest(context, examined))
+  const url = loginLocation(server, pending.secret, pending.request)
+  const signedIn = isEnough && active ? { username: active.user.username, url } : undefined
+  const form = () => ({ ...page.form(), methods, signedIn })
+  return loginPage(context, { ...page, form }, pending.request.loginHint)
 }
 
 /** Checks the password, records the login, and continues the request; or goes on to a further step. */
-const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+const submit: PendingHandler = async (context, pending, form) => {
   const before = await activeLogin(context, pending)
   const page = pageFor(context, pending, before, form.optional(replacesParameter))
-  const active = await logIn(context, form, page, pending.since)
-  if (active) await continueRequest(context, toDecide(pending), { active })
+  const result = await logIn(context, form, page, pending.since)
+  return 'login' in result ? { changes: { active: result } } : result
 }
 
 export const loginEndpoint = pendingPage('/login', show, submit)

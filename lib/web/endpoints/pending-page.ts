@@ -1,13 +1,18 @@
+import { explainingClient } from '../../oauth/authorization/client-error.ts'
+import { type Changes, toDecide } from '../../oauth/authorization/context.ts'
+import { continueRequest } from '../../oauth/authorization/continue.ts'
 import {
+  inItsLanguage,
+  openPending,
   type PendingRequest,
   requestParameter,
-  withPending,
 } from '../../oauth/authorization/pending-request.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import type { PageContext } from '../http/context.ts'
+import type { Outcome, PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
+import { redirectToPage } from '../http/redirect.ts'
 import type { Endpoint } from '../http/route.ts'
-import { ownPath } from '../http/urls.ts'
+import { homeUrl, ownPath } from '../http/urls.ts'
 import type { PageForm } from '../pages/page-parts.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import type { Fields } from './page-values.ts'
@@ -33,28 +38,58 @@ export const pendingForm = (
   },
 })
 
-type Handler = (context: PageContext, pending: PendingRequest, parameters: Parameters) => Promise<void>
+/** The outcome of a page, or the news with which its request goes on. */
+export type PendingOutcome = Outcome | { readonly changes: Changes }
+
+/** Shows a page about a pending request, or handles its form. */
+export type PendingHandler = (
+  context: PageContext,
+  pending: PendingRequest,
+  parameters: Parameters,
+) => Promise<PendingOutcome>
+
+/**
+ * Opens the pending request that a page or form names, and answers in its language with what the handler returns. A page
+ * without a request redirects to the home page, and a form must be one that {@link pendingForm} made.
+ *
+ * @throws EndedRequestError as {@link openPending}
+ */
+export const withPending = async (
+  context: PageContext,
+  parameters: Parameters,
+  handle: PendingHandler,
+): Promise<void> => {
+  const isForm = context.req.method === 'POST'
+  // A bookmark of a page names no request.
+  if (!isForm && !parameters.has(requestParameter)) {
+    return redirectToPage(context, homeUrl(context.server))
+  }
+  await explainingClient(context, async () => {
+    const pending = await openPending(context, parameters)
+    const work = async (inner: PageContext): Promise<Outcome> => {
+      if (isForm) submittedForm(inner, [pending.id])
+      const outcome = await handle(inner, pending, parameters)
+      return 'changes' in outcome ? continueRequest(inner, toDecide(pending), outcome.changes) : outcome
+    }
+    const formLanguage = isForm ? parameters.optional(shownLanguage) : undefined
+    await inItsLanguage(context, pending.request, work, formLanguage)
+  })
+}
 
 /**
  * A page about a pending request.
  *
  * @param submit handles the form that {@link pendingForm} made
  */
-export const pendingPage = (path: string, show: Handler, submit: Handler): Endpoint<PageContext> => ({
+export const pendingPage = (
+  path: string,
+  show: PendingHandler,
+  submit: PendingHandler,
+): Endpoint<PageContext> => ({
   path,
   isInteraction: true,
   methods: {
-    GET: (context) => {
-      const query = queryParameters(context.req)
-      return withPending(context, query, (about, pending) => show(about, pending, query))
-    },
-    POST: (context) => {
-      const form = formParameters(context.req)
-      const answer = async (about: PageContext, pending: PendingRequest): Promise<void> => {
-        submittedForm(about, [pending.id])
-        await submit(about, pending, form)
-      }
-      return withPending(context, form, answer, form.optional(shownLanguage))
-    },
+    GET: (context) => withPending(context, queryParameters(context.req), show),
+    POST: (context) => withPending(context, formParameters(context.req), submit),
   },
 })

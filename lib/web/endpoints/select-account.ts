@@ -1,28 +1,27 @@
 import { clientCard } from '../../oauth/authorization/consent.ts'
+import { toDecide } from '../../oauth/authorization/context.ts'
 import {
-  continueRequest,
+  answer,
+  decideRequest,
   deniedPath,
+  examineRequest,
   refusePending,
   signInAgain,
-  toDecide,
 } from '../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation } from '../../oauth/authorization/login-location.ts'
-import { type PendingRequest, requestParameter } from '../../oauth/authorization/pending-request.ts'
+import { requestParameter } from '../../oauth/authorization/pending-request.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { hostLink } from '../../protocol/links.ts'
-import type { Parameters } from '../../protocol/parameters.ts'
-import type { PageContext } from '../http/context.ts'
-import { redirectToPage } from '../http/redirect.ts'
 import { ownPath } from '../http/urls.ts'
 import { activeLogin } from '../sessions/login.ts'
 import { switchUser } from './consent/consent.ts'
-import { pendingForm, pendingPage } from './pending-page.ts'
+import { type PendingHandler, pendingForm, pendingPage } from './pending-page.ts'
 
 /** The hidden field with the login that the page named: "Continue" means its account. A sid is not secret. */
 const shownLogin = 'login'
 
 /** Asks which account to use (`prompt=select_account`, OIDC Core §3.1.2.1). */
-const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+const show: PendingHandler = async (context, pending) => {
   const { server, language } = context
   const { client, request } = pending
   const active = await activeLogin(context, pending)
@@ -32,33 +31,31 @@ const show = async (context: PageContext, pending: PendingRequest): Promise<void
     client: clientCard(server, client, request.redirectUri, language),
     username: active.user.username,
   }
-  context.send('select-account', model, { redirectUri: request.redirectUri })
+  return context.page('select-account', model, { redirectUri: request.redirectUri })
 }
 
 /** Applies the choice to this request only. "Another account" ends no login before the other user has logged in. */
-const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+const submit: PendingHandler = async (context, pending, form) => {
   const { server } = context
   const choice = form.required('decision')
   if (choice === 'another') {
     const location = loginLocation(server, pending.secret, pending.request, { asksAgain: true })
-    return redirectToPage(context, location)
+    return { redirectToPage: location }
   }
   if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
   const active = await activeLogin(context, pending)
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
   if (active?.login.sid !== form.optional(shownLogin)) {
-    return redirectToPage(context, ownPath(server, '/select-account', { [requestParameter]: pending.secret }))
+    return { redirectToPage: ownPath(server, '/select-account', { [requestParameter]: pending.secret }) }
   }
-  await continueRequest(context, toDecide(pending), { active, selectedSid: active?.login.sid })
+  return { changes: { active, selectedSid: active?.login.sid } }
 }
 
 /** A request that must be confirmed has a page of its own: "Continue" on this one says less. */
 const unlessConfirmed =
-  (handle: typeof submit): typeof submit =>
-  (context, pending, parameters) =>
-    pending.request.needsConfirmation === true
-      ? continueRequest(context, toDecide(pending))
-      : handle(context, pending, parameters)
+  (handle: PendingHandler): PendingHandler =>
+  async (context, pending, parameters) =>
+    pending.request.needsConfirmation === true ? { changes: {} } : handle(context, pending, parameters)
 
 export const selectAccountEndpoint = pendingPage(
   '/select-account',
@@ -70,37 +67,29 @@ export const selectAccountEndpoint = pendingPage(
  * Says why the user cannot go on with a request: the host does not allow it (`access.allow`), or there is no organization for it.
  * The host is asked again: if it allows the request now, that goes on.
  */
-const showDenied = (context: PageContext, pending: PendingRequest): Promise<void> =>
-  continueRequest(
-    context,
-    toDecide(pending),
-    {},
-    {
-      showDenied: ({ user: { username }, reason, lack }) => {
-        const { server, language } = context
-        const { client, request } = pending
-        const model = {
-          ...pendingForm(context, pending),
-          client: clientCard(server, client, request.redirectUri, language),
-          username,
-          reason,
-          ...(lack && { lack, homeUrl: hostLink(server.options.pages.home) }),
-          ...(request.redirectUri === undefined && { device: true }),
-        }
-        context.send('access-denied', model, {
-          status: 403,
-          redirectUri: formTarget(server, request.redirectUri),
-        })
-      },
-    },
-  )
+const showDenied: PendingHandler = async (context, pending) => {
+  const { server, language } = context
+  const decided = await decideRequest(context, await examineRequest(context, toDecide(pending), {}))
+  const { step } = decided
+  if (step.step !== 'denied' && step.step !== 'no-organization') return answer(context, decided)
+  const { client, request } = pending
+  const model = {
+    ...pendingForm(context, pending),
+    client: clientCard(server, client, request.redirectUri, language),
+    username: step.login.user.username,
+    ...(step.step === 'denied'
+      ? { reason: step.reason }
+      : { lack: step.lack, homeUrl: hostLink(server.options.pages.home) }),
+    ...(request.redirectUri === undefined && { device: true }),
+  }
+  return context.page('access-denied', model, {
+    status: 403,
+    redirectUri: formTarget(server, request.redirectUri),
+  })
+}
 
 /** Leads back to the client, which learns that access was denied, or to the sign-in with another account. */
-const answerDenied = async (
-  context: PageContext,
-  pending: PendingRequest,
-  form: Parameters,
-): Promise<void> => {
+const submitDenied: PendingHandler = async (context, pending, form) => {
   const choice = form.required('decision')
   if (choice === 'back') return refusePending(context, pending)
   if (choice !== 'switch') throw new OAuthError('invalid_request', 'decision must be back or switch')
@@ -108,4 +97,4 @@ const answerDenied = async (
   return active ? switchUser(context, { pending, login: active.login }) : signInAgain(context, pending)
 }
 
-export const accessDeniedEndpoint = pendingPage(deniedPath, showDenied, answerDenied)
+export const accessDeniedEndpoint = pendingPage(deniedPath, showDenied, submitDenied)

@@ -4,7 +4,7 @@ import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { redirectToPage } from '../http/redirect.ts'
 import type { Endpoint } from '../http/route.ts'
-import { sendPage } from '../http/send-page.ts'
+import { pagesIn } from '../http/send-page.ts'
 import { ownPath } from '../http/urls.ts'
 import type { PageForm } from '../pages/page-parts.ts'
 import { boundBrowser } from '../sessions/browser-binding.ts'
@@ -104,10 +104,7 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
 
   const signed = (context: PageContext, person: P, notice?: Notice): SignedContext<P> => ({
     ...context,
-    ...(language !== undefined && {
-      language,
-      send: (name, model, options) => sendPage(context, language, name, model, options),
-    }),
+    ...(language !== undefined && pagesIn(context, language)),
     person,
     notice,
     form: (fields = {}, decision?: string) => ({

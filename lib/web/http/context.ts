@@ -95,6 +95,8 @@ export interface PageContext extends Context {
   /** The language of the page (BCP 47). */
   readonly language: string
   readonly session: BrowserSession
-  /** Answers with a page in that language. */
-  send<Name extends PageName>(page: Name, model: PageModels[Name], options?: PageOptions): void
+  /** A page in that language, as a value. */
+  page<Name extends PageName>(name: Name, model: PageModels[Name], options?: PageOptions): PageOutcome
+  /** Answers with such a page. */
+  send<Name extends PageName>(name: Name, model: PageModels[Name], options?: PageOptions): void
 }

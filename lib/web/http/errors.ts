@@ -17,7 +17,7 @@ import type { Incoming } from './context.ts'
 import { jsonError, oauthErrorOf } from './json-error.ts'
 import { languageOf } from './language.ts'
 import { sendJsonAnswer } from './send.ts'
-import { sendPage } from './send-page.ts'
+import { pagesIn } from './send-page.ts'
 import { homeUrl } from './urls.ts'
 
 /**
@@ -213,5 +213,5 @@ export const sendErrorPage = (
   }
   const { status, headers } = error
   if (status < 500) reportRefusal(incoming, error)
-  sendPage(incoming, language, 'error', model, { status, headers })
+  pagesIn(incoming, language).send('error', model, { status, headers })
 }

@@ -4,7 +4,7 @@ import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { type RedirectUriKind, redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { RenderOptions } from '../pages/views.ts'
-import type { Deliver, Incoming, PageOptions, PageOutcome } from './context.ts'
+import type { Deliver, Incoming, PageContext, PageOutcome } from './context.ts'
 import { languageChoices } from './language.ts'
 import { send, sendHtml } from './send.ts'
 import { frontEndLocation } from './urls.ts'
@@ -25,14 +25,19 @@ const htmlOf = <Name extends PageName>(
   }
 }
 
-/** Answers with a page in this language. */
-export const sendPage = <Name extends PageName>(
+/** The ways in which a handler answers with pages in one language. */
+export const pagesIn = (
   incoming: Incoming,
   language: string,
-  page: Name,
-  model: PageModels[Name],
-  options: PageOptions = {},
-): void => incoming.deliver(incoming, { page, model, language, options } as PageOutcome)
+): Pick<PageContext, 'language' | 'page' | 'send'> => {
+  const page: PageContext['page'] = (name, model, options = {}) =>
+    ({ page: name, model, language, options }) as PageOutcome
+  return {
+    language,
+    page,
+    send: (name, model, options) => incoming.deliver(incoming, page(name, model, options)),
+  }
+}
 
 const sendHtmlPage = (incoming: Incoming, { page, model, language, options }: PageOutcome): void => {
   const { server, res } = incoming

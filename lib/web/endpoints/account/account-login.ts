@@ -13,7 +13,7 @@ import { ownPath } from '../../http/urls.ts'
 import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
-import { hasTypedNames, type LoginPage, logIn, methodPrompts, showLogin } from '../login-form.ts'
+import { hasTypedNames, type LoginPage, logIn, loginPage, methodPrompts } from '../login-form.ts'
 import { type Fields, fieldsIn } from '../page-values.ts'
 
 // No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
@@ -55,7 +55,7 @@ export const accountSignIn = (
 const signInForm = ['sign in']
 
 /** @param active the login that the user replaces on the page `/account`, or confirms on another */
-const loginPage = (
+const pageFor = (
   context: PageContext,
   path: string,
   browser: Browser,
@@ -99,10 +99,11 @@ export const showAccountLogin = async (
   const { server, req } = context
   const { url } = server.options.login
   if (url === undefined) {
-    const page = loginPage(context, path, bindBrowser(context), active, query)
+    const page = pageFor(context, path, bindBrowser(context), active, query)
     const methods = await methodPrompts(context, page)
     const offered = methods?.filter(({ method }) => needed === undefined || method === needed)
-    return showLogin(context, { ...page, form: () => ({ ...page.form(), methods: offered, needed }) })
+    const form = () => ({ ...page.form(), methods: offered, needed })
+    return context.deliver(context, loginPage(context, { ...page, form }))
   }
   const asksAgain = path !== '/account' && active !== undefined
   const location = accountLoginLocation(server, url, { path, query, asksAgain })
@@ -121,6 +122,7 @@ export const submitAccountLogin = async (
   const form = submittedForm(context, signInForm)
   const since = await countRevocations(context.server.database)
   const browser = bindBrowser(context)
-  const page = loginPage(context, path, browser, await activeLogin(context), query)
-  if (await logIn(context, form, page, since)) redirectToPage(context, ownPath(server, path, query))
+  const page = pageFor(context, path, browser, await activeLogin(context), query)
+  const result = await logIn(context, form, page, since)
+  context.deliver(context, 'login' in result ? { redirectToPage: ownPath(server, path, query) } : result)
 }

@@ -11,12 +11,7 @@ import {
 import { withPreviews } from '../../../oauth/authorization/consent-previews.ts'
 import { consentRows } from '../../../oauth/authorization/consent-rows.ts'
 import { consentScopes, grantedEntries, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
-import {
-  continueRequest,
-  organizationPath,
-  signInAgain,
-  toDecide,
-} from '../../../oauth/authorization/continue.ts'
+import { organizationPath, signInAgain } from '../../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
 import { type PendingRequest, requestParameter } from '../../../oauth/authorization/pending-request.ts'
 import { OAuthError } from '../../../protocol/errors.ts'
@@ -25,13 +20,18 @@ import { consentEntries, shownEntries } from '../../../protocol/requests/consent
 import type { Decision } from '../../../protocol/requests/next-step.ts'
 import { intersectScopes } from '../../../protocol/scope.ts'
 import { decidePendingRequest } from '../../../storage/repositories/index.ts'
-import type { PageContext } from '../../http/context.ts'
-import { redirectToPage } from '../../http/redirect.ts'
+import type { Outcome, PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { ConsentNotice } from '../../pages/page-models.ts'
 import { endLogin } from '../../sessions/login.ts'
 import { clearNotice, leaveNotice, noticeOf, readNotice } from '../../sessions/notice.ts'
-import { pendingForm, pendingPage, shownLanguage } from '../pending-page.ts'
+import {
+  type PendingHandler,
+  type PendingOutcome,
+  pendingForm,
+  pendingPage,
+  shownLanguage,
+} from '../pending-page.ts'
 
 /** Why the user is asked again. */
 export const noticeFor = (context: PageContext, { id }: PendingRequest): ConsentNotice | undefined =>
@@ -42,13 +42,13 @@ export const askAgain = (
   context: PageContext,
   { id, secret }: PendingRequest,
   { kind, path = '/consent' }: { kind: ConsentNotice; path?: string },
-): void => {
+): Outcome => {
   leaveNotice(context, id, { kind })
-  redirectToPage(context, ownPath(context.server, path, { [requestParameter]: secret }))
+  return { redirectToPage: ownPath(context.server, path, { [requestParameter]: secret }) }
 }
 
-/** Shows what the client asks for. */
-const showPage = async (context: PageContext, asked: ConsentRequest): Promise<void> => {
+/** The page with the scopes that the client asks for. */
+const consentPage = async (context: PageContext, asked: ConsentRequest): Promise<Outcome> => {
   const { server } = context
   const { pending, shown, user, login, offered = [], organization } = asked
   const { client, request, decision } = pending
@@ -75,16 +75,15 @@ const showPage = async (context: PageContext, asked: ConsentRequest): Promise<vo
     notice: noticeFor(context, pending),
   }
   server.observe?.({ kind: 'consent', info: context.info, clientId: client.clientId, subject: user.subject })
-  context.send('consent', model, { redirectUri: formTarget(server, request.redirectUri) })
+  return context.page('consent', model, { redirectUri: formTarget(server, request.redirectUri) })
 }
 
-const show = async (context: PageContext, pending: PendingRequest): Promise<void> => {
+const show: PendingHandler = async (context, pending) => {
   const asked = await openConsent(context, pending)
   if (asked === undefined) return signInAgain(context, pending)
   // Without an organization the user can allow nothing: they choose one, or learn that there is none.
-  if (asked.offered && !asked.organization)
-    await continueRequest(context, toDecide(pending), { active: asked })
-  else await showPage(context, asked)
+  if (asked.offered && !asked.organization) return { changes: { active: asked } }
+  return consentPage(context, asked)
 }
 
 export const deny = ({ server, info }: PageContext, { pending, login }: ConsentRequest): Decision => {
@@ -121,14 +120,14 @@ const allow = async (
 export const switchUser = async (
   context: PageContext,
   { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
-): Promise<void> => {
+): Promise<PendingOutcome> => {
   const { server } = context
   if (replacesLogins(server)) {
     const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
-    return redirectToPage(context, location)
+    return { redirectToPage: location }
   }
   await endLogin(context)
-  await continueRequest(context, { ...toDecide(pending), known: undefined })
+  return { changes: { signedOut: true } }
 }
 
 /** Leads to the choice of another organization. What is ticked stays ticked. */
@@ -136,33 +135,29 @@ const changeOrganization = async (
   context: PageContext,
   { pending: { id, secret }, login, shown }: ConsentRequest,
   form: Parameters,
-): Promise<void> => {
+): Promise<Outcome> => {
   const ticked = grantedEntries(shown.scopes, form)
   const decision = { allowed: true, sid: login.sid, scopes: [], organizationOnly: true, ticked }
   await decidePendingRequest(context.server.database, { id, decision })
-  redirectToPage(context, ownPath(context.server, organizationPath, { [requestParameter]: secret }))
+  return { redirectToPage: ownPath(context.server, organizationPath, { [requestParameter]: secret }) }
 }
 
 /** Applies the answer and continues the request. */
-const submit = async (context: PageContext, pending: PendingRequest, form: Parameters): Promise<void> => {
+const submit: PendingHandler = async (context, pending, form) => {
   const asked = await openConsent(context, pending, form.optional('organization'))
   if (asked === undefined) return signInAgain(context, pending)
-  const request = toDecide(pending)
   const { offered } = asked
   const choice = form.required('decision')
   if (choice === 'switch') return switchUser(context, asked)
   const change = consentChange(asked, form)
   if (change) return askAgain(context, pending, { kind: change })
   clearNotice(context)
-  if (choice === 'deny') {
-    return continueRequest(context, request, { active: asked, decision: deny(context, asked) })
-  }
+  if (choice === 'deny') return { changes: { active: asked, decision: deny(context, asked) } }
   if (choice === 'organization' && offered) return changeOrganization(context, asked, form)
   if (choice !== 'allow' && !(choice === 'choose' && offered)) {
     throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
   }
-  const decision = await allow(context, asked, form)
-  await continueRequest(context, request, { active: asked, decision })
+  return { changes: { active: asked, decision: await allow(context, asked, form) } }
 }
 
 export const consentEndpoint = pendingPage('/consent', show, submit)
