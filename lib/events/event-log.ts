@@ -235,7 +235,7 @@ export const createEventLog = ({
   return {
     add: (event) => {
       if (!isStored(event, { brief })) return undefined
-      // What says that too much was caused is never too much.
+      // The event that says that too much was caused is never too much.
       if (brief.has(event.type) && event.type !== 'events.limited') {
         const network = networkOf(event.address ?? '')
         const outcome = take(`${event.type} ${network}`)

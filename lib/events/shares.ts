@@ -1,5 +1,5 @@
 /**
- * What becomes of one more thing: it is `within` the share, the first one in this window that is beyond any (`reached`), or
+ * The outcome for one more thing: it is `within` the share, the first one in this window that is beyond any (`reached`), or
  * another one that is `beyond`.
  */
 export type ShareOutcome = 'within' | 'reached' | 'beyond'

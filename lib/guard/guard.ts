@@ -75,9 +75,9 @@ const challengeFields = (
   const code = error instanceof OAuthError ? error.code : undefined
   const isAboutLogin = code === 'insufficient_user_authentication'
   // After the first login a client asks for what is missing, and for nothing else.
-  const asked = code === 'insufficient_scope' || isAboutLogin ? scopes : [...new Set([...scopes, ...ask])]
+  const wanted = code === 'insufficient_scope' || isAboutLogin ? scopes : [...new Set([...scopes, ...ask])]
   return {
-    scope: formatScope(asked) || undefined,
+    scope: formatScope(wanted) || undefined,
     acr_values: (isAboutLogin && acrValues.join(' ')) || undefined,
     max_age: isAboutLogin ? maxAge?.toString() : undefined,
     resource_metadata: resource && resourceMetadataUrl(resource),
@@ -145,10 +145,10 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
   }
   const auth = (req: Express.Request): AuthInfo => {
     const { auth }: MaybeAuthorized = req
-    const known = auth as Partial<AuthInfo> | undefined
-    if (known?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
-    assertSufficient(known as AuthInfo, requirement, source)
-    return known as AuthInfo
+    const info = auth as Partial<AuthInfo> | undefined
+    if (info?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
+    assertSufficient(info as AuthInfo, requirement, source)
+    return info as AuthInfo
   }
   return Object.assign(guard, { auth }) as TokenGuard
 }

@@ -118,12 +118,14 @@ const ownRequirement = (
   scope: string | undefined,
   options: RequireTokenOptions | undefined,
 ): Requirement => {
-  const given = parseRequirement(scope, options)
-  assertPossible(scope, given, setup)
-  for (const name of given.scopes) setup.guardedScopes.add(name)
+  const requirement = parseRequirement(scope, options)
+  assertPossible(scope, requirement, setup)
+  for (const name of requirement.scopes) setup.guardedScopes.add(name)
   const resource =
-    given.resource === undefined ? undefined : knownResource(placeOf(scope), given.resource, setup.options)
-  return { ...given, resource }
+    requirement.resource === undefined
+      ? undefined
+      : knownResource(placeOf(scope), requirement.resource, setup.options)
+  return { ...requirement, resource }
 }
 
 /**

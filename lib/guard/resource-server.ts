@@ -55,7 +55,7 @@ const schema = object({
   reportCalls: optional(reportCalls),
   /** Scopes that include others, as the issuer's scopes have it in `implies`. */
   implies: record(list(text(), { what: 'a list of scopes' })),
-  /** How clients present certificates, for access tokens that are bound to one (RFC 8705 §3). */
+  /** The way in which clients present certificates, for access tokens that are bound to one (RFC 8705 §3). */
   mutualTls: remoteMutualTls,
   /** Accepts access tokens that are bound to a key, if the request has a DPoP proof (RFC 9449 §7). Off, such tokens are refused. */
   dpop: remoteDpop,
@@ -160,8 +160,8 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
   if (checked.introspection && checked.reportCalls)
     refuse('reportCalls is for APIs without introspection, which shows each call by itself')
   const source = remoteTokens(checked)
-  const requirementOf = (scope?: string, asked?: RequireTokenOptions): Requirement => {
-    const requirement = parseRequirement(scope, asked)
+  const requirementOf = (scope?: string, needs?: RequireTokenOptions): Requirement => {
+    const requirement = parseRequirement(scope, needs)
     const { resource = audience } = requirement
     if ((canonicalResource(resource ?? '') ?? resource) !== audience)
       refuse(`${placeOf(scope)}: resource must be the audience, ${audience}`)
@@ -169,8 +169,8 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
       refuse(`${placeOf(scope)}: limit needs a store: limits: { store } of resourceServer()`)
     return { ...requirement, resource: audience }
   }
-  const requireToken = (scope?: string, asked?: RequireTokenOptions): TokenGuard =>
-    createGuard(source, requirementOf(scope, asked))
+  const requireToken = (scope?: string, needs?: RequireTokenOptions): TokenGuard =>
+    createGuard(source, requirementOf(scope, needs))
   return {
     requireToken: requireToken as RequireToken,
     verify: verifyBy(source, requirementOf, trustsOf(checked.trustProxy)),

@@ -51,7 +51,7 @@ export const succeededAt = (key: KeyTimes, keys: readonly KeyTimes[]): number | 
 }
 
 /**
- * How long the keys may be cached, in seconds. Both together stay below the time that a key is published before it signs,
+ * The seconds for which the keys may be cached. Both together stay below the time that a key is published before it signs,
  * with half of it to spare for clocks that differ and for a database that is unavailable: so that a client always knows
  * the key of a signature, even from a cache.
  */

@@ -7,7 +7,7 @@ import type { Counters } from './counters.ts'
 export interface CallLimit extends Limit {
   /** Its name in headers, of at most 40 letters, digits, `-` and `_`. */
   readonly name: string
-  /** What counts together under this name. */
+  /** Calls count together if they have this name and this scope. */
   readonly scope: string
 }
 

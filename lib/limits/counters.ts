@@ -1,7 +1,7 @@
 import type { Limit, LimitStore, RedisClient } from '../options/limits.ts'
 import { isAhead, longestLock } from '../protocol/stored-time.ts'
 
-/** What counts failures of one kind: its name and its limit. */
+/** A counter of failures of one kind: its name and its limit. */
 export interface Counter {
   readonly name: string
   readonly limit: Limit
@@ -57,7 +57,7 @@ export interface Locked extends Pick<Counter, 'name' | 'key'> {
   readonly seconds: number
 }
 
-/** What counters without a database need. */
+/** The needs of counters without a database. */
 export interface SharedContext {
   /** Epoch seconds. */
   now(): number

@@ -1,7 +1,7 @@
 import type { FailureSchemas, Options } from '../options/options.ts'
 import { type Counter, type Counters, counterOf, createReserve, type Group } from './counters.ts'
 
-/** What a wrong guess counts under: the name of a limit, and whose guess it is. */
+/** The counter of a wrong guess: the name of a limit, and whose guess it is. */
 export interface GuessCounter {
   readonly name: keyof FailureSchemas
   /** Undefined if it is unknown; then nothing counts under this limit. */

@@ -32,7 +32,7 @@ export const byAccount = ['loginAccountAddress', 'loginAccount']
 
 /** Seconds in which a sign-in makes a name known at an address. */
 const returningFor = 30 * day
-/** How many times the limit of an address names that are known there may fail beyond it, all together. */
+/** Names that are known at an address may fail so many times its limit beyond it, all together. */
 const mostReturning = 10
 
 /** The counters of a failed attempt. */

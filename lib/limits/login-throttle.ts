@@ -79,7 +79,7 @@ const locksOf = ({ key }: Counter): Counter => ({
   key,
 })
 
-/** How many more failures a group allows. */
+/** The number of further failures that a group allows. */
 const triesLeft = (group: Group, counts: Counts): number =>
   Math.min(...group.map((counter) => counter.limit.max - (counts.get(counter)?.failures ?? 0)))
 

@@ -15,8 +15,8 @@ export interface QuotaUse {
   readonly subject?: string
   readonly authorizationId?: string
   /**
-   * How many of the uses that are counted together do not count after all. It is asked only where the quota is exceeded, and excuses at most
-   * nine of ten uses.
+   * The number of uses, among those that are counted together, that do not count after all. It is asked only where the quota
+   * is exceeded, and excuses at most nine of ten uses.
    *
    * @param since epoch seconds
    */
@@ -33,10 +33,10 @@ export type UseOrigin = 'network' | 'site'
  */
 export type TakeQuota = (uses: readonly QuotaUse[]) => Promise<void>
 
-/** How many times the quota of one /64 an IPv6 /48 has, which one subscriber may have whole. */
+/** An IPv6 /48, which one subscriber may have whole, has so many times the quota of one /64. */
 const networksOfSite = 10
 
-/** How many times more often than its limit something may be used if the uses beyond are excused. */
+/** Excused uses may exceed the limit so many times. */
 const mostExcused = 10
 
 /** A counter, and what excuses its uses. */

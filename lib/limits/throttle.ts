@@ -18,7 +18,7 @@ export interface Throttle {
   of(endpoint: { readonly limit?: keyof FailureSchemas }): FailureThrottle
   /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
-  /** The same for what is so frequent that a statement for each would cost more than it saves: each process counts in memory. */
+  /** Counts uses that are so frequent that a statement for each would cost more than it saves: each process counts in memory. */
   readonly takeLocalQuota: TakeQuota
   /** Counts calls of the host's own API, for guards with a limit. */
   readonly countCall: CountCall
@@ -70,7 +70,7 @@ const tooMany = (seconds: number): OAuthError =>
     headers: { 'Retry-After': String(seconds) },
   })
 
-/** How many times more often an address may fail under all names together; this also bounds the memory used. */
+/** An address may fail so many times more often under all names together; this also bounds the memory used. */
 const names = 10
 
 /** @param limit for one name at one address, or for the address if the endpoint has no names */

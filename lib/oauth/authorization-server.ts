@@ -61,7 +61,7 @@ export interface ServerSetup {
   readonly endpoints: readonly EndpointDescription[]
   /** Every feature, on or off: what they store outlives their options. */
   readonly installed: readonly Feature[]
-  /** What the features that are on add to the server. */
+  /** The parts of the features that are on. */
   readonly features: readonly ActiveFeature[]
   readonly database: Database
   readonly users: Users
@@ -168,7 +168,7 @@ const migrateInDevelopment = async (
   )
 }
 
-/** How many requests to URLs of self-described clients run at one time. A client has its host for itself, a network has not. */
+/** The most requests to URLs of self-described clients at one time. A client has its host for itself, a network has not. */
 const strangersAtOnce = {
   networks: { all: 40, perHost: 8, perCause: 4 },
   clients: { all: 40, perHost: 8, perCause: 8 },
@@ -200,7 +200,7 @@ const reachesOf = ({
   )
 }
 
-/** What a server is composed of. */
+/** The parts that a server is composed of. */
 export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
   readonly migrations: Migrations
 }

@@ -32,7 +32,7 @@ export interface OutboundResponse {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** The same as it was sent. */
+  /** The body as it was sent. */
   readonly bytes: Buffer
 }
 
@@ -68,7 +68,7 @@ export interface OutboundOptions {
   readonly resolve?: ResolveName
   /** Milliseconds until a request must have its turn, and from then on until it must be complete. @default 5000 */
   readonly timeout?: number
-  /** How many requests run at one time; the others wait for their turn. @default as many as there are */
+  /** The most requests at one time; the others wait for their turn. @default no limit */
   readonly atOnce?: AtOnce
   /** Spans of requests. @default none */
   readonly tracing?: Tracing
@@ -245,7 +245,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       return await beforeEnd(signal, exchange(target, options, init, signal))
     } catch (cause) {
       if (cause instanceof OutboundError) throw cause
-      // What the proxy says about one server could show strangers what is in its network.
+      // The words of the proxy about one server could show strangers its network.
       const isTold = cause instanceof ProxyError && cause.isOwnFault
       const reason = isTold ? cause.message : 'no response'
       throw new OutboundError(`${origin}: ${signal.aborted ? 'timeout' : reason}`, { cause })

@@ -5,7 +5,7 @@ import { createOutbound, type Outbound, type OutboundOptions } from './outbound.
 import { createRequestObjects, type RequestObjects } from './request-objects.ts'
 import type { AtOnce } from './turns.ts'
 
-/** What the server can ask, and what it has kept of the answers. */
+/** A client for outbound requests, with the answers that it has kept. */
 export interface Reach {
   readonly outbound: Outbound
   /** Keys that clients and trusted issuers publish. */
@@ -63,7 +63,7 @@ export interface ReachesOptions {
   readonly host: OutboundOptions
   /** For those of self-described clients. */
   readonly strangers: OutboundOptions
-  /** How many requests run at one time: those that networks cause, and as many again for clients that users have allowed. */
+  /** The most requests at one time: of those that networks cause, and of those for clients that users have allowed. */
   readonly atOnce: Record<'networks' | 'clients', AtOnce>
   /** Whether a user has allowed a client something. */
   isAllowed(clientId: string): Promise<boolean>
@@ -71,7 +71,7 @@ export interface ReachesOptions {
   networkOf(address: string): string
 }
 
-/** How many clients are remembered as allowed. */
+/** The most clients that are remembered as allowed. */
 const maxRemembered = 10_000
 
 export const createReaches = (

@@ -17,14 +17,14 @@ export const beforeEnd = async <Result>(signal: AbortSignal, work: Promise<Resul
   }
 }
 
-/** How many pieces of work run at one time. */
+/** The most pieces of work at one time. */
 export interface AtOnce {
   readonly all: number
   readonly perHost: number
   readonly perCause: number
 }
 
-/** What work is done with, and who causes it. */
+/** The host that is asked, and the cause of the work. */
 export interface Turn {
   readonly host: string
   readonly cause: string
@@ -37,7 +37,7 @@ export type TakeTurn = <Result>(
   work: () => Promise<Result>,
 ) => Promise<Result>
 
-/** What one kind of work has. */
+/** The share of one kind of work. */
 interface Share {
   readonly key: string
   readonly max: number

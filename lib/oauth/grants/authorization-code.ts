@@ -28,13 +28,13 @@ export const authorizationCode: Grant = {
     return findClientAndCode(database, { ...lookup, codeHash: hashSecret(code) })
   },
 
-  async exchange(server, client, request, { authorization: found }) {
+  async exchange(server, client, request, { authorization: stored }) {
     const { parameters, binding } = request
     parameters.required('code')
     const redirectUri = parameters.optional('redirect_uri')
     const codeVerifier = parameters.optional('code_verifier')
     const presented = { clientId: client.clientId, redirectUri, codeVerifier, binding }
-    const authorization = found && grantedStill(found, client, server.options.lifetimes)
+    const authorization = stored && grantedStill(stored, client, server.options.lifetimes)
     const redemption = assertRedeemable(authorization, presented, server.now())
     const { redirectUri: requested = '' } = redemption.authorization.details
     const { redirect_uris: redirectUris } = client.metadata

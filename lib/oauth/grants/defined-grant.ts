@@ -29,11 +29,11 @@ const grantRequest = (
   { clientId, metadata }: Client,
   { parameters, info }: TokenRequest,
 ): GrantRequest => {
-  const given = parameters.names().filter((name) => !withheld.includes(name))
+  const names = parameters.names().filter((name) => !withheld.includes(name))
   return {
     client: { client_id: clientId, ...metadata },
     parameters: Object.fromEntries(
-      given.map((name) => [name, parameters.optional(name, lengths.token) ?? '']),
+      names.map((name) => [name, parameters.optional(name, lengths.token) ?? '']),
     ),
     scopes: parseScope(parameters.optional('scope')),
     resources: requestedResources(server, { parameters }),
@@ -75,19 +75,19 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
   grantType,
   readsDetails: true,
   async exchange(server, client, request): Promise<TokenResponse> {
-    const asked = grantRequest(server, client, request)
+    const hostRequest = grantRequest(server, client, request)
     const since = await countRevocations(server.database)
     const decision = checkedDecision(
       grantType,
-      await askHost(`the grant ${grantType}`, () => exchange(asked)),
+      await askHost(`the grant ${grantType}`, () => exchange(hostRequest)),
       server.now(),
     )
     if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')
-    const known = server.resources
-    const granted = decision.resources && parseResources(decision.resources, known)
-    const resources = definedResources(asked.resources, granted)
-    const allowed = scopesWithin(allowedFor(client, decision), resources, known)
-    const scopes = definedScopes(asked.scopes, decision.scopes, allowed)
+    const hostResources = server.resources
+    const granted = decision.resources && parseResources(decision.resources, hostResources)
+    const resources = definedResources(hostRequest.resources, granted)
+    const allowed = scopesWithin(allowedFor(client, decision), resources, hostResources)
+    const scopes = definedScopes(hostRequest.scopes, decision.scopes, allowed)
     const target = { grantType, scopes, resources }
     const { subject, organization, refreshToken } = decision
     if (subject === undefined) return tokensForClient(server, client, request, target)

@@ -124,8 +124,8 @@ export const requestedResources = (
   server: AuthorizationServer,
   { parameters }: Pick<TokenRequest, 'parameters'>,
 ): string[] => {
-  const known = server.resources
-  return known.length > 0 ? parseResources(parameters.all('resource'), known) : []
+  const hostResources = server.resources
+  return hostResources.length > 0 ? parseResources(parameters.all('resource'), hostResources) : []
 }
 
 /**
@@ -171,11 +171,11 @@ export const targetOf = (
   { details }: Pick<Authorization, 'details'>,
   scopes: readonly string[],
 ): TokenTarget => {
-  const known = server.resources
-  const resources = tokenResources(requestedResources(server, request), details.resources, known)
+  const hostResources = server.resources
+  const resources = tokenResources(requestedResources(server, request), details.resources, hostResources)
   const part = requestedPart(server, request, details)
   if (resources.length === 0) return { scopes, resources, ...part }
-  const left = tokenScopes(scopes, resources, details.resources, known)
+  const left = tokenScopes(scopes, resources, details.resources, hostResources)
   if (left.length === 0 && request.parameters.has('scope')) {
     throw new OAuthError('invalid_scope', 'scope includes no scope of the requested resource')
   }
@@ -219,21 +219,21 @@ export const settledOrganization = async (
  * The user of an authorization, as the host has them now, and as it allows them now. A user who left the organization, or who
  * may not use the client, is refused, but the tokens are not revoked: they work again if the host changes its mind.
  *
- * @param asked what is about to be issued
+ * @param access what is about to be issued
  * @throws OAuthError `invalid_grant` if the user is gone, disabled, or no longer in the organization · as `allowedUser()`
  */
 export const activeUser = async (
   server: AuthorizationServer,
   { subject, details }: Pick<Authorization, 'subject' | 'details'>,
   { info }: Pick<TokenRequest, 'info'>,
-  asked: Pick<AskedAccess, 'client' | 'scopes' | 'step'>,
+  access: Pick<AskedAccess, 'client' | 'scopes' | 'step'>,
 ): Promise<AllowedUser> => {
   const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
     throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
   }
   const { organization, acr } = details
-  return allowedUser(server, info, { ...asked, user, organization, acr })
+  return allowedUser(server, info, { ...access, user, organization, acr })
 }
 
 /**

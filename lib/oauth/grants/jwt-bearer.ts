@@ -76,14 +76,14 @@ const targetFor = (
   { parameters }: TokenRequest,
   claims: AssertionClaims,
 ): TokenTarget => {
-  const known = server.resources
-  const asserted = parseResources(assertedResources(claims), known)
+  const hostResources = server.resources
+  const asserted = parseResources(assertedResources(claims), hostResources)
   const requested = requestedResources(server, { parameters })
   if (asserted.length > 0 && !requested.every((resource) => asserted.includes(resource))) {
     throw new OAuthError('invalid_target', 'resource is not one of the assertion')
   }
   const resources = requested.length > 0 ? requested : asserted
-  const own = scopesWithin(allowedScopes(client), resources, known)
+  const own = scopesWithin(allowedScopes(client), resources, hostResources)
   const allowed = intersectScopes(own, assertedScopes(claims) ?? own)
   return { resources, scopes: clientCredentialsScopes(parseScope(parameters.optional('scope')), allowed) }
 }

@@ -33,15 +33,15 @@ export const refreshToken: Grant = {
     return findClientAndRefreshToken(database, { ...lookup, hash: hashSecret(value) })
   },
 
-  exchange: (server, client, request, { refreshToken: found }) =>
-    exchange(server, client, request, { found, mayRetry: true }),
+  exchange: (server, client, request, { refreshToken: stored }) =>
+    exchange(server, client, request, { stored, mayRetry: true }),
 }
 
 const exchange = async (
   server: AuthorizationServer,
   client: Client,
   request: TokenRequest,
-  { found, mayRetry }: { found: RefreshToken | undefined; mayRetry: boolean },
+  { stored, mayRetry }: { stored: RefreshToken | undefined; mayRetry: boolean },
 ): Promise<TokenResponse> => {
   const value = request.parameters.required('refresh_token')
   const requested = parseScope(request.parameters.optional('scope'))
@@ -52,12 +52,12 @@ const exchange = async (
     refreshGracePeriod: lifetimes.refreshGracePeriod,
     binding: isPublic(client) ? request.binding : undefined,
   }
-  const next = found?.successor ? openUnder(value, found.successor, 'successor') : undefined
+  const next = stored?.successor ? openUnder(value, stored.successor, 'successor') : undefined
   const successor =
     next === undefined ? undefined : await findRefreshToken(server.database, { hash: hashSecret(next) })
-  const presented = found && {
-    ...found,
-    authorization: grantedStill(found.authorization, client, lifetimes),
+  const presented = stored && {
+    ...stored,
+    authorization: grantedStill(stored.authorization, client, lifetimes),
   }
   const refresh = assertRefreshable(presented, successor, rules, server.now())
   const { authorization } = refresh.token
@@ -88,7 +88,7 @@ const exchange = async (
   // Another request used the token meanwhile: read it again, once.
   if (mayRetry)
     return exchange(server, client, request, {
-      found: await findRefreshToken(server.database, { hash }),
+      stored: await findRefreshToken(server.database, { hash }),
       mayRetry: false,
     })
   return revokeReplayed(server, authorization, request, 'refresh_token')
@@ -118,7 +118,7 @@ const announceRepeat = (
   server.events.announce('token.repeated', info, { ...family, ...(firstAddress && { firstAddress }) })
 }
 
-/** What the client presented, the hash it is stored under, and the IP address of the request. */
+/** A refresh token as it was presented, its stored hash, and the IP address of the request. */
 interface PresentedToken {
   readonly value: string
   /** The value of its successor, if it has one already. */

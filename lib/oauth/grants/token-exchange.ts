@@ -95,10 +95,10 @@ const targetResources = (
 /** The decision of the host. Its mistakes are not the client's. */
 const allowedBy = async (
   server: AuthorizationServer,
-  asked: TokenExchangeRequest,
+  request: TokenExchangeRequest,
 ): Promise<TokenExchangeDecision> => {
   const { tokenExchange } = server.options.features
-  const decision = await askHost('features.tokenExchange.allow', () => tokenExchange?.allow(asked))
+  const decision = await askHost('features.tokenExchange.allow', () => tokenExchange?.allow(request))
   if (decision === true) return {}
   if (!isObject(decision))
     throw invalidRequest('subject_token may not be exchanged by this client for this target')
@@ -153,9 +153,8 @@ export const tokenExchange: Grant = {
     assertMayAct(mayAct, actor, server.issuer)
     const act = withActor(actor, token.act)
 
-    const known = server.resources
     const resources = targetResources(server, request, subject)
-    const isJwt = formatFor(resources, known) === 'jwt'
+    const isJwt = formatFor(resources, server.resources) === 'jwt'
     const issuedType = issuedTokenType(requestedType, isJwt)
     const { clientId, metadata } = client
     const decision = await allowedBy(server, {
@@ -179,8 +178,8 @@ export const tokenExchange: Grant = {
     )
     const { acr } = authorization.details
     const { info } = request
-    const asked = { user, client, scopes, organization: token.organization, acr, step: 'exchange' } as const
-    const allowed = await allowedUser(server, info, asked)
+    const access = { user, client, scopes, organization: token.organization, acr, step: 'exchange' } as const
+    const allowed = await allowedUser(server, info, access)
     await consumeProof(server, request)
     const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {

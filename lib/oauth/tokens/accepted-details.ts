@@ -33,8 +33,8 @@ export const acceptedDetails = async (
   client: Client,
   details: readonly AuthorizationDetail[],
 ): Promise<readonly AuthorizationDetail[]> => {
-  const known = Object.keys(server.options.features.authorizationDetails)
-  assertDetailTypes(details, known, client.metadata.authorization_details_types)
+  const types = Object.keys(server.options.features.authorizationDetails)
+  assertDetailTypes(details, types, client.metadata.authorization_details_types)
   const accepted: AuthorizationDetail[] = []
   for (const detail of details) accepted.push(await acceptedDetail(server, client, detail))
   return accepted

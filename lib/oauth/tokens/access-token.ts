@@ -139,8 +139,8 @@ const isFor = (resources: readonly string[], resource: string | undefined): bool
 
 const findToken = async (server: AuthorizationServer, value: string): Promise<AccessToken | undefined> => {
   for (const format of Object.values(formats)) {
-    const found = await format.verify(server, value)
-    if (found) return found
+    const stored = await format.verify(server, value)
+    if (stored) return stored
   }
   return undefined
 }
@@ -171,29 +171,29 @@ export const verifyAccessToken = async (
     if (verified === undefined || !isFor([], resource)) throw invalidToken()
     return verified
   }
-  const found = await findToken(server, value)
+  const stored = await findToken(server, value)
   const now = server.now()
-  if (found === undefined) throw invalidToken()
-  const about = { clientId: found.clientId, subject: found.subject }
-  const fault = faultOf(found, resource, now)
-  if (fault !== undefined || !found.client) throw invalidToken({ ...about, ...fault })
-  const { clientId, resources, binding, issuedAt, expiresAt, client, family } = found
-  const scopes = intersectScopes(found.scopes, allowedScopes({ metadata: client }))
-  const { subject, context } = found
+  if (stored === undefined) throw invalidToken()
+  const owner = { clientId: stored.clientId, subject: stored.subject }
+  const fault = faultOf(stored, resource, now)
+  if (fault !== undefined || !stored.client) throw invalidToken({ ...owner, ...fault })
+  const { clientId, resources, binding, issuedAt, expiresAt, client, family } = stored
+  const scopes = intersectScopes(stored.scopes, allowedScopes({ metadata: client }))
+  const { subject, context } = stored
   const act = context?.act
   const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, ...(act && { act }) }
   if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
-  if (family === undefined || !isLive(family, now)) throw invalidToken({ ...about, fault: 'ended' })
-  const details = found.ownerId === clientId ? family.details : withoutClaims(family.details)
+  if (family === undefined || !isLive(family, now)) throw invalidToken({ ...owner, fault: 'ended' })
+  const details = stored.ownerId === clientId ? family.details : withoutClaims(family.details)
   const { organization } = details
   const user = await server.users.find(subject)
   if (
     user === undefined ||
     !(await belongsToOrganization(server.options.organizations, user, organization))
   ) {
-    throw invalidToken({ ...about, fault: 'user' })
+    throw invalidToken({ ...owner, fault: 'user' })
   }
   const authorizationDetails = tokenDetails(server, { client, resources, details, context })
   return {
@@ -230,10 +230,10 @@ export const tokenDetails = (
   if (granted === undefined || granted.length === 0) return []
   const registered = client.authorization_details_types ?? []
   return granted.filter(({ type }) => {
-    const known = Object.hasOwn(options.features.authorizationDetails, type)
+    const detailType = Object.hasOwn(options.features.authorizationDetails, type)
       ? options.features.authorizationDetails[type]
       : undefined
-    if (known === undefined || !registered.includes(type)) return false
-    return known.resource === undefined || resources.includes(known.resource)
+    if (detailType === undefined || !registered.includes(type)) return false
+    return detailType.resource === undefined || resources.includes(detailType.resource)
   })
 }

@@ -68,7 +68,7 @@ export const verifyJwtAccessToken = async (
   )
 }
 
-/** The same, and reads what the claims say. */
+/** Reads a JWT access token of this server, without a statement. @returns undefined if it is no valid one */
 export const readJwtAccessToken = async (
   server: AuthorizationServer,
   value: string,
@@ -83,11 +83,11 @@ export const jwtAccessToken: AccessTokenFormat = {
     const { client, authorization, scopes, resources, binding, context, ownerId } = grant
     const { clientId } = client
     const [audience, ...more] = resources
-    const about = { client, user: grant.user, scopes, resources }
+    const holder = { client, user: grant.user, scopes, resources }
     const claims = {
       ...(await tokenClaims(
         server,
-        { ...about, organization: authorization?.details.organization },
+        { ...holder, organization: authorization?.details.organization },
         'access_token',
       )),
       iss: server.issuer,
@@ -117,9 +117,9 @@ export const jwtAccessToken: AccessTokenFormat = {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
     const { clientId, authorizationId = null, ownerId = clientId } = token
-    const found = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
+    const state = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
     // An authorization that was removed has ended.
-    if (found === undefined || (authorizationId !== null && found.family === undefined)) return undefined
-    return { ...token, ...found, ownerId, revokedAt: null }
+    if (state === undefined || (authorizationId !== null && state.family === undefined)) return undefined
+    return { ...token, ...state, ownerId, revokedAt: null }
   },
 }

@@ -29,8 +29,8 @@ export const opaqueAccessToken: AccessTokenFormat = {
 
   async verify({ database, resources }, value) {
     if (!isSecretOf('accessToken', value)) return undefined
-    const found = await findAccessToken(database, { hash: hashSecret(value) })
+    const stored = await findAccessToken(database, { hash: hashSecret(value) })
     // A host without resources has no use for the tokens of earlier ones.
-    return resources.length === 0 && found && found.resources.length > 0 ? undefined : found
+    return resources.length === 0 && stored && stored.resources.length > 0 ? undefined : stored
   },
 }

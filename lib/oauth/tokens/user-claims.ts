@@ -72,7 +72,7 @@ export interface TokenClaimsHolder extends ClaimsHolder {
 }
 
 /**
- * What the host says in an access token, and of it at introspection: claims of the user that the scopes of its API reveal,
+ * The claims of the host in an access token, and at its introspection: those of the user that the scopes of its API reveal,
  * and those that its resources add. Names that this server uses itself are left out.
  */
 export const tokenClaims = async (
@@ -81,7 +81,7 @@ export const tokenClaims = async (
   target: 'access_token' | 'introspection',
 ): Promise<Record<string, unknown>> => {
   const { user, resources } = holder
-  // What `profile` and `email` reveal is for the client, which asks UserInfo for it.
+  // `profile` and `email` reveal claims to the client, which asks UserInfo for them.
   const scopes = holder.scopes.filter((scope) => !isStandardScope(scope))
   // Most tokens of APIs reveal nothing of their user.
   const reveals = user !== undefined && claimNames(scopes, server.scopeClaims).length > 0

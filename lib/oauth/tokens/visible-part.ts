@@ -16,13 +16,13 @@ export const visiblePart = (
 ): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
   if (token.clientId === clientId) return token
   if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
-  const known = server.resources
-  const resources = known
+  const hostResources = server.resources
+  const resources = hostResources
     .filter(({ identifier, introspection }) => {
       return token.resources.includes(identifier) && introspection.includes(clientId)
     })
     .map(({ identifier }) => identifier)
   return resources.length > 0
-    ? { resources, scopes: scopesWithin(token.scopes, resources, known) }
+    ? { resources, scopes: scopesWithin(token.scopes, resources, hostResources) }
     : undefined
 }

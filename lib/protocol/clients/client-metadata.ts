@@ -137,11 +137,11 @@ const registered = {
   require_pushed_authorization_requests: flag,
   /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
   dpop_bound_access_tokens: flag,
-  /** What it may exchange at the token endpoint. */
+  /** The grants that it may exchange at the token endpoint. */
   grant_types: grantTypeList,
   /** The response types that it may request. */
   response_types: responseTypeList,
-  /** How the client runs. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
+  /** The kind of program. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
   application_type: oneOf(['web', 'native']),
   /** Its name on the pages. */
   client_name: text,

@@ -82,7 +82,7 @@ export const isClientAllowed = async (db: Database, values: { clientId: string }
 /** The most rows of each client that a list reads to count its users. */
 const maxCountedInList = 1000
 
-/** How many of the newest events of each client are looked at for its last tokens. */
+/** The most of the newest events of a client in which its last tokens are looked for. */
 const eventsLookedAt = 100
 
 const { keysIn } = keyPlaces(clientsPerPage)

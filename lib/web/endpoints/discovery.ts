@@ -25,7 +25,7 @@ const endpointUrls = ({
     endpoints.flatMap(({ path, metadataName }) => (metadataName ? [[metadataName, `${issuer}${path}`]] : [])),
   )
 
-/** What clients with certificates need to know (RFC 8705 §3.3, §5). */
+/** The metadata for clients with certificates (RFC 8705 §3.3, §5). */
 const mutualTlsMetadata = ({ options, endpoints }: ServerSetup): Record<string, unknown> => {
   const { mutualTls } = options.features
   if (mutualTls === undefined) return {}
@@ -39,7 +39,7 @@ const mutualTlsMetadata = ({ options, endpoints }: ServerSetup): Record<string, 
   }
 }
 
-/** What this server can do, from the lists that do it (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
+/** The abilities of this server, from the lists that do the work (RFC 8414 §2, OIDC Discovery §3, RFC 9207 §3). */
 const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = withSuppliedClaims(knownScopes(options), server.scopeClaims, server.users.claimNames)

@@ -79,7 +79,7 @@ export const proxyCheck = ({ options }: ServerSetup): ((req: Request) => void) =
 
 type RequestCheck = (req: Request) => void
 
-/** What comes before every endpoint: the request passes the checks, the server is ready, and the form is read. */
+/** The steps before every handler: the request passes the checks, the server is ready, and the form is read. */
 const open = async (
   incoming: Incoming,
   checks: readonly RequestCheck[],

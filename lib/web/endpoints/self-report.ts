@@ -14,7 +14,7 @@ import {
 } from '../sessions/host-session.ts'
 import { isOwnSession } from '../sessions/session.ts'
 
-/** What only the running app knows about its configuration. It contains no secret. */
+/** Facts about the configuration that only the running app knows. They contain no secret. */
 export interface SelfReport {
   readonly production: boolean
   /** The version of Node. */

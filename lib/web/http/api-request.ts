@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { addressBehind, type Trusts } from './trust-proxy.ts'
 
-/** What a guard reads of a request. A request of Express has all of it. */
+/** The parts of a request that a guard reads. A request of Express has all of them. */
 export interface ApiRequest {
   readonly method: string
   /** The target as the client sent it, with the query. */
@@ -13,7 +13,7 @@ export interface ApiRequest {
   /** The connection; a web-standard request does not show it. */
   readonly socket?: Socket | undefined
   readonly app?: { get(setting: string): unknown } | undefined
-  /** What takes headers of the answer. */
+  /** Takes headers of the answer. */
   readonly res?: { setHeader(name: string, value: string): unknown } | undefined
 }
 

@@ -6,7 +6,7 @@ import { type ProofRecord, usedProof } from '../../protocol/tokens/dpop-proof.ts
 import type { ApiRequest } from './api-request.ts'
 import type { SenderCheck } from './presented-token.ts'
 
-/** How one server checks DPoP proofs. */
+/** The checks of DPoP proofs at one server. */
 export interface ProofChecks {
   /** Undefined if proofs need no nonce. */
   readonly nonces: Nonces | undefined
@@ -16,7 +16,7 @@ export interface ProofChecks {
   now(): number
 }
 
-/** What a proof must be bound to, in addition to the method of the request. */
+/** The target that a proof must be bound to, in addition to the method of the request. */
 interface ProofTarget {
   /** The URLs, without query, by which the request may have been made. */
   readonly urls: readonly string[]

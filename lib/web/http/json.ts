@@ -5,7 +5,7 @@ import { isUtf8, readBody, tooLarge, unsupported } from './form.ts'
 
 const jsonType = 'application/json'
 
-/** What the host's own parser left: an object, or the bytes. */
+/** The body as the host's own parser left it: an object, or the bytes. */
 const parsed = (body: unknown): Readonly<Record<string, unknown>> | undefined => {
   if (typeof body === 'string' || Buffer.isBuffer(body)) return parseJsonObject(body.toString())
   return isObject(body) ? body : undefined

@@ -10,7 +10,7 @@ import type { Context } from './context.ts'
 import { dpopCheck, type ProofChecks, proofRecord, type UrlsOf, verifiedProof } from './dpop.ts'
 import { type SenderChecks, senderChecks } from './sender.ts'
 
-// How this server itself checks who sends a request.
+// The checks of this server on the senders of requests.
 
 /** The checks of this server; undefined if `features.dpop` is off. A proof is used once for all processes together. */
 const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | undefined => {

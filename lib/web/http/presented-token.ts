@@ -67,9 +67,9 @@ const challenge = (scheme: TokenType, fields: ChallengeFields): string => {
 const isAboutProof = (code: ErrorCode): boolean => code === 'invalid_dpop_proof' || code === 'use_dpop_nonce'
 
 /**
- * The same error with a challenge for each scheme (RFC 6750 §3.1, RFC 9449 §7.1). The first names the error.
+ * Adds a challenge for each scheme to an error (RFC 6750 §3.1, RFC 9449 §7.1). The first names the error.
  *
- * @param fields what the request needs
+ * @param fields the needs of the request
  * @param schemes from {@link schemesFor}
  */
 export const withChallenge = (

@@ -28,7 +28,7 @@ export interface Endpoint<C extends Incoming> extends EndpointDescription {
   readonly usesSession?: (incoming: Incoming) => boolean
 }
 
-/** What endpoints of one kind share: what comes before the handler, and how errors leave. */
+/** The frame of the endpoints of one kind: the steps before the handler, and the form of errors. */
 export interface EndpointKind<C extends Incoming> {
   /** Prepares the context of the handler; undefined when the request has been answered. */
   open(incoming: Incoming, endpoint: Endpoint<C>): C | undefined | Promise<C | undefined>

@@ -8,7 +8,7 @@ const asError = (thrown: unknown): Error =>
 
 const giveUp = (res: ServerResponse, next: (error: Error) => void, thrown: unknown): void => {
   if (!res.headersSent && !(thrown instanceof UnsentError)) next(asError(thrown))
-  // What the host has answered in the meantime is complete.
+  // An answer that the host has sent in the meantime is complete.
   else if (!res.writableEnded) res.destroy()
 }
 
