@@ -19,7 +19,7 @@ const members = {
   /** All refresh tokens of one authorization, counted from the user's consent: 1 year. */
   refreshTokenAbsolute: seconds(365 * day),
   /**
-   * The time in which a client that lost a response may repeat a refresh: docs/clients.md#tokens. 1 minute; with 0 a lost
+   * The time in which a client that lost a response may repeat a refresh: 1 minute (docs/clients.md#tokens). With 0 a lost
    * response signs the user out.
    */
   refreshGracePeriod: seconds(60, { min: 0 }),
@@ -29,7 +29,7 @@ const members = {
   sessionIdle: seconds(1800),
   /** Any login, regardless of activity: 12 hours. */
   sessionAbsolute: seconds(12 * 3600),
-  /** A client that registered itself and that no user has allowed anything: 30 days. See docs/registration.md#limits. */
+  /** A client that registered itself and that no user has allowed anything: 30 days (docs/registration.md#limits). */
   unusedClient: seconds(30 * day),
   /** An event in the database, with `features.storedEvents`: 90 days. */
   event: seconds(90 * day),

@@ -115,8 +115,8 @@ const membersOf = <User extends object>() => ({
   /** The URL of your login page. It sends the browser back to the URL in `return_to`. @default the built-in page */
   url: text(),
   /**
-   * What users type as their name on the built-in page: `'email'`, `'username'` or `'either'`. It decides the label, the error
-   * and the keyboard of phones. @default `'email'` if `users.columns.username` is called so, else `'either'`
+   * What users type as their name on the built-in page: `'email'`, `'username'` or `'either'`. The label, the error and the
+   * keyboard of phones depend on it. @default `'email'` if `users.columns.username` is called so, else `'either'`
    */
   identifier: oneOf('email', 'username', 'either'),
   /** Other ways to sign in, as buttons below the form of the built-in page. They require `current`. @default none */
@@ -126,20 +126,17 @@ const membersOf = <User extends object>() => ({
   /** Returns the user who is logged in to your app, or a falsy value. Required with `url`: docs/users.md#your-own-login-page. @default none */
   current: callback<(asked: WithRequest) => Answer<HostLogin | Falsy>>(),
   /**
-   * Logs the user in to your app after a login on the built-in page: in its session, or with a cookie of its own. It must not
-   * answer the request. @default none
+   * Logs the user in to your app after a login on the built-in page. It must not answer the request. @default none
    */
   remember: callback<(user: User, login: NewLogin) => Answer<void>>(),
   /**
-   * Ends the login of your app when the user signs out on a page of Latchkey. It must not answer the request. It is needed if
-   * the login that `current` returns is not in the session that Latchkey uses. @default none: the page says that the user is
-   * still signed in to the app
+   * Ends the login of your app when the user signs out on a page of Latchkey, if that login is not in the session that
+   * Latchkey uses. It must not answer the request. @default none: the page says that the user is still signed in to the app
    */
   forget: callback<(asked: WithResponse) => Answer<void>>(),
   /**
-   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value if they need none:
-   * docs/second-factor.md. It gets the row of the user, or what `users.find` returned. It runs again for each code. @default
-   * none: the password is enough
+   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value:
+   * docs/second-factor.md. It runs again for each code. @default none: the password is enough
    */
   secondFactor: callback<(user: User, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
   /** The authentication level of a login with the password alone, one of `acrValues`. @default none */

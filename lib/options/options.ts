@@ -88,12 +88,12 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     Object.assign({}, core, ...added.map((options) => options[name])) as Merged
   return object({
     /**
-     * The issuer identifier (RFC 8414 §2): the public URL of the mount, without a trailing slash. It must use https, except on a
-     * loopback address. Tokens, cookies and links are built from it, never from a request's `Host` header. Required in production.
-     * @default `http://localhost:${PORT ?? 3000}/oauth`, in development
+     * The issuer identifier (RFC 8414 §2): the public https URL of the mount, without a trailing slash. Tokens, cookies and
+     * links are built from it, never from a request's `Host` header. Required in production. @default
+     * `http://localhost:${PORT ?? 3000}/oauth`, in development
      */
     issuer,
-    /** Your database: a Knex instance, a Knex configuration, or an object that also says how it is used. Required in production. */
+    /** A Knex instance or configuration, or an object with more settings. Required in production. */
     database,
     /**
      * Secrets of at least 32 bytes, newest first. They encrypt the signing keys in the database and sign cookies and forms:
@@ -101,12 +101,11 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      * file, in development; add it to `.gitignore`
      */
     secrets,
-    /** Receives log messages, with its functions `info`, `warn` and `error`. @default `console` */
+    /** Has the functions `info`, `warn` and `error`, which get log messages. @default `console` */
     logger,
     /**
-     * The proxies whose headers `oauth.handler` and `oauth.verify` trust: their number, or a list of their addresses such as
-     * `['10.0.0.0/8', 'loopback']`. With an Express app of your own, its setting `trust proxy` says this:
-     * docs/production.md#proxy.
+     * The proxies whose headers `oauth.handler` and `oauth.verify` trust: their number, or a list such as `['10.0.0.0/8',
+     * 'loopback']`. An Express app has the setting `trust proxy` instead: docs/production.md#proxy.
      */
     trustProxy,
     /** Rules for outbound HTTP requests. */
@@ -114,8 +113,8 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     /** Your users, in a table or behind functions: docs/users.md. @default a table of Latchkey's own */
     users,
     /**
-     * Returns the organizations that a user belongs to: docs/users.md#organizations. The user chooses one per client. It runs
-     * again whenever a token is used, so keep it fast. `req` is set on the pages only. @default none
+     * Returns the organizations of a user, who chooses one per client: docs/users.md#organizations. It runs whenever a token
+     * is used, so keep it fast. `req` is set on the pages only. @default none
      */
     organizations,
     /** Who may use which client. @default every user may use every client */
@@ -123,13 +122,13 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
     /** Your own login page, or hooks around the built-in one: docs/users.md#your-own-login-page. */
     login,
     /**
-     * Where the pages keep their login: in a cookie of Latchkey's own, with `'host'` in your `req.session`, or in the session
-     * of a middleware, which you pass: docs/users.md#sessions. @default `'own'`
+     * Where the pages keep their login: `'own'` is a cookie of Latchkey's own, `'host'` is your `req.session`, and a
+     * middleware is one whose session only the pages use: docs/users.md#sessions. @default `'own'`
      */
     session,
     /**
-     * Scopes beyond `openid`, `profile`, `email`, `address`, `phone` and `offline_access`, by name, each with its description
-     * for the consent page, or with an object.
+     * Your own scopes, by name, beside `openid`, `profile`, `email`, `address`, `phone` and `offline_access`. Each is its
+     * description for the consent page, or an object.
      */
     scopes,
     /**
@@ -143,8 +142,8 @@ export const optionTree = (added: readonly FeatureOptions[]) => {
      */
     acrValues: withDefault([], list(acrValue, { what: 'a list of strings without spaces' })),
     /**
-     * The PKCE methods to accept (RFC 7636 §4.2). Add `'plain'` only for an old client that cannot hash: it does not protect the
-     * code from those who see the request.
+     * The PKCE methods to accept (RFC 7636 §4.2): `'S256'`, and `'plain'` only for an old client that cannot hash, because
+     * it does not protect the code from those who see the request.
      */
     codeChallengeMethods: withDefault(
       ['S256'],

@@ -120,8 +120,8 @@ export const nameless = 'Latchkey'
 
 const members = {
   /**
-   * A path on your own origin, such as `'/sign-in'`, where your own front end for sign-in and consent is: docs/front-end.md.
-   * @default the built-in pages
+   * The path of your own front end for sign-in and consent, such as `'/sign-in'`: docs/front-end.md. @default the built-in
+   * pages
    */
   url: text("a path on your own origin, such as '/sign-in'", (value) => ownPathOf(value) !== undefined),
   /** The name of your product. */
@@ -131,7 +131,7 @@ const members = {
    * has one for light and one for dark pages. It is shown 32 px high and at most 160 px wide. @default the initial of the name
    */
   logo: either(picture, (value) => !isRecord(value) || value instanceof URL, logoPair, whatPicture),
-  /** Whether the logo contains the name; the pages then do not print it beside the logo. */
+  /** The logo contains the name, so the pages do not print it again. */
   logoHasName: flag(false),
   /**
    * The product's colour for buttons and links, as `#rgb` or `#rrggbb`. If it lacks contrast, the nearest readable lightness is
@@ -145,11 +145,11 @@ const members = {
    * weight in each file is `{ regular, bold }`. @default the font of the operating system
    */
   font: either(fontFile, (value) => !isRecord(value) || value instanceof URL, fontPair, whatFont),
-  /** How round corners of buttons, fields and boxes are, in CSS pixels. @default `8` */
+  /** The radius of corners of buttons, fields and boxes, in CSS pixels. @default `8` */
   radius: number({ min: 0, max: 22 }),
   /** The colour scheme of the pages: `'light'`, `'dark'`, or `'auto'`, which follows the operating system of the user. */
   scheme: withDefault('auto', oneOf('auto', 'light', 'dark')),
-  /** Your home page, a path or an https URL, where a page leads that has no other way on. @default none */
+  /** Your home page, a path or an https URL. Pages that lead nowhere else lead there. @default none */
   home: link('/'),
   /** Links that the pages show, each a path such as `'/terms'` or an https URL. */
   links: object({

@@ -31,15 +31,15 @@ const members = {
   scopes: required(list(text(), { what: 'a list of scopes' })),
   /**
    * The format of its access tokens. `'opaque'` tokens stop working at once when a user is disabled or removes a client.
-   * `'jwt'` tokens (RFC 9068) can be checked without a request to this server, and work until they expire:
+   * `'jwt'` tokens (RFC 9068) are checked without a request to this server, and work until they expire:
    * docs/resources.md#jwt-access-tokens.
    */
   accessToken: withDefault('opaque', oneOf('opaque', 'jwt')),
   /** The ids of confidential clients that may introspect its access tokens (RFC 7662). */
   introspection: withDefault([], list(text(), { what: 'a list of client ids' })),
   /**
-   * Returns more claims for JWT access tokens, and for introspection of access tokens of both kinds. `user` is undefined when a
-   * client acts for itself. Claims that Latchkey sets itself, such as `sub`, cannot be changed. @default no more claims
+   * Returns more claims for JWT access tokens and for introspection. `user` is undefined when a client acts for itself.
+   * Claims that Latchkey sets itself, such as `sub`, cannot be changed. @default no more claims
    */
   claims:
     callback<

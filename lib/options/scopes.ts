@@ -55,16 +55,16 @@ const members = {
    */
   implies: names('scopes'),
   /**
-   * Returns examples of what the scope is about, such as titles of the user's own notes. The consent page shows the first
-   * three, and how many more there are, if they come within two seconds; the client never gets them. @default none
+   * Returns examples, such as titles of the user's own notes. The consent page shows the first three, and how many more
+   * there are, if they arrive within two seconds; the client never gets them. @default none
    */
   preview: callback<(user: HostUser) => ScopePreview | Promise<ScopePreview>>(),
   /** The user may untick the scope. */
   optional: flag(false),
   /**
-   * What the scope is about: who the user is (`'identity'`), what the client can see (`'read'`), what it can change
-   * (`'change'`), or something else (`'other'`). The consent page orders the scopes by it and shows an icon. @default
-   * `'change'` for a scope of high risk, else `'other'`
+   * What the scope is about: who the user is (`'identity'`), what the client can see (`'read'`) or change (`'change'`), or
+   * something else (`'other'`). It decides the order and the icons on the consent page. @default `'change'` for a scope of
+   * high risk, else `'other'`
    */
   group: oneOf('identity', 'read', 'change', 'other'),
   /** `'high'` marks the scope as sensitive. An optional scope with a high risk is unticked until the user has allowed it once. */

@@ -98,14 +98,13 @@ export const proxy = text(
 
 const outboundMembers = {
   /**
-   * Origins that may use http or a private address, for tests and internal networks, in what you configure and in the metadata
-   * of the clients that you register. Their names are resolved with `/etc/hosts`. Any other origin needs https and a public
-   * address, and its name is resolved by DNS alone.
+   * Origins that may use http or a private address, in your options and in the metadata of clients that you register. Their
+   * names are resolved with `/etc/hosts`. Any other origin needs https and a public address, and is resolved by DNS alone.
    */
   allow: withDefault([], origins),
   /**
-   * The same for what self-described clients name: metadata documents, keys, logos, logout notices. Anyone can make the server
-   * send GET requests to these origins, so list only servers that nothing but clients use.
+   * The same for URLs of self-described clients. Anyone can make the server send GET requests to these origins, so list only
+   * servers that nothing but clients use.
    */
   allowSelfDescribed: withDefault([], origins),
   /**
@@ -160,13 +159,13 @@ const databaseMembers = {
   /** The prefix of every table name: at most 20 characters of a–z, 0–9 and _. */
   tablePrefix,
   /**
-   * Prepares statements on the database server. Set it to false behind PgBouncer in transaction mode, or a similar pooler:
+   * Prepares statements on the database server. Turn it off behind PgBouncer in transaction mode, or a similar pooler:
    * docs/operation.md#poolers.
    */
   preparedStatements: flag(true),
   /**
-   * Removes expired rows about every ten minutes: docs/operation.md#expired-rows. Set it to false if you run `latchkey prune`
-   * on a schedule.
+   * Removes expired rows about every ten minutes: docs/operation.md#expired-rows. Turn it off if you run `latchkey prune` on
+   * a schedule.
    */
   prune: flag(true),
 }

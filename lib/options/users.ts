@@ -94,7 +94,7 @@ const claim = custom<ClaimMapping>(
 )
 
 const mappingMembersOf = <Row extends object>() => ({
-  /** The table's name, as your own code writes it. Without a table, give `find` and `authenticate` instead. */
+  /** The table's name, as your own code writes it. Without a table, set `find` and `authenticate` instead. */
   table: required(text('the name of the table')),
   /** The columns that hold the id, the login name and the password hash. */
   columns: required(
@@ -117,9 +117,8 @@ const mappingMembersOf = <Row extends object>() => ({
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
   verify: callback<(row: Row, given: { readonly password: string }) => Answer<boolean>>(),
   /**
-   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one. Store it only where the row still has the hash of
-   * `row`, because a new password may be stored at the same moment. An error is logged, and the sign-in succeeds. @default
-   * hashes stay as they are
+   * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one: docs/users.md#hashes. An error is logged, and
+   * the sign-in succeeds. @default hashes stay as they are
    */
   rehash: callback<(row: Row, made: { readonly hash: string }) => unknown>(),
 })
@@ -136,15 +135,15 @@ const functionsOf = <User extends object>() =>
     /** Without a table: returns the user with this id, or undefined if the user does not exist or is disabled. */
     find: required(callback<(id: string) => Answer<Found<User> | undefined>>()),
     /**
-     * Returns the user if the password is right, else undefined. Only the `id` counts: afterwards `find` is asked for the user.
-     * Make unknown users take as long as wrong passwords, and compare the name that you found with the one that was typed:
-     * docs/users.md#functions.
+     * Returns the user if the password is right, else undefined. Only the `id` counts; `find` then returns the user. Mind
+     * times and spellings: docs/users.md#functions.
      */
     authenticate: required(callback<(attempt: PasswordAttempt) => Answer<Found<object> | undefined>>()),
     /**
-     * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'` or
-     * `'access_token'`. Those that the granted scopes do not cover are removed; in the last two only scopes of the API count. With
-     * a table, `claims` maps each claim to a column or a function of the row: docs/users.md#claims. @default none
+     * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'`
+     * or `'access_token'`. Claims that the granted scopes do not cover are removed; in the last two only scopes of the API
+     * count. With a table, `claims` maps each claim to a column or a function of the row: docs/users.md#claims. @default
+     * none
      */
     claims: callback<(user: User, asked: ClaimsAsked) => Answer<Record<string, unknown>>>(),
   })
