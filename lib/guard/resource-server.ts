@@ -49,7 +49,7 @@ const schema = object({
   /** Asks the issuer about each token. @default tokens are JWTs, which the issuer's published keys verify */
   introspection: optional(introspection),
   /**
-   * Lets the issuer see the calls of an API that verifies JWTs by itself, for its page Connections: docs/connections.md. The API
+   * Lets the issuer see the calls of an API that verifies JWTs by itself, for its page Connections: docs/doctor.md#connections. The API
    * introspects each token once an hour in the background, and waits for no answer. @default calls are not seen
    */
   reportCalls: optional(reportCalls),

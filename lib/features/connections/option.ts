@@ -2,7 +2,7 @@ import type { FeatureOptions, Options } from '../../options/options.ts'
 import { flag } from '../../options/schema.ts'
 
 const features = {
-  /** Records, with `storedEvents`, the steps by which clients connect: docs/connections.md. */
+  /** Records, with `storedEvents`, the steps by which clients connect: docs/doctor.md#connections. */
   connections: flag(true),
 }
 
