@@ -133,6 +133,10 @@ export const assertProfile = (metadata: ProfiledMetadata): void => {
   throw new OAuthError('invalid_client_metadata', description)
 }
 
+/** Whether metadata meets the FAPI 2.0 Security Profile, also of a client that is not held to it. */
+export const complies = (metadata: ProfiledMetadata): boolean =>
+  fapi2Rules.every((rule) => rule.isMet(metadata))
+
 type Profiled = Pick<ProfiledMetadata, 'security_profile'>
 
 /** Those of these algorithms that the profile allows (FAPI 2.0 Security Profile §5.4.1). */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { number, numberOrNull, query } from '../database/statement.ts'
+import { json, number, numberOrNull, query, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { clientsPerPage } from './lists/clients.ts'
 import { keyPlaces } from './pruning/batch.ts'
@@ -164,3 +164,23 @@ export const listLastTokens = async (
   (await rowsOfEach(db, lastTokensOfEach, clientIds)).map(
     (row) => numberOrNull(row, 'last_used') ?? undefined,
   )
+
+/** How many of the newest authorizations are looked at. */
+const requestsLookedAt = 1000
+
+const newestRequests = query<Record<never, never>>((table) =>
+  table('authorizations')
+    .select(['client_id', 'request'])
+    .orderBy('expires_at', 'desc')
+    .limit(requestsLookedAt, { skipBinding: true }),
+)
+
+/** The ids of the clients that sent a PKCE challenge with the method plain, in the newest thousand authorizations. */
+export const listClientsWithPlain = async (db: Database): Promise<ReadonlySet<string>> => {
+  const rows = await newestRequests(db, {})
+  const sent = rows.filter((row) => {
+    const { codeChallenge }: { codeChallenge?: { method?: string } } = json(row, 'request')
+    return codeChallenge?.method === 'plain'
+  })
+  return new Set(sent.map((row) => text(row, 'client_id')))
+}

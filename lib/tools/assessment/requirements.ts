@@ -1,10 +1,26 @@
 import type { Options } from '../../options/options.ts'
+import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import { complies } from '../../protocol/clients/security-profile.ts'
 
 /**
  * `met`: always, and a test shows it. `by configuration`: the setting meets it. `host`: the app must do it. `not met`: the
  * setting does not meet it.
  */
 export type State = 'met' | 'by configuration' | 'host' | 'not met'
+
+/** A client, for the question whether a setting affects it. */
+export interface AssessedClient {
+  readonly metadata: ClientMetadata
+  /** Whether it sent a PKCE challenge with the method plain of late. */
+  readonly hasSentPlain: boolean
+}
+
+/** Whether a setting that is not met now would change anything for a client, or be refused to it. */
+export interface Affects {
+  /** `use`: what it sent of late says it, not its registration. */
+  readonly by: 'registration' | 'use'
+  affects(client: AssessedClient): boolean
+}
 
 /** One requirement, as it is for some options. */
 export interface Assessed {
@@ -15,16 +31,24 @@ export interface Assessed {
   readonly state: State
   /** The setting that decides, or the test that shows it, or what the app must do. */
   readonly reason: string
+  /** If the state is `not met`; undefined if the setting affects no client. */
+  readonly affects?: Affects | undefined
 }
 
-type Judged = Pick<Assessed, 'state' | 'reason'>
+type Judged = Pick<Assessed, 'state' | 'reason' | 'affects'>
 type Row = readonly [number: string, requirement: string, judge: (options: Options) => Judged]
 
 const met = (test: string, title: string) => (): Judged => ({ state: 'met', reason: `${test}: “${title}”` })
 const host = (act: string) => (): Judged => ({ state: 'host', reason: act })
 const setting =
-  (name: string, isMet: (options: Options) => boolean) =>
-  (options: Options): Judged => ({ state: isMet(options) ? 'by configuration' : 'not met', reason: name })
+  (name: string, isMet: (options: Options) => boolean, affects?: Affects) =>
+  (options: Options): Judged =>
+    isMet(options) ? { state: 'by configuration', reason: name } : { state: 'not met', reason: name, affects }
+
+const registered = (affects: (metadata: ClientMetadata) => boolean): Affects => ({
+  by: 'registration',
+  affects: ({ metadata }) => affects(metadata),
+})
 
 /** With `login.url` the page that signs users in is the host's. */
 const onLoginPage =
@@ -44,25 +68,51 @@ const rotatedForPublic = met(
   'does not count for a client that is public now',
 )
 
+const bearers = registered(
+  (metadata) =>
+    metadata.grant_types.length > 0 &&
+    !metadata.dpop_bound_access_tokens &&
+    !metadata.tls_client_certificate_bound_access_tokens,
+)
+
 /** Only FAPI holds every client to it; otherwise a client can still get bearer tokens. */
 const boundTokens = ({ features }: Options): Judged => {
   const reason = 'features.dpop or features.mutualTls, with features.fapi2'
-  if (!features.dpop && !features.mutualTls) return { state: 'not met', reason }
+  if (!features.dpop && !features.mutualTls) return { state: 'not met', reason, affects: bearers }
   if (features.fapi2) return { state: 'by configuration', reason }
   return {
     state: 'host',
     reason: 'register clients with dpop_bound_access_tokens or its like for mutual TLS',
   }
 }
-const onlyS256 = setting("codeChallengeMethods: ['S256']", ({ codeChallengeMethods }) =>
-  codeChallengeMethods.every((method) => method === 'S256'),
+const onlyS256 = setting(
+  "codeChallengeMethods: ['S256']",
+  ({ codeChallengeMethods }) => codeChallengeMethods.every((method) => method === 'S256'),
+  { by: 'use', affects: ({ hasSentPlain }) => hasSentPlain },
 )
-const noImplicit = setting('features.implicit: false', ({ features }) => !features.implicit)
-const pushed = setting('features.pushedRequests: { required: true }', ({ features }) =>
-  Boolean(features.pushedRequests?.required),
+const noImplicit = setting(
+  'features.implicit: false',
+  ({ features }) => !features.implicit,
+  registered(({ grant_types }) => grant_types.includes('implicit')),
 )
-const https = setting('issuer with https', ({ issuer }) => issuer.startsWith('https:'))
-const fapi = setting('features.fapi2: true', ({ features }) => Boolean(features.fapi2))
+const pushed = setting(
+  'features.pushedRequests: { required: true }',
+  ({ features }) => Boolean(features.pushedRequests?.required),
+  registered(
+    ({ grant_types, require_pushed_authorization_requests: isRequired }) =>
+      !isRequired && grant_types.some((grant) => grant === 'authorization_code' || grant === 'implicit'),
+  ),
+)
+const https = setting(
+  'issuer with https',
+  ({ issuer }) => issuer.startsWith('https:'),
+  registered(() => true),
+)
+const fapi = setting(
+  'features.fapi2: true',
+  ({ features }) => Boolean(features.fapi2),
+  registered((metadata) => !complies(metadata)),
+)
 
 const ownSession = ({ session }: Options): Judged =>
   session === undefined || session === 'own'

@@ -1,8 +1,9 @@
 import type { AuthRouterOptions } from '../../../lib/index.ts'
 import { serverBehind } from '../../../lib/router.ts'
 import { assess } from '../../../lib/tools/assessment/requirements.ts'
-import { startHost } from '../../support/host.ts'
+import { type Host, startHost } from '../../support/host.ts'
 import { RawBrowser, textOf } from '../../support/raw-browser.ts'
+import { tokensFor } from '../../support/tokens.ts'
 
 /** The report of a server with these options, as an administrator reads it. */
 const reportOf = async (options: Partial<AuthRouterOptions> = {}) => {
@@ -48,4 +49,52 @@ test('the page is of the running server: a setting moves its requirement', async
   })
   expect(groups.get('by-configuration')).toContain(pushed)
   expect(groups.get('not-met')).not.toContain(pushed)
+})
+
+describe('the clients that a setting affects', () => {
+  const create = (host: Host, client_id: string, more: object = {}) =>
+    host.oauth.clients.create({ client_id, client_name: client_id.toUpperCase(), ...more })
+  const settings = async (host: Host): Promise<Map<string, string>> => {
+    const page = await new RawBrowser(host.app).get('/oauth/admin/report')
+    const rows = page.html.split('<li>').map((html) => textOf({ ...page, html }).replaceAll('&#39;', "'"))
+    return new Map(rows.flatMap((row) => (/^Set (\S+)/.test(row) ? [[row.split(' ')[1] ?? '', row]] : [])))
+  }
+
+  test('are counted and named by what they are registered for, without those that are disabled', async () => {
+    const host = await startHost({
+      clients: [],
+      options: { features: { admin: { allow: () => 'carol' }, pushedRequests: true, implicit: true } },
+    })
+    const redirect_uris = ['https://app.example/cb']
+    await create(host, 'old', { redirect_uris, grant_types: ['implicit'], response_types: ['id_token'] })
+    await create(host, 'pushes', { redirect_uris, require_pushed_authorization_requests: true })
+    await create(host, 'machine', { grant_types: ['client_credentials'] })
+    await create(host, 'gone', { redirect_uris })
+    await host.oauth.clients.disable('gone')
+    const rows = await settings(host)
+    expect(rows.get('features.implicit:')).toContain('Affects 1 of 3 clients: OLD RFC 9700')
+    expect(rows.get('features.pushedRequests:')).toContain('Affects 1 of 3 clients: OLD FAPI')
+    expect(rows.get('features.dpop')).toContain('Affects 3 of 3 clients: MACHINE , OLD , PUSHES RFC')
+    expect(rows.get('features.fapi2:')).toContain('Affects 3 of 3 clients')
+    for (let number = 1; number <= 5; number += 1) await create(host, `more-${number}`, { redirect_uris })
+    expect((await settings(host)).get('features.pushedRequests:')).toContain(
+      'Affects 6 of 8 clients: MORE-1 , MORE-2 , MORE-3 , MORE-4 , MORE-5 and 1 other ',
+    )
+    await host.close()
+  })
+
+  test('are those that were seen to use what it forbids, where no registration tells', async () => {
+    const host = await startHost({
+      options: { codeChallengeMethods: ['S256', 'plain'], features: { admin: { allow: () => 'carol' } } },
+    })
+    const shown = async () => (await settings(host)).get('codeChallengeMethods:')
+    const total = (await host.oauth.clients.list()).length
+    await tokensFor(host, {}, {}, { agent: new RawBrowser(host.app) })
+    expect(await shown()).toContain(`Affects 0 of ${total} clients, by the newest sign-ins RFC 9700`)
+    const verifier = 'a'.repeat(43)
+    const plain = { code_challenge: verifier, code_challenge_method: 'plain' }
+    await tokensFor(host, plain, { code_verifier: verifier }, { agent: new RawBrowser(host.app) })
+    expect(await shown()).toContain(`Affects 1 of ${total} clients, by the newest sign-ins: `)
+    await host.close()
+  })
 })

@@ -19,6 +19,18 @@ declare module '../../../web/pages/page-models.ts' {
           setting: string
           requirements: readonly string[]
           sources: readonly string[]
+          /** The clients that it affects; absent if it affects none. */
+          affected?: {
+            /** `use`: what they sent of late says it. */
+            by: 'registration' | 'use'
+            count: number
+            /** Enabled clients. */
+            total: number
+            /** Not all clients were looked at. */
+            isMore: boolean
+            /** The first of them. */
+            clients: readonly { name: string; url: string }[]
+          }
         }[]
       }[]
     }

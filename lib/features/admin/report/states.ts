@@ -25,6 +25,28 @@ export const reportStates = (above: OperatorPageModel): Record<string, PageModel
             setting: 'features.dpop or features.mutualTls, with features.fapi2',
             requirements: ['access tokens are bound to their sender'],
             sources: ['RFC 9700 §2.2.1'],
+            affected: {
+              by: 'registration',
+              count: 8,
+              total: 10_000,
+              isMore: true,
+              clients: ['Order Desk', 'Trail Maps', 'Inbox Helper 3000', 'Journal', 'Shop'].map((name) => ({
+                name,
+                url: '/admin/client?client_id=desk',
+              })),
+            },
+          },
+          {
+            setting: "codeChallengeMethods: ['S256']",
+            requirements: ['the PKCE method is S256', 'PKCE uses S256'],
+            sources: ['OAuth 2.1 draft §4.1.1', 'FAPI 2.0 Security Profile §5.3.2.2 PKCE'],
+            affected: {
+              by: 'use',
+              count: 1,
+              total: 20,
+              isMore: false,
+              clients: [{ name: 'Order Desk', url: '/admin/client?client_id=desk' }],
+            },
           },
           {
             setting: 'features.pushedRequests: { required: true }',
