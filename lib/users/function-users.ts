@@ -34,6 +34,10 @@ export const createFunctionUsers = (functions: UserFunctions): Users => {
       return user && find(user.subject)
     },
 
+    async fullName({ record: { name } }) {
+      return typeof name === 'string' && name !== '' ? name : undefined
+    },
+
     async claims({ record }, asked) {
       const claims: unknown = (await callHost('users.claims', () => functions.claims?.(record, asked))) ?? {}
       if (!isObject(claims)) {

@@ -94,6 +94,16 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       return present
     },
 
+    async fullName({ row }) {
+      const given = mapping.claims?.name
+      const claim = typeof given === 'object' ? given.value : given
+      // One that asks for whom the name is has no answer here.
+      if (claim === undefined || (typeof claim === 'function' && claim.length > 1)) return undefined
+      const read = (): unknown =>
+        typeof claim === 'function' ? Reflect.apply(claim, undefined, [row]) : row[claim]
+      return textOf(await callHost('users.claims.name', read)) || undefined
+    },
+
     claimNames: [...mapped.map(([name]) => name), ...(signsInByEmail(mapping) ? [] : ['preferred_username'])],
 
     async claims({ row, username }, asked) {

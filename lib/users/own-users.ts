@@ -50,6 +50,10 @@ export const createOwnUsers = (context: OwnUsersContext): Users<OwnUser> => {
       return present?.account.passwordHash === user?.account.passwordHash ? present : undefined
     },
 
+    async fullName({ account }) {
+      return account.name ?? undefined
+    },
+
     // An account can have more, which the host adds. They are released, but not announced.
     claimNames: ['name', 'email', 'email_verified', 'preferred_username', 'updated_at'],
 

@@ -36,6 +36,8 @@ export interface Users<Kind extends User = User> {
    * @throws OAuthError `temporarily_unavailable` if too many verifications are waiting, or the database is unavailable
    */
   authenticate(username: string, password: string, req: Request, isKnown?: boolean): Promise<Kind | undefined>
+  /** The full name, for administrators; undefined if it is not known without a client that asks for it. */
+  fullName(user: Kind): Promise<string | undefined>
   /** The names of all claims that {@link claims} can return. Absent if only the host's function knows them. */
   readonly claimNames?: readonly string[]
   /** Raw values by claim name for one place; the caller releases only those that the scopes reveal. */

@@ -232,3 +232,33 @@ test('“End everything” says how much ends, and ends it after the question (p
   expect((await userinfo(host, tokens.access_token)).status).toBe(401)
   expect(await host.table('passkeys').where({ subject: '1' })).toHaveLength(2)
 })
+
+describe('the name of a user', () => {
+  test('is above the login name, and on the page that asks before everything ends', async () => {
+    const page = await open(`q=${ada.email}`)
+    expect(textOf(page)).toContain(`Ada Lovelace Active ${ada.email} ID 1`)
+    const act = await carol().get(linkWith(page, 'Sign out everywhere'))
+    expect(textOf(act)).toContain(`User Ada Lovelace · ${ada.email} User ID 1`)
+  })
+
+  test('is left out if the host cannot say it now', async () => {
+    const logged: string[] = []
+    const logger = { info: () => {}, warn: () => {}, error: (message: string) => logged.push(message) }
+    const claims = {
+      name: () => {
+        throw new Error('the directory is down')
+      },
+    }
+    const columns = { id: 'id', username: 'email', password: 'password_hash' }
+    const other = await startHost({
+      database: host.database,
+      options: { ...options, logger, users: { table: host.usersTable, columns, claims } },
+    })
+    const page = await new RawBrowser(other.app, undefined, { 'x-admin': 'carol' }).get(`${users}?q=1`)
+    expect(textOf(page)).toContain(`${ada.email} Active ID 1`)
+    expect(logged).toEqual([
+      'latchkey: the name of a user could not be read: users.claims.name failed: the directory is down',
+    ])
+    await other.oauth.close()
+  })
+})

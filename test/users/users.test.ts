@@ -462,3 +462,34 @@ describe("Latchkey's own table", () => {
     }
   })
 })
+
+describe('the full name of a user', () => {
+  const row = { id: 7, email: 'ada@example.com', full_name: 'Ada' }
+  test.each<[string, UserMapping['claims'], string | undefined]>([
+    ['a column', { name: 'full_name' }, 'Ada'],
+    ['a column that goes elsewhere', { name: { value: 'full_name', for: ['access_token'] } }, 'Ada'],
+    ['a function of the row', { name: (given) => `Dr ${given.full_name}` }, 'Dr Ada'],
+    [
+      'a function that asks which client wants it',
+      { name: (_row, { client }) => `${client.client_id}` },
+      undefined,
+    ],
+    ['an empty column', { name: 'salt' }, undefined],
+    ['no claim', {}, undefined],
+  ])('in the table of the host, by %s', async (_, claims, expected) => {
+    const { users } = await withPeople([row], { claims })
+    const user = await users.find('7')
+    expect(await users.fullName(user!)).toBe(expected)
+  })
+
+  test.each([
+    ['a name', { name: 'Ada' }, 'Ada'],
+    ['no name', {}, undefined],
+    ['a name that is no text', { name: 5 }, undefined],
+  ])('behind functions that return %s', async (_, more, expected) => {
+    const find = (id: string) => ({ id, ...more })
+    const { users } = observed(sqlite(), { find, authenticate: () => undefined })
+    const user = await users.find('7')
+    expect(await users.fullName(user!)).toBe(expected)
+  })
+})

@@ -160,6 +160,8 @@ declare module '../../web/pages/page-models.ts' {
         id: string
         /** Absent if no enabled user has this id. */
         username?: string
+        /** Absent if it is not known, or is the login name. */
+        fullName?: string
         /** The user cannot sign in. */
         isDisabled?: boolean
         /** The newest sign-in; absent if none is stored. */

@@ -19,6 +19,7 @@ import { ownPath } from '../../web/http/urls.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
 import { end } from '../../web/sessions/browser-logins.ts'
 import { noticeOf } from '../../web/sessions/notice.ts'
+import { fullNameOf } from './users/full-name.ts'
 import type { TroubleModel } from './users/models.ts'
 import { userActPath, userSections } from './users/sections.ts'
 import { troubleOf } from './users/trouble.ts'
@@ -91,6 +92,7 @@ const overview = async (
   return {
     id: subject,
     username: user?.username,
+    fullName: user && (await fullNameOf(context, user)),
     isDisabled,
     ...(logins[0] && { lastSignIn: iso(Math.max(...logins.map(({ authTime }) => authTime))) }),
     ...(await clientsOf(

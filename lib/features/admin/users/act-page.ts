@@ -8,6 +8,7 @@ import type { Fields } from '../../../web/endpoints/page-values.ts'
 import type { ActResult } from '../../../web/endpoints/signed-page.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import { operatorTexts } from '../texts.ts'
+import { fullNameOf } from './full-name.ts'
 import { findUserAct, userActPath } from './sections.ts'
 import { userTexts } from './texts.ts'
 
@@ -42,6 +43,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
   const asked = isAll ? everything : await findUserAct(server, subject, { section, item })
   if (asked === undefined) throw new OAuthError('invalid_request', 'this is no longer there', { status: 404 })
   const { question, effect, label } = asked
+  const user = await server.users.find(subject)
   const fields: Fields = isAll ? { subject } : { subject, section, item: item ?? '' }
   context.send('operator-user-act', {
     ...(await person.header()),
@@ -49,7 +51,8 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
     effect,
     label,
     id: subject,
-    username: (await server.users.find(subject))?.username,
+    username: user?.username,
+    fullName: user && (await fullNameOf(context, user)),
     ...(isAll && { usage: await countUsageOfUser(server.database, { subject, now: server.now() }) }),
     maxCounted,
     run: context.form(fields, isAll ? 'end' : 'run'),

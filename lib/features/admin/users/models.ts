@@ -38,6 +38,8 @@ declare module '../../../web/pages/page-models.ts' {
       label: string
       /** The login name; absent if no enabled user has this id. */
       username?: string
+      /** Absent if it is not known, or is the login name. */
+      fullName?: string
       id: string
       /** What ends with everything of the user: how many of each, counted up to `maxCounted`. */
       usage?: { readonly logins: number; readonly clients: number; readonly authorizations: number }

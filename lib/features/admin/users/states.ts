@@ -106,6 +106,7 @@ export const userActStates = (
     effect: 'It no longer signs in.',
     label: 'Remove',
     username: 'alice@example.com',
+    fullName: 'Alice Example',
     id: '10032',
     maxCounted: 10_000,
     run: form('run'),
