@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
-import { findAll, insertInto, type Places } from './statements.ts'
+import { findAll, findOne, insertInto, type Places } from './statements.ts'
 
 /** An event as it is stored. */
 export interface EventRecord {
@@ -204,3 +204,25 @@ export const removeEventsOfSubject = async (
   }
   await removeOfSubject(db, { subject })
 }
+
+/** How many of the newest events of a login name are looked at for whose it is. */
+const ofAccountLookedAt = 200
+
+/** The user whom the newest event with this hash of a login name is about, if any of its newest ones names a user. */
+export const findSubjectOfAccount = findOne(
+  query<{ account: string }>((table, v, _name, raw) => {
+    const latest = table('events')
+      .select(['subject', 'time'])
+      .where({ account: v.account })
+      .orderBy('time', 'desc')
+      .limit(ofAccountLookedAt, { skipBinding: true })
+    const rows: Knex.QueryBuilder = table('events')
+    return rows
+      .from(raw('(?) as ??', [latest, 'latest']) as unknown as string)
+      .select('subject')
+      .whereNotNull('subject')
+      .orderBy('time', 'desc')
+      .limit(1, { skipBinding: true })
+  }),
+  (row) => text(row, 'subject'),
+)

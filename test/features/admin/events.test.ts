@@ -27,6 +27,8 @@ const store = async (
   await knex.batchInsert(`${tablePrefix}events`, rows, 65)
 }
 
+const failed = 'Wrong email or password'
+
 describe('events', () => {
   withHost()
   beforeAll(async () => {
@@ -89,10 +91,30 @@ describe('events', () => {
       expect(types).toEqual(expect.arrayContaining(['login.succeeded', 'login.failed']))
     }
     expect(await typesAt('user=nobody%40example.com')).toEqual([])
-    // Only who knows the name reads it.
-    const failed = 'Wrong email or password'
     expect(textOf(await page('user=ADA%40example.com'))).toContain(`${failed} for ada@example.com`)
+  })
+
+  test('name who typed a wrong password only if a user signed in under that name before', async () => {
+    const fail = async (id: string, name: string) => {
+      const account = await host.oauth.users.accountOf(name)
+      const event = { id, type: 'login.failed', time: 4_100_000, account }
+      await store([{ ...event, details: JSON.stringify({ account }) }])
+    }
+    await host.table('events').where({ type: 'login.failed' }).delete()
+    await fail('known', 'ada@example.com')
+    const shown = await page('type=login.failed')
+    expect(textOf(shown)).toContain(`${failed} for ada@example.com`)
+    expect(shown.html).toContain('<dd><a href="/oauth/admin/users?subject=1">')
+    await host.table('events').where({ id: 'known' }).delete()
+    // Bob has never signed in, and no user is called like the last name.
+    await fail('never', 'bob@example.com')
+    await fail('unknown', 'nobody@example.com')
+    // It was Ada's until she took another one.
+    const former = await host.oauth.users.accountOf('former@example.com')
+    await fail('former', 'former@example.com')
+    await store([{ id: 's', type: 'login.succeeded', time: 4_000_001, account: former, subject: '1' }])
     expect(textOf(await page('type=login.failed'))).not.toContain(`${failed} for`)
+    expect((await page('type=login.failed')).html).not.toContain('subject=1"')
   })
 
   test('of the last hour, day or week are one press away', async () => {

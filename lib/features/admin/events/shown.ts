@@ -1,9 +1,14 @@
 import { type EventDescription, sentenceParts } from '../../../events/description.ts'
 import { coreEvents } from '../../../events/descriptions.ts'
-import { type EventRecord, findClientRecords } from '../../../storage/repositories/index.ts'
+import {
+  type EventRecord,
+  findClientRecords,
+  findSubjectOfAccount,
+} from '../../../storage/repositories/index.ts'
 import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
 import { iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
+import { accountOf } from '../../../web/sessions/device-cookie.ts'
 import type { EventsOfUser } from './filter.ts'
 import type { EventFact, ShownEvent } from './models.ts'
 
@@ -25,8 +30,14 @@ export const eventDescriptions = ({ server }: OperatorContext): ReadonlyMap<stri
 export interface EventNames {
   readonly users: ReadonlyMap<string, string>
   readonly clients: ReadonlyMap<string, string>
-  /** Login names by their hashes, as far as they are known. */
-  readonly accounts: ReadonlyMap<string, string>
+  /** Login names by their hashes, as far as they are known, and whose they are. */
+  readonly accounts: ReadonlyMap<string, NamedAccount>
+}
+
+interface NamedAccount {
+  readonly username: string
+  /** Undefined for a name that was searched for and that no user has. */
+  readonly subject?: string
 }
 
 const clientIdOf = ({ details: { clientId } }: EventRecord): string | undefined =>
@@ -36,6 +47,20 @@ const clientIdOf = ({ details: { clientId } }: EventRecord): string | undefined 
 const nameOfUser = async ({ server }: OperatorContext, subject: string): Promise<[string, string]> => {
   const user = await server.users.find(subject).catch(() => undefined)
   return [subject, user?.username ?? subject]
+}
+
+const accountIn = ({ details: { account } }: EventRecord): string | undefined =>
+  typeof account === 'string' ? account : undefined
+
+/** The user who signed in under a hash before, if that is still the hash of their login name. */
+const namedAccount = async (
+  { server }: OperatorContext,
+  account: string,
+): Promise<NamedAccount | undefined> => {
+  const subject = await findSubjectOfAccount(server.database, { account })
+  const user = subject === undefined ? undefined : await server.users.find(subject).catch(() => undefined)
+  if (user === undefined || accountOf(server, user.username) !== account) return undefined
+  return { username: user.username, subject: user.subject }
 }
 
 /**
@@ -52,11 +77,18 @@ export const namesIn = async (
   const subjects = [...new Set(events.flatMap(({ subject }) => subject ?? []))]
   const clientIds = [...new Set(events.flatMap((event) => clientIdOf(event) ?? []))]
   const clients = await findClientRecords(database, { clientIds, now: now() })
+  const accounts = [...new Set(events.flatMap((event) => accountIn(event) ?? []))]
+  const named = await Promise.all(
+    accounts.map(async (account) => [account, await namedAccount(context, account)] as const),
+  )
+  const sought =
+    user?.account === undefined || user.username === undefined
+      ? []
+      : [[user.account, { username: user.username }] as const]
+  const known = named.flatMap(([account, name]) => (name ? [[account, name] as const] : []))
   return {
     users: new Map(await Promise.all(subjects.map((subject) => nameOfUser(context, subject)))),
-    accounts: new Map(
-      user?.account !== undefined && user.username !== undefined ? [[user.account, user.username]] : [],
-    ),
+    accounts: new Map<string, NamedAccount>([...sought, ...known]),
     clients: new Map(clients.map(({ clientId, metadata }) => [clientId, metadata.client_name ?? clientId])),
   }
 }
@@ -94,7 +126,13 @@ const factsOf = (context: OperatorContext, event: EventRecord, names: EventNames
       : [{ ...factOf('clientId', clientId), ...(isKnown && { url: person.clientUrl(clientId) }) }]),
     ...Object.entries(event.details)
       .filter(([name]) => !placed.includes(name))
-      .map(([name, value]) => factOf(name, value)),
+      .map(([name, value]) => {
+        const whose =
+          name === 'account' && event.subject === undefined
+            ? names.accounts.get(String(value))?.subject
+            : undefined
+        return { ...factOf(name, value), ...(whose !== undefined && { url: person.userUrl(whose) }) }
+      }),
     {
       ...factOf('requestId', event.requestId),
       url: ownPath(server, '/admin/events', { error_id: event.requestId }),
@@ -110,7 +148,7 @@ const sentenceOf = (event: EventRecord, names: EventNames, described: EventDescr
     ...Object.fromEntries(values),
     type: event.type,
     user: subject === undefined ? undefined : (names.users.get(subject) ?? subject),
-    login: typeof details.account === 'string' ? names.accounts.get(details.account) : undefined,
+    login: names.accounts.get(accountIn(event) ?? '')?.username,
     client: clientId === undefined ? undefined : (names.clients.get(clientId) ?? clientId),
   })
 }
