@@ -199,7 +199,8 @@ describe('clients', () => {
       client_id: 'new',
       client_name: 'New <b>',
       redirect_uris,
-      scope: ' openid  email ',
+      'scope:openid': 'on',
+      'scope:email': 'on',
       'grant_types:client_credentials': 'on',
       first_party: 'on',
       other: '{',
@@ -233,7 +234,6 @@ describe('clients', () => {
   test.each<[wrong: Record<string, string>, error: string]>([
     [{ redirect_uris: 'https://a.example/#x' }, 'redirect_uri must not have a fragment'],
     [{ redirect_uris: '' }, 'is required with the grant types authorization_code and implicit'],
-    [{ scope: 'opendi' }, 'scope: opendi'],
     [{ client_id: 'web' }, 'client_id: web is already registered'],
     [{ policy_uri: 'privacy' }, 'policy_uri must be an https URL'],
     [{ token_endpoint_auth_method: 'magic' }, 'token_endpoint_auth_method must be one of'],
@@ -322,15 +322,41 @@ describe('clients', () => {
     expect(acts()).toEqual([['client.secret_rotated', { clientId: 'web', actor: 'carol' }]])
   })
 
-  test('the page of a client has its number of users, and shows a long list of scopes whole', async () => {
+  test('the page of a client has its number of users, and its scopes to tick, in words', async () => {
     const carol = as('carol')
     const page = await carol.get(pathTo('web'))
     expect(textOf(page)).toMatch(/Users \d Client secret/)
-    expect(page.html).toMatch(/<textarea name="scope"[^>]*>\s*openid profile email/)
-    const saved = await carol.submit(page, 'value="save"', { scope: 'openid\nprofile' })
-    expect(textOf(saved)).toContain('Your changes are saved.')
-    expect((await metadataOf('web'))?.scope).toBe('openid profile')
-    await host.oauth.clients.update('web', { scope: fieldsOf(page, 'value="save"').scope ?? null })
+    expect(textOf(page)).toContain('Read your notes notes:read')
+    const { scope } = (await metadataOf('web'))!
+    const ticked = ({ html }: Answer) =>
+      Object.keys(fieldsOf({ html } as Answer, 'value="save"')).flatMap(
+        (name) => /^scope:(.*)/.exec(name)?.[1] ?? [],
+      )
+    expect(ticked(page)).toEqual(scope?.split(' '))
+    const fewer = await carol.submit(page, 'value="save"', { 'scope:notes:write': '', 'scope:phone': 'on' })
+    expect(textOf(fewer)).toContain('Your changes are saved.')
+    expect((await metadataOf('web'))?.scope).toBe('openid profile email phone offline_access notes:read')
+    const none = Object.fromEntries(ticked(fewer).map((name) => [`scope:${name}`, '']))
+    expect(textOf(fewer)).toContain('If none is ticked, all standard scopes are allowed.')
+    expect(ticked(await carol.submit(fewer, 'value="save"', none))).toEqual([])
+    expect((await metadataOf('web'))?.scope).toBeUndefined()
+    await host.oauth.clients.update('web', { scope })
+  })
+
+  test('a scope that is no longer in the options stays ticked, and is named when it is refused', async () => {
+    const row = await host.table('clients').where({ client_id: 'web' }).first()
+    const metadata = JSON.stringify({ ...JSON.parse(row.metadata), scope: 'openid notes:old' })
+    await host.table('clients').where({ client_id: 'web' }).update({ metadata })
+    const carol = as('carol')
+    const page = await carol.get(pathTo('web'))
+    const refused = await carol.submit(page, 'value="save"')
+    expect(refused.status).toBe(400)
+    expect(refused.html).toMatch(
+      /id="field-scope-error"><bdi lang="en">scope: notes:old is not in the option/,
+    )
+    const saved = await carol.submit(refused, 'value="save"', { 'scope:notes:old': '' })
+    expect(textOf(saved)).not.toContain('notes:old')
+    await host.table('clients').where({ client_id: 'web' }).update(row)
   })
 
   test('are disabled, enabled and deleted; a page asks first and says whom it concerns (pages 29)', async () => {
@@ -383,7 +409,7 @@ describe('users', () => {
     const carol = as('carol')
     const page = await carol.get('/oauth/admin/users?q=ADA%40example.com')
     expect(textOf(page)).toMatch(
-      /ada@example\.com Active ID 1 Last sign-in .* UTC .*Web client Scopes openid offline_access notes:read .*Newest authorizations: \d/,
+      /Ada Lovelace Active ada@example\.com ID 1 Last sign-in .* UTC .*Web client Scopes openid offline_access notes:read .*Newest authorizations: \d/,
     )
     const asking = act === 'end' ? await carol.get(linkOf(page, 'end-all')) : page
     const done = await carol.submit(asking, `value="${act}"`)
@@ -407,7 +433,9 @@ describe('users', () => {
     // Links name the id, which is not looked up as a login name.
     const done = await carol.submit(await carol.get(linkOf(gone, 'end-all')), 'value="end"')
     expect(textOf(done)).toContain('No enabled user has this ID')
-    expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(/1 Active ID 2 Events of this user/)
+    expect(textOf(await carol.get('/oauth/admin/users?q=1'))).toMatch(
+      /Bob Byte Active 1 ID 2 Events of this user/,
+    )
     await new RawBrowser(host.app).grant(
       authorizeUrl({ client_id: 'web', scope: 'openid' }),
       '1',

@@ -1,4 +1,6 @@
+import { scopeWords } from '../../oauth/authorization/consent-scopes.ts'
 import { clientAuthMethodsOf } from '../../oauth/client-authentication/index.ts'
+import type { RegisteredClient } from '../../oauth/clients/administration.ts'
 import {
   type ClientFieldChoices,
   type ClientFieldNames,
@@ -6,6 +8,7 @@ import {
   typedAs,
 } from '../../oauth/clients/client-form.ts'
 import { grantsOf } from '../../oauth/grants/index.ts'
+import { knownScopes } from '../../options/scopes.ts'
 import { seedDefaults } from '../../protocol/clients/client-metadata.ts'
 import type { OperatorContext } from '../../web/endpoints/operator-page.ts'
 import type { ClientForm, ClientFormField } from '../../web/pages/client-form-models.ts'
@@ -56,6 +59,22 @@ const hasOnlyDefaults = (json: string): boolean => {
 const isUsual = ({ name, value }: ClientFormField): boolean =>
   name === 'other' ? hasOnlyDefaults(value) : value === usualClient[name as keyof TypedClient]
 
+/** A form with its scopes in the words of the consent page. */
+export const withScopesInWords = (
+  { server }: OperatorContext,
+  { inputs, ...form }: ClientForm,
+): ClientForm => ({
+  ...form,
+  inputs: inputs.map((field) => {
+    if (field.name !== 'scope') return field
+    const words = (value: string) => scopeWords(server, value, 'en').description
+    return {
+      ...field,
+      choices: field.choices?.map((choice) => ({ ...choice, words: words(choice.value) })),
+    }
+  }),
+})
+
 /** The form in parts. A part is open if a field of it is wrong, or says something of its own; the basics always are. */
 export const inParts = ({ inputs, ...form }: ClientForm): ClientFormParts => ({
   ...form,
@@ -69,14 +88,15 @@ export const inParts = ({ inputs, ...form }: ClientForm): ClientFormParts => ({
 /** What a client may be registered for: what is turned on, and what it has already. */
 export const choicesFor = (
   { server }: OperatorContext,
-  registered: readonly string[] = [],
+  { grant_types = [], scope }: Partial<Pick<RegisteredClient, 'grant_types' | 'scope'>> = {},
 ): ClientFieldChoices => ({
   token_endpoint_auth_method: ['', ...clientAuthMethodsOf(server).map(({ name }) => name)],
   grant_types: [
     ...new Set([
       ...grantsOf(server).map(({ grantType }) => grantType),
       ...(server.options.features.implicit ? ['implicit'] : []),
-      ...registered,
+      ...grant_types,
     ]),
   ],
+  scope: [...new Set([...knownScopes(server.options), ...(scope?.split(' ') ?? [])])],
 })

@@ -20,7 +20,7 @@ import type { ActResult } from '../../web/endpoints/signed-page.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { type Notice, noticeOf } from '../../web/sessions/notice.ts'
 import { clientsFor, findNamedClient } from './area.ts'
-import { choicesFor, inParts, editFields as names } from './client-fields.ts'
+import { choicesFor, inParts, editFields as names, withScopesInWords } from './client-fields.ts'
 import { marksOf } from './clients-page.ts'
 import { disableClientPage } from './disable-client-page.ts'
 
@@ -54,12 +54,15 @@ const showClient = async (
     usesSecret: usesSecret(client),
     secretExpires: expires === undefined ? undefined : iso(expires),
     form: inParts(
-      clientForm({
-        names,
-        error: refused?.error,
-        choices: choicesFor(context, client.grant_types),
-        typed: refused?.typed ?? typedAs({ ...metadata }, names),
-      }),
+      withScopesInWords(
+        context,
+        clientForm({
+          names,
+          error: refused?.error,
+          choices: choicesFor(context, client),
+          typed: refused?.typed ?? typedAs({ ...metadata }, names),
+        }),
+      ),
     ),
     save: context.form(version, 'save'),
     rotate: usesSecret(client) ? context.form(about, 'rotate') : undefined,
@@ -108,7 +111,7 @@ export const clientPage: OperatorPage = {
   show: async (context, query) => showClient(context, await findNamedClient(context, query)),
   acts: {
     save: act((context, client, form) => {
-      const choices = choicesFor(context, client.grant_types)
+      const choices = choicesFor(context, client)
       const save = async (typed: TypedClient): Promise<Notice> => {
         const changes = clientOfForm(typed, names, { ...withoutInternals(metadataOf(client)) })
         const saved = await clientsFor(context).update(client.client_id, changes, { ifUnchanged: client })

@@ -10,7 +10,7 @@ import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator
 import { aboutClient } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { clientsFor } from './area.ts'
-import { choicesFor, inParts, newFields as names, usualClient } from './client-fields.ts'
+import { choicesFor, inParts, newFields as names, usualClient, withScopesInWords } from './client-fields.ts'
 
 const showForm = async (
   context: OperatorContext,
@@ -18,7 +18,12 @@ const showForm = async (
 ): Promise<void> => {
   const model = {
     ...(await context.person.header()),
-    form: inParts(clientForm({ names, typed: typed ?? usualClient, choices: choicesFor(context), error })),
+    form: inParts(
+      withScopesInWords(
+        context,
+        clientForm({ names, typed: typed ?? usualClient, choices: choicesFor(context), error }),
+      ),
+    ),
     save: context.form({}, 'create'),
     cancelUrl: ownPath(context.server, '/admin/clients'),
   }

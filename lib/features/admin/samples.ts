@@ -60,7 +60,17 @@ const inputs: ClientForm['inputs'] = [
     })),
   },
   { name: 'first_party', kind: 'flag', value: 'on' },
-  { name: 'scope', kind: 'text', value: '' },
+  {
+    name: 'scope',
+    kind: 'choices',
+    value: 'openid\norders:read',
+    choices: [
+      { value: 'openid', isChosen: true, words: 'Sign you in' },
+      { value: 'profile', isChosen: false, words: 'See your profile, such as your name' },
+      { value: 'orders:read', isChosen: true, words: 'See your orders' },
+      { value: 'orders:old', isChosen: false, words: 'orders:old' },
+    ],
+  },
   { name: 'client_uri', kind: 'uri', value: 'https://desk.example.com/' },
   { name: 'other', kind: 'json', value: '{\n  "subject_type": "pairwise"\n}' },
 ]
@@ -172,6 +182,7 @@ const removal: PageModels['operator-delete-client'] = { ...ending, disabled: fal
 const user: NonNullable<PageModels['operator-users']['user']> = {
   id: '10032',
   username: 'alice@example.com',
+  fullName: 'Alice Example',
   clients: [
     {
       name: 'Order Desk',

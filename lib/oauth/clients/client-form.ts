@@ -13,8 +13,11 @@ type FieldMember = {
   [Name in keyof typeof clientMembers]: (typeof clientMembers)[Name]['form'] extends Kind ? Name : never
 }[keyof typeof clientMembers]
 
-/** Fields that are no member of the metadata: `scopes` is `scope` as boxes to tick, and `other` has all other members. */
-const ownKinds = { client_id: 'text', scopes: 'choices', other: 'json' } as const
+/**
+ * Fields with a form of their own: scopes are boxes to tick, as `scope` for administrators and `scopes` for developers, and
+ * `other` has all members without a field.
+ */
+const ownKinds = { client_id: 'text', scope: 'choices', scopes: 'choices', other: 'json' } as const
 
 /** A field of the form: a member of the metadata, or `other` for the members that have no field. */
 export type ClientFieldName = FieldMember | keyof typeof ownKinds
@@ -83,6 +86,7 @@ export const typedAs = (metadata: Metadata, names: ClientFieldNames): TypedClien
       const value = metadata[name]
       if (name === 'other')
         return [name, JSON.stringify(Object.fromEntries(membersWithoutField(metadata, names)), null, 2)]
+      if (name === 'scope') return [name, typeof value === 'string' ? value.replaceAll(' ', '\n') : '']
       if (Array.isArray(value)) return [name, value.join('\n')]
       if (kindOf(name) === 'flag') return [name, value === true ? 'on' : '']
       return [name, typeof value === 'string' ? value : '']
@@ -111,6 +115,8 @@ const otherMembers = (typed: string, names: ClientFieldNames, existing: Metadata
 
 const memberOf = (name: ClientFieldName, typed: string): unknown => {
   const kind = kindOf(name)
+  // Registration takes one text, or null for all standard scopes.
+  if (name === 'scope') return linesOf(typed).join(' ') || null
   if (kind === 'flag') return typed === 'on'
   if (kind === 'choices') return linesOf(typed)
   if (kind === 'lines') return typed.trim() === '' ? null : linesOf(typed)

@@ -7,7 +7,12 @@ export interface ClientFormField {
   /** As it was typed, or is registered. */
   value: string
   /** Of `choice` and `choices`. */
-  choices?: readonly { readonly value: string; readonly isChosen: boolean }[]
+  choices?: readonly {
+    readonly value: string
+    readonly isChosen: boolean
+    /** Stands before the value, instead of `client-form.<name>.<value>`. */
+    readonly words?: string
+  }[]
   /** Why the value was refused, in English, as registration says it. */
   error?: string
 }

@@ -57,7 +57,7 @@ test('a part is open if it says something of its own (pages 35)', async () => {
 test('a part with a wrong field is open, and closed parts are sent with the form (pages 35)', async () => {
   const browser = carol()
   const page = await browser.get(newClient)
-  const fields = { client_id: 'parts', redirect_uris: callback, tos_uri: 'terms', scope: 'openid' }
+  const fields = { client_id: 'parts', redirect_uris: callback, tos_uri: 'terms', 'scope:openid': 'on' }
   const refused = await browser.submit(page, 'value="create"', fields)
   expect(refused.status).toBe(400)
   expect(partsOf(refused).open).toEqual(['permissions', 'links'])

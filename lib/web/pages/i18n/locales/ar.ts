@@ -279,7 +279,7 @@ export const ar: Translation = {
     'client-form.token_endpoint_auth_method.none': 'بدون: يعمل في المتصفح أو على جهاز المستخدم',
     'client-form.grant_types': 'أنواع المنح',
     'client-form.scope': 'النطاقات',
-    'client-form.scope.hint': 'تفصل بينها مسافات. إذا تُركت فارغة فجميع النطاقات القياسية مسموح بها.',
+    'client-form.scope.hint': 'إذا لم يُحدَّد أي منها فجميع النطاقات القياسية مسموح بها.',
     'client-form.scopes': 'الصلاحيات (scopes)',
     'client-form.scopes.hint': 'ما يجوز لتطبيقك أن يطلبه من المستخدمين.',
     'client-form.client_uri': 'الصفحة الرئيسية',

@@ -299,8 +299,7 @@ export const de: Translation = {
       'Keine: Die App läuft im Browser oder auf dem Gerät des Nutzers',
     'client-form.grant_types': 'Erlaubte Grants',
     'client-form.scope': 'Berechtigungen (Scopes)',
-    'client-form.scope.hint':
-      'Durch Leerzeichen getrennt. Ist das Feld leer, sind alle Standard-Scopes erlaubt.',
+    'client-form.scope.hint': 'Wenn keiner angekreuzt ist, sind alle Standard-Scopes erlaubt.',
     'client-form.scopes': 'Berechtigungen (Scopes)',
     'client-form.scopes.hint': 'Worum Ihre App Nutzer bitten darf.',
     'client-form.client_uri': 'Startseite',

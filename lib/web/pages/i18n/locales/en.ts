@@ -281,7 +281,7 @@ export const en = {
     'client-form.token_endpoint_auth_method.none': 'None: it runs in a browser or on the user’s device',
     'client-form.grant_types': 'Grants',
     'client-form.scope': 'Scopes',
-    'client-form.scope.hint': 'Separated by spaces. If it is empty, all standard scopes are allowed.',
+    'client-form.scope.hint': 'If none is ticked, all standard scopes are allowed.',
     'client-form.scopes': 'Scopes',
     'client-form.scopes.hint': 'What your app may ask people for.',
     'client-form.client_uri': 'Home page',

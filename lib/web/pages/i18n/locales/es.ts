@@ -294,7 +294,7 @@ export const es: Translation = {
       'Ninguna: se ejecuta en un navegador o en el dispositivo del usuario',
     'client-form.grant_types': 'Concesiones (grants)',
     'client-form.scope': 'Permisos (scopes)',
-    'client-form.scope.hint': 'Separados por espacios. Si está vacío, se permiten todos los estándar.',
+    'client-form.scope.hint': 'Si no se marca ninguno, se permiten todos los estándar.',
     'client-form.scopes': 'Permisos (scopes)',
     'client-form.scopes.hint': 'Lo que su aplicación puede pedir a los usuarios.',
     'client-form.client_uri': 'Página principal',

@@ -295,8 +295,7 @@ export const fr: Translation = {
       'Aucune : l’application s’exécute dans un navigateur ou sur l’appareil de l’utilisateur',
     'client-form.grant_types': 'Autorisations OAuth (grants)',
     'client-form.scope': 'Portées (scopes)',
-    'client-form.scope.hint':
-      'Séparées par des espaces. Si le champ est vide, toutes les portées standard sont permises.',
+    'client-form.scope.hint': 'Si aucune n’est cochée, toutes les portées standard sont permises.',
     'client-form.scopes': 'Portées (scopes)',
     'client-form.scopes.hint': 'Ce que votre application peut demander aux utilisateurs.',
     'client-form.client_uri': 'Page d’accueil',

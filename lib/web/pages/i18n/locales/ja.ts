@@ -293,7 +293,7 @@ export const ja: Translation = {
     'client-form.token_endpoint_auth_method.none': 'なし（ブラウザーまたはユーザーの端末で動作）',
     'client-form.grant_types': 'グラント',
     'client-form.scope': 'スコープ',
-    'client-form.scope.hint': '空白で区切ります。空欄の場合はすべての標準スコープを許可します。',
+    'client-form.scope.hint': '1つも選択しない場合はすべての標準スコープを許可します。',
     'client-form.scopes': 'スコープ',
     'client-form.scopes.hint': 'アプリがユーザーに求めることができる権限です。',
     'client-form.client_uri': 'ホームページ',
