@@ -1,4 +1,4 @@
-import type { VerifiedToken } from '../oauth/tokens/access-token.ts'
+import type { VerifiedToken } from '../oauth/tokens/verified-token.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { isObject, setMembers } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'

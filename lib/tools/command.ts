@@ -4,7 +4,7 @@ import type { ClientRegistry } from '../oauth/clients/register.ts'
 import type { Options } from '../options/options.ts'
 import type { TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { OpenedDatabase } from '../storage/database/open.ts'
-import type { Counting } from '../users/account/unlock.ts'
+import type { Counting } from '../users/account/answer-counters.ts'
 
 /** An option of a command, with its help text. */
 export interface CommandOption {

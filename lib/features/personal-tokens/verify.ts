@@ -1,6 +1,6 @@
 import { hashSecret } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import type { TokenWithUser } from '../../oauth/tokens/access-token.ts'
+import type { TokenWithUser } from '../../oauth/tokens/verified-token.ts'
 import { parseClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { intersectScopes } from '../../protocol/scope.ts'
 import { bearer } from '../../protocol/tokens/token-binding.ts'

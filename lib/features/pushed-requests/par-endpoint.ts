@@ -1,5 +1,5 @@
 import { readPushedRequest } from '../../oauth/authorization/incoming-request.ts'
-import { consumeProof } from '../../oauth/grants/grant.ts'
+import { consumeProof } from '../../oauth/grants/exchange.ts'
 import { isPublic } from '../../protocol/clients/client.ts'
 import { withProvedKey } from '../../protocol/requests/authorization-request.ts'
 import { clientEndpoint } from '../../web/endpoints/client-endpoint.ts'

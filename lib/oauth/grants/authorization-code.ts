@@ -16,7 +16,9 @@ import {
 } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
-import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, revokeReplayed } from './exchange.ts'
+import type { Grant } from './grant.ts'
+import { targetOf } from './target.ts'
 
 /** RFC 6749 §4.1.3, with PKCE (RFC 7636 §4.6) and OpenID Connect (OIDC Core §3.1.3). */
 export const authorizationCode: Grant = {

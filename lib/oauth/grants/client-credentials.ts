@@ -2,7 +2,8 @@ import { allowedScopes } from '../../protocol/clients/client.ts'
 import { scopesWithin } from '../../protocol/requests/resource.ts'
 import { clientCredentialsScopes, parseScope } from '../../protocol/scope.ts'
 import { tokensForClient } from './direct.ts'
-import { type Grant, requestedResources } from './grant.ts'
+import type { Grant } from './grant.ts'
+import { requestedResources } from './target.ts'
 
 /** RFC 6749 §4.4: a client acts for itself. Without a user there is neither an ID token nor a refresh token. */
 export const clientCredentials: Grant = {

@@ -12,7 +12,9 @@ import { countRevocations } from '../../storage/repositories/index.ts'
 import { askHost } from '../../users/host-function.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import { existingUser, type Grant, requestedResources } from './grant.ts'
+import { existingUser } from './exchange.ts'
+import type { Grant } from './grant.ts'
+import { requestedResources } from './target.ts'
 
 /** Parameters that only concern Latchkey, or that the request has as lists. */
 const withheld = [

@@ -20,7 +20,8 @@ import { issueAccessToken } from '../tokens/access-token.ts'
 import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { endSurplus } from '../tokens/surplus.ts'
-import { consumeProof, removedClient, settledOrganization, storeOwnToken, type TokenTarget } from './grant.ts'
+import { consumeProof, removedClient, settledOrganization, storeOwnToken } from './exchange.ts'
+import type { TokenTarget } from './target.ts'
 
 /** The decision of a grant that needs no code and no page. */
 interface DirectGrant extends TokenTarget {

@@ -27,7 +27,8 @@ import { callHost } from '../../users/host-function.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { tokensForClient, tokensForUser } from './direct.ts'
-import { type Grant, partOf, requestedResources, type TokenTarget } from './grant.ts'
+import type { Grant } from './grant.ts'
+import { partOf, requestedResources, type TokenTarget } from './target.ts'
 
 const refuse = (reason: string, explanation?: Explanation): never => {
   throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })

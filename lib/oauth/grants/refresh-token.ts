@@ -21,7 +21,9 @@ import {
   storeTokens,
   type TokenGrant,
 } from '../tokens/issue-tokens.ts'
-import { activeUser, consumeProof, type Grant, revokeReplayed, targetOf } from './grant.ts'
+import { activeUser, consumeProof, revokeReplayed } from './exchange.ts'
+import type { Grant } from './grant.ts'
+import { targetOf } from './target.ts'
 
 /** RFC 6749 §6, with rotation and reuse detection (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = {

@@ -20,18 +20,16 @@ import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { findAuthorization, findAuthorizationByAccessToken } from '../../storage/repositories/index.ts'
 import { askHost } from '../../users/host-function.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import {
-  issueAccessToken,
-  type TokenWithUser,
-  type VerifiedToken,
-  verifyAccessToken,
-} from '../tokens/access-token.ts'
+import { issueAccessToken, verifyAccessToken } from '../tokens/access-token.ts'
 import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, tokenResponse } from '../tokens/issue-tokens.ts'
 import { readJwtAccessToken } from '../tokens/jwt-access-token.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
+import type { TokenWithUser, VerifiedToken } from '../tokens/verified-token.ts'
 import { visiblePart } from '../tokens/visible-part.ts'
-import { consumeProof, type Grant, requestedResources, storeOwnToken } from './grant.ts'
+import { consumeProof, storeOwnToken } from './exchange.ts'
+import type { Grant } from './grant.ts'
+import { requestedResources } from './target.ts'
 
 const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
 

@@ -5,16 +5,16 @@ import { lateExplanation, listed } from '../../protocol/explanation.ts'
 import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import { formatFor } from '../../protocol/requests/resource.ts'
-import { formatScope, intersectScopes } from '../../protocol/scope.ts'
-import { confirmationClaim, type TokenBinding } from '../../protocol/tokens/token-binding.ts'
-import type { ActClaim, TokenContext } from '../../protocol/tokens/token-context.ts'
+import { intersectScopes } from '../../protocol/scope.ts'
+import type { TokenContext } from '../../protocol/tokens/token-context.ts'
 import type { Write } from '../../storage/database/statement.ts'
 import { type AccessToken, createAccessToken } from '../../storage/repositories/index.ts'
-import { belongsToOrganization, type User } from '../../users/users.ts'
+import { belongsToOrganization } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
+import type { TokenWithUser } from './verified-token.ts'
 
 export type { AccessTokenGrant, IssuedAccessToken, UserTokenGrant } from './access-token-format.ts'
 
@@ -60,59 +60,6 @@ export const issueAccessToken = (
 
 /** The writes that store an access token: none for a format that is not stored. */
 export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
-
-/** The content of a valid access token. */
-export interface VerifiedToken
-  extends Pick<AccessToken, 'clientId' | 'subject' | 'scopes' | 'resources' | 'issuedAt' | 'expiresAt'> {
-  /** The organization it is for, if the option `organizations` returned any for the user. */
-  readonly organization?: string
-  /** The actor, after a token exchange (RFC 8693 §4.1). */
-  readonly act?: ActClaim
-  /** Set if the user made the token themselves: its id and the name that they gave it. */
-  readonly personalToken?: { readonly id: string; readonly name: string }
-  /** Authorization details (RFC 9396); absent if there are none. */
-  readonly authorizationDetails?: readonly AuthorizationDetail[]
-}
-
-/** A valid access token together with its client, and its user as the host has them now. */
-export interface TokenWithUser {
-  readonly token: VerifiedToken
-  readonly binding: TokenBinding
-  readonly user: User | undefined
-  readonly client: ClientMetadata
-  /** From the authorization request; undefined if the client acts for itself. */
-  readonly details: AuthorizationDetails | undefined
-}
-
-/**
- * The claims of a token that is stored, with the names of RFC 7662 §2.2. Members that are undefined do not go out.
- *
- * @param part the scopes, resources and details to show, if not all of them
- */
-export const storedClaims = (
-  { token, binding, details }: TokenWithUser,
-  issuer: string,
-  part: Pick<VerifiedToken, 'scopes' | 'resources' | 'authorizationDetails'> = token,
-): Record<string, unknown> => {
-  const { scopes, resources, authorizationDetails = [] } = part
-  const [audience, ...more] = resources
-  return {
-    iss: issuer,
-    client_id: token.clientId,
-    aud: more.length > 0 ? resources : audience,
-    scope: formatScope(scopes) || undefined,
-    iat: token.issuedAt,
-    exp: token.expiresAt,
-    sub: token.subject,
-    org_id: token.organization,
-    // RFC 9470 §6.2. The clock of the host may be ahead.
-    auth_time: details && Math.min(details.authTime, token.issuedAt),
-    acr: details?.acr,
-    ...confirmationClaim(binding),
-    act: token.act,
-    authorization_details: authorizationDetails.length > 0 ? authorizationDetails : undefined,
-  }
-}
 
 /** One answer for every reason. @param about the reason, for events only */
 const invalidToken = (about: OAuthErrorOptions = { fault: 'unknown' }): OAuthError =>

@@ -1,7 +1,7 @@
 import type { Client } from '../../protocol/clients/client.ts'
 import { scopesWithin } from '../../protocol/requests/resource.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { VerifiedToken } from './access-token.ts'
+import type { VerifiedToken } from './verified-token.ts'
 
 /**
  * The part of a token that a client may see: all of its own tokens. An API sees only what concerns its own resources

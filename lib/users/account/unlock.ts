@@ -3,28 +3,7 @@ import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { accountOf } from '../../web/sessions/device-cookie.ts'
 import type { Users } from '../users.ts'
-
-type Salted = Pick<AuthorizationServer, 'pairwiseSalt'>
-
-/** What counts wrong answers of a user beside the passwords under a login name. */
-export interface AnswerCounter {
-  /** What operators call the answers. */
-  readonly name: string
-  /** What the answers of a user are counted under. */
-  account(server: Salted, subject: string): string
-}
-
-/** Features, which may have counters. */
-export type Counting = readonly { readonly answerCounter?: AnswerCounter }[]
-
-/** The counters of the features for a user. */
-export const countersOf = (
-  { installed, ...server }: Salted & { readonly installed: Counting },
-  subject: string,
-): { readonly name: string; readonly account: string }[] =>
-  installed.flatMap(({ answerCounter: counter }) =>
-    counter ? [{ name: counter.name, account: counter.account(server, subject) }] : [],
-  )
+import { type Counting, countersOf, type Salted } from './answer-counters.ts'
 
 /** Who unlocks a login name, and for which user. */
 interface UnlockedBy {

@@ -2,13 +2,9 @@ import type { SeenCall } from '../../events/sighting.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { invalidClient } from '../../oauth/client-authentication/index.ts'
-import {
-  storedClaims,
-  type TokenWithUser,
-  tokenDetails,
-  verifyAccessToken,
-} from '../../oauth/tokens/access-token.ts'
+import { tokenDetails, verifyAccessToken } from '../../oauth/tokens/access-token.ts'
 import { subjectFor, tokenClaims } from '../../oauth/tokens/user-claims.ts'
+import { storedClaims, type TokenWithUser } from '../../oauth/tokens/verified-token.ts'
 import { visiblePart } from '../../oauth/tokens/visible-part.ts'
 import { allowedScopes, type Client, isPublic } from '../../protocol/clients/client.ts'
 import { OAuthError } from '../../protocol/errors.ts'

@@ -1,0 +1,71 @@
+import { OAuthError } from '../../protocol/errors.ts'
+import type { Authorization } from '../../protocol/requests/authorization.ts'
+import {
+  type AuthorizationDetail,
+  narrowedDetails,
+  parseAuthorizationDetails,
+} from '../../protocol/requests/authorization-details.ts'
+import { parseResources, tokenResources, tokenScopes } from '../../protocol/requests/resource.ts'
+import type { TokenContext } from '../../protocol/tokens/token-context.ts'
+import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+
+/** The scopes and resources of an access token. */
+export interface TokenTarget {
+  readonly scopes: readonly string[]
+  /** Identifiers; empty for no resource. */
+  readonly resources: readonly string[]
+  /** Contents of the token beyond its authorization, if the request names a part of the details. */
+  readonly context?: TokenContext
+}
+
+/** The resources that a token request names (RFC 8707 §2.2). A host without resources ignores the parameter. */
+export const requestedResources = (
+  server: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+): string[] => {
+  const hostResources = server.resources
+  return hostResources.length > 0 ? parseResources(parameters.all('resource'), hostResources) : []
+}
+
+/**
+ * The authorization details that a token request names among those that were granted (RFC 9396 §6); undefined if it names
+ * none. A host without types ignores the parameter.
+ *
+ * @throws OAuthError `invalid_authorization_details` for an object that was not granted
+ */
+export const partOf = (
+  { options }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+  granted: readonly AuthorizationDetail[],
+): readonly AuthorizationDetail[] | undefined => {
+  const isOn = Object.keys(options.features.authorizationDetails).length > 0
+  const json = isOn ? parameters.optional('authorization_details') : undefined
+  return json === undefined ? undefined : narrowedDetails(parseAuthorizationDetails(json), granted)
+}
+
+/**
+ * The target of an access token for an authorization: the resources that the request names, or all of the authorization,
+ * and the scopes that these know.
+ *
+ * @param scopes of the authorization, or those among them that the request names
+ * @throws OAuthError `invalid_target` for a resource that was not granted, `invalid_scope` if no scope is left,
+ *   `invalid_authorization_details` for details that were not granted
+ */
+export const targetOf = (
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
+  { details }: Pick<Authorization, 'details'>,
+  scopes: readonly string[],
+): TokenTarget => {
+  const hostResources = server.resources
+  const resources = tokenResources(requestedResources(server, request), details.resources, hostResources)
+  const part = partOf(server, request, details.authorizationDetails ?? [])
+  const context = part && { authorization_details: part }
+  if (resources.length === 0) return { scopes, resources, context }
+  const left = tokenScopes(scopes, resources, details.resources, hostResources)
+  if (left.length === 0 && request.parameters.has('scope')) {
+    throw new OAuthError('invalid_scope', 'scope includes no scope of the requested resource')
+  }
+  return { scopes: left, resources, context }
+}
