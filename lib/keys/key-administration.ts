@@ -92,7 +92,7 @@ export const withdrawKey = async (
   const revoked = await revokeKey(database, announcingKeys(options, events), { kid: keyId, now: now() })
   if (revoked === undefined) return undefined
   const { algorithm } = revoked
-  events.announce('key.revoked', undefined, { keyId, algorithm, ...(reason !== undefined && { reason }) })
+  events.announce('key.revoked', undefined, { keyId, algorithm, reason })
   return revoked
 }
 

@@ -207,7 +207,7 @@ const refusal = async (
   server.events.announce('client.refused', request.info, {
     clientId: client?.clientId,
     endpoint: endpoint.path.slice(1),
-    ...(isExpired && { reason: 'secret_expired' }),
+    reason: isExpired ? 'secret_expired' : undefined,
   })
   const limited = await server.throttle.of(endpoint).failed(failingOf(attempt))
   return limited ?? (isExpired ? expiredSecret(request, error.message, client) : error)

@@ -266,13 +266,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
     work: (tx: Database, tell: (clientId: string) => ReturnType<Tell>) => Promise<T>,
   ): Promise<T> =>
     events.change(database, (tx, tell) =>
-      work(tx, (clientId) =>
-        tell(type, info, {
-          clientId,
-          ...(actor !== undefined && { actor }),
-          ...(subject !== undefined && { subject }),
-        }),
-      ),
+      work(tx, (clientId) => tell(type, info, { clientId, actor, subject })),
     )
 
   const select = ({ after, limit = 100, search }: ClientListOptions): Promise<ClientRecord[]> => {

@@ -86,7 +86,7 @@ export const settledOrganization = async (
 ): Promise<string | undefined> => {
   const organizations = await findOrganizations(server.options.organizations, user)
   if (organizations === undefined) return named
-  const request = { prompt: [], ...(named !== undefined && { organization: named }) }
+  const request = { prompt: [], organization: named }
   const choice = chooseOrganization({ request, organizations })
   if (choice.outcome === 'settled') return choice.organization
   throw new OAuthError(

@@ -117,7 +117,7 @@ const announceRepeat = (
   firstAddress: string | undefined,
 ): void => {
   const family = { authorizationId: id, clientId, subject }
-  server.events.announce('token.repeated', info, { ...family, ...(firstAddress && { firstAddress }) })
+  server.events.announce('token.repeated', info, { ...family, firstAddress })
 }
 
 /** A refresh token as it was presented, its stored hash, and the IP address of the request. */

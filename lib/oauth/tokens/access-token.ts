@@ -127,8 +127,7 @@ export const verifyAccessToken = async (
   const { clientId, resources, binding, issuedAt, expiresAt, client, family } = stored
   const scopes = intersectScopes(stored.scopes, allowedScopes({ metadata: client }))
   const { subject, context } = stored
-  const act = context?.act
-  const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, ...(act && { act }) }
+  const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, act: context?.act }
   if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
@@ -144,11 +143,7 @@ export const verifyAccessToken = async (
   }
   const authorizationDetails = tokenDetails(server, { client, resources, details, context })
   return {
-    token: {
-      ...token,
-      ...(organization !== undefined && { organization }),
-      ...(authorizationDetails.length > 0 && { authorizationDetails }),
-    },
+    token: { ...token, organization, authorizationDetails },
     binding,
     user,
     client,

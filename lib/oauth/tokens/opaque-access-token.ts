@@ -20,7 +20,7 @@ export const opaqueAccessToken: AccessTokenFormat = {
         scopes,
         resources,
         binding,
-        ...(context && { context }),
+        context,
         now,
         expiresAt,
       },

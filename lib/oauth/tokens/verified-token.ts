@@ -16,7 +16,7 @@ export interface VerifiedToken
   readonly act?: ActClaim
   /** Set if the user made the token themselves: its id and the name that they gave it. */
   readonly personalToken?: { readonly id: string; readonly name: string }
-  /** Authorization details (RFC 9396); absent if there are none. */
+  /** Authorization details (RFC 9396); empty or absent if there are none. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
 }
 

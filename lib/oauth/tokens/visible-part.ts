@@ -14,8 +14,9 @@ export const visiblePart = (
   { clientId, metadata }: Client,
   token: VerifiedToken,
 ): Pick<VerifiedToken, 'scopes' | 'resources'> | undefined => {
-  if (token.clientId === clientId) return token
-  if (token.resources.length === 0) return metadata.may_introspect ? token : undefined
+  const all = { scopes: token.scopes, resources: token.resources }
+  if (token.clientId === clientId) return all
+  if (token.resources.length === 0) return metadata.may_introspect ? all : undefined
   const hostResources = server.resources
   const resources = hostResources
     .filter(({ identifier, introspection }) => {

@@ -45,11 +45,6 @@ export const disconnectClient = (
       ? await revokeAuthorizationsOfOrganization(tx, { subject, clientId, organization, now })
       : await revokeAuthorizationsOfClient(tx, { subject, clientId, now })
     if (!revoked && !consent) return false
-    await tell('consent.removed', info, {
-      subject,
-      clientId,
-      ...(organization !== undefined && { organization }),
-      ...(actor !== undefined && { actor }),
-    })
+    await tell('consent.removed', info, { subject, clientId, organization, actor })
     return true
   })

@@ -41,8 +41,7 @@ export const unlockLoginName = async (
   for (const counter of subject === undefined ? [] : countersOf(server, subject))
     wasLocked = (await server.throttle.login.unlock(counter.account)) || wasLocked
   if (wasLocked) {
-    const by = { ...(subject !== undefined && { subject }), ...(actor !== undefined && { actor }) }
-    server.events.announce('login.unlocked', info, { account, ...by })
+    server.events.announce('login.unlocked', info, { account, subject, actor })
   }
   return wasLocked
 }

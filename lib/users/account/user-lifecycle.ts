@@ -88,15 +88,14 @@ export const revokeAllOf = async (
   subject: string,
   { reason, actor, info, writes, tellOf }: Revocation = {},
 ): Promise<readonly number[]> => {
-  const by = actor === undefined ? {} : { actor }
   const { sids, counts } = await server.events.change(server.database, async (tx, tell) => {
     const ended = await endAllOf({ ...server, database: tx }, subject, writes)
-    for (const _ of ended.sids) await tell('login.ended', info, { subject, ...by })
+    for (const _ of ended.sids) await tell('login.ended', info, { subject, actor })
     await tell('user.revoked', info, {
       subject,
       // Whatever the host passes, the event must not keep everything from ending.
-      ...(reason !== undefined && { reason: String(reason) }),
-      ...by,
+      reason: reason === undefined ? undefined : String(reason),
+      actor,
     })
     await tellOf?.(tell, ended.counts)
     return ended

@@ -32,7 +32,7 @@ export const end = async (
   const { sid, subject } = login
   const isEnded = await server.events.change(server.database, async (tx, tell) => {
     if (!(await endLogin(tx, { sid, now: server.now() }))) return false
-    await tell('login.ended', info, { subject, ...(actor !== undefined && { actor }) })
+    await tell('login.ended', info, { subject, actor })
     return true
   })
   if (isEnded) announceLogout(server, login)
