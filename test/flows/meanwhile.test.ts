@@ -190,6 +190,22 @@ test('with offline_access a login that ended meanwhile grants nothing; the user 
   expect(await stored()).toEqual(before)
 })
 
+test('a request without a page whose login ends meanwhile leads to the sign-in, and goes on from there', async () => {
+  const browser = new RawBrowser(host.app)
+  const url = authorizeUrl({ client_id: 'web', scope: 'openid offline_access' })
+  codeOf(await browser.grant(url))
+  const [tokens, refreshTokens, authorizations] = await stored()
+  const endLogins = () => host.table('logins').whereNull('ended_at').update({ ended_at: 1 })
+  meanwhile = endLogins
+  const page = await browser.open(url)
+  expect([page.status, page.url.pathname]).toEqual([200, '/oauth/login'])
+  expect((await stored()).slice(0, 3)).toEqual([tokens, refreshTokens, authorizations])
+  codeOf(await browser.signIn(page))
+
+  meanwhile = endLogins
+  expectErrorRedirect(await browser.get(`${url}&prompt=none`), 'login_required')
+})
+
 test('a consent that is removed meanwhile gives no code', async () => {
   const browser = new RawBrowser(host.app)
   codeOf(await browser.grant(authorizeUrl({ client_id: 'web' })))

@@ -68,7 +68,7 @@ const openDevice = async (
     needsConfirmation: true,
     device: { hash, address, createdAt, expiresAt, sealedUserCode },
   } as const
-  const incoming = { kind: 'device', client, request, known: undefined }
+  const incoming = { kind: 'device', client, request, knownLogin: undefined }
   context.deliver(context, await continueRequest(context, incoming, { active }))
 }
 

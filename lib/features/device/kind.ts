@@ -90,7 +90,7 @@ export const deviceKind: PendingRequestKind = {
       ...step,
       context: facts,
       pendingId: pending?.id,
-      given: {
+      polledCode: {
         hash: device.hash,
         expiresAt: device.expiresAt,
         // If several browsers have the same user code, only one approves the device.

@@ -68,7 +68,7 @@ const verify = async (
 export const attemptPasskey = async (
   context: PageContext,
   option: PasskeyOption,
-  { about: page, browser, account, clientId }: LoginPage,
+  { topic: page, browser, account, clientId }: LoginPage,
   value: string,
 ): Promise<ProvenUser | Notice> => {
   const { server, info } = context

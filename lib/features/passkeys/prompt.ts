@@ -13,12 +13,12 @@ import { listPasskeys } from './table.ts'
 export const passkeyPrompt = async (
   { server }: PageContext,
   { rpId }: PasskeyOption,
-  { about, browser, account }: Pick<LoginPage, 'about' | 'browser' | 'account'>,
+  { topic, browser, account }: Pick<LoginPage, 'topic' | 'browser' | 'account'>,
 ): Promise<string | undefined> => {
   const known = account && (await listPasskeys(server.database, { subject: account.subject }))
   if (known?.length === 0) return undefined
   return JSON.stringify({
-    challenge: createChallenge(server, { action: 'sign in', about, browser }),
+    challenge: createChallenge(server, { action: 'sign in', about: topic, browser }),
     rpId,
     userVerification: 'required',
     ...(known && {

@@ -29,7 +29,7 @@ const recoveryParameter = 'recovery'
 /** The page or request for which the user signs in. */
 interface Place<Finish extends PendingOutcome = PendingOutcome> {
   /** As in `LoginPage`. */
-  readonly about: string
+  readonly topic: string
   /** Names it in URLs and forms. */
   readonly parameters: Readonly<Record<string, string>>
   /** The login page; it goes on if the user is signed in. */
@@ -48,7 +48,7 @@ const placeOfRequest = async (context: PageContext, pending: PendingRequest): Pr
   const { id, secret, request, client } = pending
   const active = await activeLogin(context, pending)
   return {
-    about: id,
+    topic: id,
     parameters: { [requestParameter]: secret },
     loginUrl: loginLocation(server, secret, request),
     formUrl: loginLocation(server, secret, request, { replaces: active?.login.sid }),
@@ -87,7 +87,7 @@ const openWaiting = async (
   option: SecondFactorOption,
   place: Place,
 ): Promise<Waiting | undefined> => {
-  const pending = await openPendingLogin(context, place.about)
+  const pending = await openPendingLogin(context, place.topic)
   const user = pending && (await context.server.users.find(pending.subject))
   const factor = user && (await findSecondFactor(context, option, user, place.acrValues))
   return pending && user && factor && { pending, user, factor }
@@ -116,9 +116,9 @@ const show: Handler = async (context, option, place, query) => {
   const waiting = await openWaiting(context, option, place)
   if (waiting === undefined) return { redirectToPage: place.loginUrl }
   const { pending, user, factor } = waiting
-  const { about, parameters, redirectUri } = place
+  const { topic, parameters, redirectUri } = place
   const isRecovery = factor.recoveryCodes === true && query.has(recoveryParameter)
-  const notice = readNotice(context, codeNotices(about, isRecovery))
+  const notice = readNotice(context, codeNotices(topic, isRecovery))
   const error = errorOf(notice)
   const model = {
     action: ownPath(server, codePath),
@@ -126,7 +126,7 @@ const show: Handler = async (context, option, place, query) => {
       ...parameters,
       ...(isRecovery && { [recoveryParameter]: '1' }),
       [attemptField]: pending.attempt,
-      csrf_token: formToken(context, [about]),
+      csrf_token: formToken(context, [topic]),
     },
     username: user.username,
     isSent: factor.send !== undefined,
@@ -148,15 +148,15 @@ const show: Handler = async (context, option, place, query) => {
 }
 
 /** Leads to a page that says what has happened. */
-const say = (context: PageContext, about: string, notice: Notice, url: string): Outcome => {
-  leaveNotice(context, about, notice)
+const say = (context: PageContext, topic: string, notice: Notice, url: string): Outcome => {
+  leaveNotice(context, topic, notice)
   return { redirectToPage: url }
 }
 
 /** Runs what needs the database or the host. If one of them is unavailable, the answer leads to the page with that error. */
 const orUnavailable = async <T>(
   context: PageContext,
-  { about, url }: { about: string; url: string },
+  { topic, url }: { topic: string; url: string },
   work: () => Promise<T>,
 ): Promise<T | Outcome> => {
   try {
@@ -164,14 +164,14 @@ const orUnavailable = async <T>(
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status !== 503) throw error
     reportServerError(context, error)
-    return say(context, about, { kind: 'unavailable', errorId: context.info.requestId }, url)
+    return say(context, topic, { kind: 'unavailable', errorId: context.info.requestId }, url)
   }
 }
 
 /** Starts again with the password. */
 const startAgain = (
   context: PageContext,
-  { about, formUrl }: Place,
+  { topic, formUrl }: Place,
   { username }: PendingLogin,
   retryAfter: number | undefined,
 ): Outcome => {
@@ -179,7 +179,7 @@ const startAgain = (
     retryAfter === undefined
       ? { kind: 'start-again' }
       : { kind: 'throttled', retryAt: context.server.now() + retryAfter }
-  return say(context, about, { ...why, username }, formUrl)
+  return say(context, topic, { ...why, username }, formUrl)
 }
 
 /** Checks the code and records the login. @returns the answer if the user is not signed in yet */
@@ -188,11 +188,11 @@ const enter = async (
   place: Place,
   { pending, user, factor }: Waiting,
   form: Parameters,
-  codePage: { about: string; url: string },
+  codePage: { topic: string; url: string },
 ): Promise<ActiveLogin | Outcome> => {
   const { clientId } = place
   const wrong = (isLastTry = false): Outcome =>
-    say(context, codePage.about, { kind: 'wrong', isLastTry }, codePage.url)
+    say(context, codePage.topic, { kind: 'wrong', isLastTry }, codePage.url)
   const code = typedCode(form)
   if (code === undefined) return wrong()
   const attempt = { user, factor, code, clientId }
@@ -203,7 +203,7 @@ const enter = async (
   const { username, since } = pending
   const proof = { amr: factor.amr ?? ['pwd', 'otp', 'mfa'], acr: factor.acr }
   // The code has been used: the user can only start again.
-  return orUnavailable(context, { about: place.about, url: place.formUrl }, async () => {
+  return orUnavailable(context, { topic: place.topic, url: place.formUrl }, async () => {
     const active = await completeLogin(context, { username, clientId, user, proof, since })
     return active ?? startAgain(context, place, pending, undefined)
   })
@@ -212,17 +212,17 @@ const enter = async (
 const submit: Handler = async (context, option, place, form) => {
   const isRecovery = form.has(recoveryParameter)
   const url = pageUrl(context, place, isRecovery)
-  const codePage = { about: codeNotices(place.about, isRecovery), url }
+  const codePage = { topic: codeNotices(place.topic, isRecovery), url }
   const waiting = await openWaiting(context, option, place)
   // It has ended.
-  if (waiting === undefined) return say(context, place.about, { kind: 'start-again' }, place.loginUrl)
+  if (waiting === undefined) return say(context, place.topic, { kind: 'start-again' }, place.loginUrl)
   const { pending, factor } = waiting
   // This tab shows the form of an earlier password.
   if (pending.attempt !== form.optional(attemptField)) return { redirectToPage: url }
   if (form.has('send')) {
     return orUnavailable(context, codePage, async () => {
       const isSent = await sendCode(context, pending, factor)
-      return say(context, codePage.about, { kind: isSent ? 'sent' : 'not-sent' }, url)
+      return say(context, codePage.topic, { kind: isSent ? 'sent' : 'not-sent' }, url)
     })
   }
   const entered = await enter(context, place, waiting, form, codePage)
@@ -245,7 +245,7 @@ const at = async (
   const page = namedAccountPage(context.server, parameters)
   // Who is signed in is looked up after this: that can give the browser a new cookie.
   if (context.req.method === 'POST')
-    submittedForm(context, [accountSignIn(context.server, page.path, page.query).about])
+    submittedForm(context, [accountSignIn(context.server, page.path, page.query).topic])
   const place = await placeOfAccount(context, page)
   context.deliver(context, await handle(context, option, place, parameters))
 }

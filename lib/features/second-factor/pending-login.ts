@@ -121,20 +121,20 @@ export const codeNotices = (about: string, isRecovery = false): string =>
 export const beginSecondFactor = async (
   context: PageContext,
   option: SecondFactorOption,
-  { about, acrValues = [], clientId, parameters }: LoginPage,
+  { topic, acrValues = [], clientId, parameters }: LoginPage,
   { username, user, since }: PasswordProved,
 ): Promise<string | undefined> => {
   const { server, info } = context
   const factor = await findSecondFactor(context, option, user, acrValues)
   if (factor === undefined) return undefined
   const { subject } = user
-  const id = idOf(bindBrowser(context), about)
+  const id = idOf(bindBrowser(context), topic)
   const pending = { id, attempt: randomId(), subject, username, since, expiresAt: server.now() + lifetime }
   await putPendingLogin(server.database, pending)
   const details = detailsOf(context, { username, clientId })
   server.events.announce('second_factor.requested', info, { ...details, subject })
   if (factor.send && !(await sendCode(context, pending, factor)))
-    leaveNotice(context, codeNotices(about), { kind: 'not-sent' })
+    leaveNotice(context, codeNotices(topic), { kind: 'not-sent' })
   else clearNotice(context)
   return ownPath(server, codePath, parameters)
 }

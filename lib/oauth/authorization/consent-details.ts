@@ -9,7 +9,7 @@ import type { Text } from '../../web/pages/i18n/text.ts'
 import type { ConsentDetail } from '../../web/pages/page-models.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 
-/** What the texts of details depend on. */
+/** The part of a server on which the texts of details depend. */
 export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
   readonly options: {
     readonly features: Pick<AuthorizationServer['options']['features'], 'authorizationDetails'>
@@ -99,10 +99,10 @@ const described = async (
 ): Promise<DetailDescription> => {
   const { type: _, ...members } = detail
   if (type?.describe === undefined) return { fields: fieldsOf(members, [], languages.text(language)) }
-  const given: unknown = await callHost('features.authorizationDetails.describe', () =>
+  const result: unknown = await callHost('features.authorizationDetails.describe', () =>
     type.describe?.(detail, { language }),
   )
-  const description = Array.isArray(given) ? { fields: given } : given
+  const description = Array.isArray(result) ? { fields: result } : result
   if (!isDescription(description)) {
     throw new Error(
       `latchkey: describe of authorizationDetails['${detail.type}'] must return a list of { label, value }, or { heading, button, fields }`,
@@ -118,7 +118,7 @@ export const consentDetails = async (
   { authorizationDetails = [] }: AuthorizationRequest,
   language: string,
 ): Promise<ConsentDetail[]> => {
-  const shown: ConsentDetail[] = []
+  const details: ConsentDetail[] = []
   for (const detail of authorizationDetails) {
     const type = server.options.features.authorizationDetails[detail.type]
     const { heading, button, fields } = await described(server, type, detail, language)
@@ -126,7 +126,7 @@ export const consentDetails = async (
       ? { description: heading, isNamed: true }
       : detailWords(server, detail.type, language)
     const isShort = button && [...button].length <= maxButton
-    shown.push({
+    details.push({
       detail,
       ...words,
       fields,
@@ -134,10 +134,10 @@ export const consentDetails = async (
       ...(type?.partial !== undefined && { partial: type.partial }),
     })
   }
-  return shown
+  return details
 }
 
-/** What a receipt keeps of them. */
+/** The details as a receipt keeps them. */
 export const receiptDetails = (
   { options }: DetailTexts,
   details: readonly ConsentDetail[],

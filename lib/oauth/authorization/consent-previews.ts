@@ -9,7 +9,7 @@ import { scopeOptions } from './context.ts'
 
 type Shown = NonNullable<ConsentScope['preview']>
 
-/** How many examples the page shows, and how many characters of each. */
+/** The most examples on the page, and the most characters of each. */
 const mostItems = 3
 const mostCharacters = 60
 
@@ -34,16 +34,16 @@ const oneLine = (item: string): string => {
 }
 
 /**
- * What the page shows of the examples of a host: the first three, each on one line and at most 60 characters long, and
+ * The examples of a host as the page shows them: the first three, each on one line and at most 60 characters long, and
  * the number of all others.
  *
- * @param given what the option `preview` of a scope returned
+ * @param value the result of the option `preview` of a scope
  * @returns undefined if there are none
  * @throws TypeError if it is neither a list of texts nor `{ items, more }`
  * @example shownPreview(['a', 'b', 'c', 'd']) // { items: ['a', 'b', 'c'], more: 1 }
  */
-export const shownPreview = (given: unknown): Shown | undefined => {
-  const { items, more } = Array.isArray(given) ? { items: given, more: 0 } : isObject(given) ? given : {}
+export const shownPreview = (value: unknown): Shown | undefined => {
+  const { items, more } = Array.isArray(value) ? { items: value, more: 0 } : isObject(value) ? value : {}
   const isPreview =
     Array.isArray(items) && typeof more === 'number' && Number.isSafeInteger(more) && more >= 0
   const first: readonly unknown[] = isPreview ? items.slice(0, mostItems) : []
@@ -64,12 +64,12 @@ const previewOf = async (
   const preview = scope === undefined ? undefined : scopeOptions({ options }, scope)?.preview
   if (preview === undefined) return undefined
   try {
-    const given: ScopePreview = await callHost(
+    const result: ScopePreview = await callHost(
       `scopes['${scope}'].preview`,
       () => preview(user.record),
       limit,
     )
-    return shownPreview(given)
+    return shownPreview(result)
   } catch (error) {
     options.logger.error(`latchkey: the consent page has no preview of ${scope}`, error)
     return undefined

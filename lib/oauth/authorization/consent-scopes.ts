@@ -25,7 +25,7 @@ const standardGroups: Readonly<Record<string, ConsentScope['group']>> = {
   offline_access: 'offline',
 }
 
-/** What the texts of scopes depend on. */
+/** The part of a server on which the texts of scopes depend. */
 export interface ScopeTexts extends Pick<AuthorizationServer, 'languages' | 'scopeClaims'> {
   /** Absent in samples. */
   readonly users?: Pick<AuthorizationServer['users'], 'claimNames'>
@@ -61,9 +61,9 @@ export const scopeWords = (
   if (detail !== undefined) return { ...detailWords(server, detail, language), group: 'change' }
   const text = server.languages.text(language)
   if (resource !== undefined) {
-    const about = resourceName(server, resource)
-    if (name !== undefined) return { ...scopeWords(server, name, language, longest), resources: [about] }
-    return { description: text.plain('consent.resource.use', { resource: about }), group: groupOf() }
+    const api = resourceName(server, resource)
+    if (name !== undefined) return { ...scopeWords(server, name, language, longest), resources: [api] }
+    return { description: text.plain('consent.resource.use', { resource: api }), group: groupOf() }
   }
   const scope = scopeOptions(server, name ?? '')
   if (scope !== undefined) return { ...hostWords(server, scope, language), group: groupOf(scope) }
@@ -117,7 +117,7 @@ export const consentScopes = (
     }
   })
 
-/** The same lines with these ones ticked. */
+/** The lines with these ticked. */
 export const withTicks = (scopes: readonly ConsentScope[], ticked: readonly string[]): ConsentScope[] =>
   scopes.map((scope) => ({ ...scope, checked: ticked.includes(scope.name) }))
 

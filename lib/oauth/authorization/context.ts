@@ -36,8 +36,8 @@ export interface RequestToDecide extends IncomingRequest {
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => {
-  const { kind, client, request, known } = pending
-  return { kind, client, request, known, pending }
+  const { kind, client, request, knownLogin } = pending
+  return { kind, client, request, knownLogin, pending }
 }
 
 /** News about a request: from the form that was just sent, or from the way in which the browser comes. */
@@ -81,7 +81,7 @@ export interface PendingRequestKind {
   refuse(context: PageContext, request: RequestToDecide, refusal: Refusal): Promise<Outcome>
 }
 
-/** What a user allowed a client in one organization: all that is remembered, and what of it applies to this request. */
+/** The consent of a user for a client in one organization: all that is remembered, and the part that applies to this request. */
 interface Remembered {
   readonly terms: ConsentTerms | undefined
   readonly consent: Consent | undefined
@@ -90,11 +90,11 @@ interface Remembered {
 /** The consents of a user for the client of a request, in every organization; the last used one first. */
 export const rememberedConsents = async (
   server: AuthorizationServer,
-  { request, known }: IncomingRequest,
+  { request, knownLogin }: IncomingRequest,
   { sid, subject }: Login,
 ): Promise<readonly KeptConsent[]> =>
-  known?.login.sid === sid
-    ? known.consents
+  knownLogin?.login.sid === sid
+    ? knownLogin.consents
     : findConsents(server.database, { subject, clientId: request.clientId })
 
 /** The consent for one organization, or for none if the host has none. */
@@ -211,7 +211,7 @@ export const scopeOptions = (
 export const groupOf = (scope?: Scope): ConsentScope['group'] =>
   scope?.group ?? (scope?.risk === 'high' ? 'change' : 'other')
 
-/** What a consent means to a client that described itself: after a change of its redirect URIs it is another client. */
+/** The part of a consent's meaning that is the client, if it described itself: with other redirect URIs it is another client. */
 const selfOf = ({ metadata }: Client): string =>
   metadata.self_described === undefined ? '' : shortHash(JSON.stringify([...metadata.redirect_uris].sort()))
 

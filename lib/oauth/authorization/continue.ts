@@ -93,7 +93,7 @@ export const examineRequest = async (
   const incoming = {
     ...request,
     request: withSettledLevel(request.request, changes.returned === true),
-    known: changes.signedOut ? undefined : request.known,
+    knownLogin: changes.signedOut ? undefined : request.knownLogin,
   }
   const facts = await readFacts(context, incoming, changes)
   return { incoming, changes, kind, facts, step: decide(facts) }

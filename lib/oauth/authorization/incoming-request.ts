@@ -32,10 +32,10 @@ export interface ClientRequest {
   readonly request: AuthorizationRequest
 }
 
-/** The same at the authorization endpoint, where it has a browser. */
+/** A request at the authorization endpoint, where it has a browser. */
 export interface IncomingRequest extends ClientRequest {
   /** The login of the session, if it is valid. */
-  readonly known: KnownLogin | undefined
+  readonly knownLogin: KnownLogin | undefined
 }
 
 /** Every response type that is on; discovery publishes this list. */
@@ -188,7 +188,7 @@ export const readIncomingRequest = async (
   const served = found && isServed(server, found.client) ? found.client : undefined
   const current = served && (await withCurrentScope(server, served))
   const from = { isPushed: false, address: info.address }
-  return { ...(await validRequest(server, sent, current, from)), known: found?.known }
+  return { ...(await validRequest(server, sent, current, from)), knownLogin: found?.knownLogin }
 }
 
 /**

@@ -48,14 +48,14 @@ export const interactions = (
   kind: EndpointKind<PageContext>,
   pages: readonly Endpoint<PageContext>[],
 ): Interactions => {
-  const shown = pages.filter(({ isInteraction }) => isInteraction)
+  const interactionPages = pages.filter(({ isInteraction }) => isInteraction)
 
   /** @throws OAuthError `invalid_request` with status 404 */
   const named = (req: Request): Endpoint<PageContext> => {
     const step = queryOf(req).get(stepParameter)
-    const endpoint = shown.find(({ path }) => path === `/${step}`)
+    const endpoint = interactionPages.find(({ path }) => path === `/${step}`)
     if (endpoint) return endpoint
-    const steps = shown.map(({ path }) => path.slice(1))
+    const steps = interactionPages.map(({ path }) => path.slice(1))
     throw new OAuthError('invalid_request', `step must be one of: ${steps.join(', ')}`, { status: 404 })
   }
 

@@ -29,7 +29,7 @@ import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from '../t
 import type { AllowedUser } from '../tokens/allowed.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
 
-/** What is granted, to which client, by which user. */
+/** A grant to be issued: its scopes and claims, its client and its user. */
 export interface AuthorizationGrant {
   readonly context: AuthorizationContext
   readonly login: LoginRecord
@@ -42,11 +42,11 @@ export interface AuthorizationGrant {
   /** Hash of the pending request's id; undefined if the user did not have to be asked. */
   readonly pendingId: string | undefined
   /** The code that the client has already; by default it gets a new one. */
-  readonly given?: GivenCode
+  readonly polledCode?: PolledCode
 }
 
 /** A code that a client polls with. What is granted is redeemed by it. */
-export interface GivenCode {
+export interface PolledCode {
   readonly hash: string
   /** Epoch seconds. */
   readonly expiresAt: number
@@ -71,7 +71,7 @@ const longestCode = 60
 
 const newAuthorization = (
   server: AuthorizationServer,
-  { context: { request, client }, login, scopes, claims, organization, given }: AuthorizationGrant,
+  { context: { request, client }, login, scopes, claims, organization, polledCode }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
@@ -99,11 +99,11 @@ const newAuthorization = (
     sid: login.sid,
     scopes,
     offline: returnsCode && scopes.includes('offline_access'),
-    codeHash: given?.hash ?? hashSecret(code),
+    codeHash: polledCode?.hash ?? hashSecret(code),
     // Without a code in the response, the code of the family is unknown and has expired.
     codeExpiresAt: Math.max(
       returnsCode ? now + profileLifetime(client.metadata, lifetimes.code, longestCode) : now,
-      given?.expiresAt ?? 0,
+      polledCode?.expiresAt ?? 0,
     ),
     now,
     expiresAt: now + absoluteLifetime(client.metadata, lifetimes),
@@ -144,7 +144,7 @@ const answerOf = ({
 }: AuthorizationGrant): Decision | undefined =>
   decision?.sid === login.sid && decision.organization === organization ? decision : undefined
 
-/** What stores what the user has just allowed, if anything, and the receipt of what the page showed. */
+/** The writes that store a consent that the user has just given, if any, and the receipt of the page. */
 const rememberConsent = (
   grant: AuthorizationGrant,
   { id: authorizationId, subject, clientId, now }: NewAuthorization,
@@ -173,13 +173,13 @@ const rememberConsent = (
   ]
 }
 
-/** What must hold at the moment of issuing: first what only locks a row, and last what uses the request up. */
+/** The conditions of issuing: those that only lock a row come first, and the one that uses the request up last. */
 const conditionsOf = (
   server: AuthorizationServer,
   grant: AuthorizationGrant,
   { offline, sid, subject, clientId, now, expiresAt }: NewAuthorization,
 ): Condition<Obstacle>[] => {
-  const { context, given, login, pendingId, organization = noOrganization } = grant
+  const { context, polledCode, login, pendingId, organization = noOrganization } = grant
   const { client } = context
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
@@ -191,8 +191,9 @@ const conditionsOf = (
     offline && ['signed-out', lockLogin({ sid, now })],
     ...whenGranted(server, client, { until, now }),
     isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
-    given !== undefined && ['used', given.approve],
-    given === undefined && pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],
+    polledCode
+      ? ['used', polledCode.approve]
+      : pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],
   ]
   return conditions.filter((condition) => condition !== false)
 }
@@ -216,10 +217,10 @@ export const issueAuthorizationResponse = async (
     ? await frontChannelTokens(server, grant, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const { given, pendingId } = grant
+  const { polledCode, pendingId } = grant
   const obstacle = await writeIf(server.database, conditionsOf(server, grant, authorization), [
-    // Who approves the given code answers the pending request too.
-    ...(given && pendingId !== undefined
+    // Who approves the code answers the pending request too.
+    ...(polledCode && pendingId !== undefined
       ? [consumePendingRequest({ id: pendingId, now: authorization.now })]
       : []),
     ...rememberConsent(grant, authorization),

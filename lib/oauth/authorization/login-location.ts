@@ -52,9 +52,8 @@ export const loginLocation = (
   }
   const needsLogin = asksAgain || request.maxAge !== undefined || request.acrValues !== undefined
   const prompt = needsLogin ? [...new Set([...request.prompt, 'login'])] : request.prompt
-  const asked = prompt.length > 0 ? prompt.join(' ') : undefined
   return hostPage(server, url, ownPath(server, '/login', named), {
-    prompt: asked,
+    prompt: prompt.join(' ') || undefined,
     login_hint: request.loginHint,
     acr_values: request.acrValues?.join(' '),
     ui_locales: request.uiLocales?.join(' '),
@@ -90,7 +89,7 @@ export const accountLoginLocation = (
   })
 
 /**
- * What the login page offers beside its form: pages of the host, each with `return_to`, so that the user comes back to
+ * The ways out of the login page beside its form: pages of the host, each with `return_to`, so that the user comes back to
  * this request.
  *
  * @param returnPath of our page that continues

@@ -26,7 +26,7 @@ export interface OrganizationList {
   readonly organizations: readonly Organization[]
   /** Whether there are so many that a search helps. */
   readonly hasSearch: boolean
-  /** How many match the search, and the place of the first and last on this page among them. */
+  /** The number that match the search, and the places of the first and last on this page among them. */
   readonly range: { readonly first: number; readonly last: number; readonly total: number }
   /** The number of this page, from 1, and whether it is the last one. */
   readonly number: number
@@ -60,11 +60,11 @@ export const listOrganizations = (
   const last = Math.max(1, Math.ceil(found.length / pageSize))
   const number = Math.min(page, last)
   const from = (number - 1) * pageSize
-  const shown = found.slice(from, from + pageSize)
+  const listed = found.slice(from, from + pageSize)
   return {
-    organizations: shown,
+    organizations: listed,
     hasSearch: organizations.length >= searchFrom,
-    range: { first: from + 1, last: from + shown.length, total: found.length },
+    range: { first: from + 1, last: from + listed.length, total: found.length },
     number,
     isLast: number === last,
   }

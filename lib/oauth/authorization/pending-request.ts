@@ -46,8 +46,8 @@ export interface PendingRequest extends PendingRequestRecord {
   readonly client: Client
   readonly browser: Browser
   /** The login of the session, if it is valid. */
-  readonly known: KnownLogin | undefined
-  /** How many revocations there were when the page was asked for. */
+  readonly knownLogin: KnownLogin | undefined
+  /** The number of revocations when the page was asked for. */
   readonly since: number
 }
 
@@ -94,7 +94,7 @@ const isStillRegistered = (client: Client, redirectUri: string | undefined): boo
   isRegisteredRedirectUri(redirectUri, client.metadata.redirect_uris, { isPublic: isPublic(client) })
 
 /**
- * What a stored request asks for now, if it can continue.
+ * The request as it stands now, if it can continue.
  *
  * @param name what names it; by default the parameter of our own pages
  * @throws EndedRequestError if it is expired or used, and if its client is gone
@@ -142,9 +142,9 @@ export const openPending = async (context: PageContext, parameters: Parameters):
   const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)
   if (found?.pending.browserHash !== browser.hash) throw await unknown()
-  const { pending, client, known, since } = found
+  const { pending, client, knownLogin, since } = found
   const request = assertPending(server, found)
-  return { ...pending, request, secret, client, browser, known, since }
+  return { ...pending, request, secret, client, browser, knownLogin, since }
 }
 
 /**

@@ -63,7 +63,7 @@ export type DecidedStep<UserLogin extends Login, AllowedUser> =
   | IssueStep<UserLogin, AllowedUser>
   | Refusal
 
-/** What kept something from being issued: the login has ended, or the consent was removed. */
+/** The reason why nothing could be issued: the login has ended, or the consent was removed. */
 export type Obstacle = 'signed-out' | 'withdrawn'
 
 /**

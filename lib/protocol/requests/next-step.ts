@@ -219,19 +219,19 @@ export const unmetLevel = failure(
  * The request with the levels that the host asks for, among those that the request allows. Each time it allows fewer, so that
  * the host cannot ask for ever.
  *
- * @param asked the levels that the host asks for; the login has none of them
+ * @param wanted the levels that the host asks for; the login has none of them
  * @param supported the option `acrValues`
  * @returns undefined if no login can meet both
  */
 export const raisedRequest = (
   request: AuthorizationRequest,
-  asked: readonly string[],
+  wanted: readonly string[],
   supported: readonly string[],
 ): AuthorizationRequest | undefined => {
   const { acrIsVoluntary, acrValues, ...others } = request
   const own = acrIsVoluntary ? undefined : acrValues
   const levels = supported.filter(
-    (level) => asked.includes(level) && (own === undefined || own.includes(level)),
+    (level) => wanted.includes(level) && (own === undefined || own.includes(level)),
   )
   return levels.length > 0 ? { ...others, acrValues: levels, acrIsRaised: true } : undefined
 }

@@ -200,7 +200,7 @@ export interface KnownLogin {
 export interface AuthorizeLookup {
   readonly client: Client
   /** Undefined if the login is no longer valid. */
-  readonly known: KnownLogin | undefined
+  readonly knownLogin: KnownLogin | undefined
 }
 
 /** Columns of {@link lookupOf}. */
@@ -235,7 +235,7 @@ export const joinLoginAndConsents = (
 export const lookupOf = (row: Row, rows: readonly Row[], now: number): AuthorizeLookup => {
   const login = textOrNull(row, 'sid') === null ? undefined : loginOf(row)
   const theirs = rows.filter((one) => textOrNull(one, 'consent_subject') === login?.subject)
-  return { client: clientOf(row, now), known: login && { login, consents: keptConsentsOf(theirs) } }
+  return { client: clientOf(row, now), knownLogin: login && { login, consents: keptConsentsOf(theirs) } }
 }
 
 const lookup = query<{ clientId: string; sessionHash: string | null; now: number }>((table, v, name) =>

@@ -95,9 +95,9 @@ export const findPendingRequest = async (
   const rows = await byId(db, { id, sessionHash: sessionHash ?? null, now })
   const [row] = rows
   if (row === undefined) return undefined
-  const { known } = lookupOf(row, rows, now)
+  const { knownLogin } = lookupOf(row, rows, now)
   const since = numberOrNull(row, 'revocations') ?? 0
-  return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), known, since }
+  return { pending: pendingRequestOf(row, id), client: shownClientOf(row, now), knownLogin, since }
 }
 
 const insert = insertInto('pending_requests', [

@@ -32,7 +32,7 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
-/** What a feature adds. */
+/** The endpoints of a feature. */
 interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
   readonly operatorPages?: readonly OperatorPage[]
   operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]

@@ -32,8 +32,8 @@ export interface LoginPage {
     'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods' | 'needed'
   >
   readonly browser: Browser
-  /** What notices for this page are about: the id of the pending request, or `account`. */
-  readonly about: string
+  /** The topic of notices for this page: the id of the pending request, or `account`. */
+  readonly topic: string
   /** Shows the form by GET, also to a user who is signed in. */
   readonly url: string
   /** Where pages of the host send the browser when the user has signed in, signed up or set a new password there. */
@@ -61,18 +61,18 @@ const methodsOf = ({ server }: PageContext) =>
 
 const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signInSteps = [] }) => signInSteps)
 
-/** What the form shows for each way to sign in other than the password. */
+/** The ways to sign in other than the password, for the form. */
 export const methodPrompts = async (
   context: PageContext,
   page: LoginPage,
 ): Promise<PageModels['login']['methods']> => {
-  const shown: NonNullable<PageModels['login']['methods']>[number][] = []
+  const prompts: NonNullable<PageModels['login']['methods']>[number][] = []
   for (const method of methodsOf(context)) {
     const { field, autocomplete } = method
     const prompt = await method.prompt(context, page)
-    if (prompt !== undefined) shown.push({ method: field, prompt, autocomplete })
+    if (prompt !== undefined) prompts.push({ method: field, prompt, autocomplete })
   }
-  return shown
+  return prompts
 }
 
 const statuses = { credentials: 400, method: 400, throttled: 429, unavailable: 503 }
@@ -82,7 +82,7 @@ type Said = Pick<
   'error' | 'errorId' | 'failedMethod' | 'isLastTry' | 'notice' | 'retryAfter'
 >
 
-/** What the page says about what happened before it. A lock that is over is not mentioned. */
+/** The words about the last attempt. A lock that is over is not mentioned. */
 const saidBy = (notice: Notice | undefined, now: number): Said => {
   if (notice?.kind === 'signed-out' || notice?.kind === 'start-again') return { notice: notice.kind }
   if (notice?.kind === 'method') return { error: notice.kind, failedMethod: notice.about }
@@ -100,8 +100,8 @@ const saidBy = (notice: Notice | undefined, now: number): Said => {
  */
 export const loginPage = (context: PageContext, page: LoginPage, username = ''): Outcome => {
   const { server } = context
-  const { about, redirectUri, account } = page
-  const notice = readNotice(context, about)
+  const { topic, redirectUri, account } = page
+  const notice = readNotice(context, topic)
   const said = saidBy(notice, server.now())
   const { error } = said
   const retryAfter = error === 'unavailable' ? 1 : said.retryAfter
@@ -123,8 +123,8 @@ export const loginPage = (context: PageContext, page: LoginPage, username = ''):
 }
 
 /** Leads to the form, which then says why the attempt did not succeed. */
-const refuse = (context: PageContext, { about, url }: LoginPage, notice: Notice): Outcome => {
-  leaveNotice(context, about, notice)
+const refuse = (context: PageContext, { topic, url }: LoginPage, notice: Notice): Outcome => {
+  leaveNotice(context, topic, notice)
   return { redirectToPage: url }
 }
 
@@ -184,7 +184,7 @@ export interface PasswordProved {
   /** As it was typed. */
   readonly username: string
   readonly user: User
-  /** How many revocations there were when the attempt began. */
+  /** The number of revocations when the attempt began. */
   readonly since: number
 }
 

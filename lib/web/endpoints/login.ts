@@ -53,7 +53,7 @@ const pageFor = (
       client: clientCard(server, client, request.redirectUri, language),
       ...(account !== undefined && { switchUrl: loginUrl(active?.login.sid) }),
     }),
-    about: id,
+    topic: id,
     browser: pending.browser,
     returnPath: ownPath(server, '/login', { [requestParameter]: secret, [returnedParameter]: '1' }),
     // After a failure a user who is signed in must read why, and not go on with a login that they did not ask for.

@@ -22,7 +22,7 @@ import { leaveNotice, readNotice } from '../sessions/notice.ts'
 import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated-form.ts'
 import { type Fields, fieldsIn } from './page-values.ts'
 
-/** What a logout request says, as far as it is valid: the rest is not used (RP-Initiated Logout §4). */
+/** The valid parts of a logout request; the rest is not used (RP-Initiated Logout §4). */
 interface LogoutRequest {
   readonly client: Client | undefined
   readonly hint: IdTokenHint | undefined
@@ -68,11 +68,11 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   return { client, hint, location: withState(uri, state), onward, mistakes }
 }
 
-/** What the confirmation form repeats of a request, and what is checked again: where to go, without the ID token. */
+/** The fields of a request that the confirmation form repeats, and that are checked again: where to go, without the ID token. */
 const carried = ({ client, onward }: LogoutRequest): Fields =>
   client ? { client_id: client.clientId, ...onward } : {}
 
-/** The same as a form has it. */
+/** These fields as the form has them. */
 const carriedParameters = ['client_id', 'post_logout_redirect_uri', 'state']
 
 /**
@@ -99,7 +99,7 @@ interface Done {
   readonly stillSignedIn?: boolean
   /** Where a link leads, instead of to the page of the client. */
   readonly back?: string | undefined
-  /** What clients want opened in frames. */
+  /** The URLs that clients want opened in frames. */
   readonly frames?: readonly string[]
 }
 

@@ -9,7 +9,7 @@ import type { Person, SignedContext, SignedPage } from './signed-page.ts'
 
 /** An operator, as the feature that let them in knows them. */
 export interface Operator extends Person {
-  /** What the host calls the operator; undefined if it did not say. */
+  /** The host's name for the operator; undefined if it gave none. */
   readonly actor: string | undefined
   /** Reads the top of every page, with the numbers of what waits. */
   header(): Promise<OperatorPageModel>
@@ -28,16 +28,16 @@ export interface OperatorLink {
   url: string
 }
 
-/** What the handlers of a page for operators get. They run only for those who may open it. */
+/** The context of a page for operators. Its handlers run only for those who may open it. */
 export type OperatorContext = SignedContext<Operator>
 
 /** A page for operators. */
 export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'fields' | 'show' | 'acts'> {
   /** Its section; the first page of a section is the one that others link to, with the text `operator.<section>`. */
   readonly section: string
-  /** How many things wait in its section, up to 100. The link to it shows the number. */
+  /** The number of things that wait in its section, up to 100. The link to it shows the number. */
   waiting?(context: PageContext): Promise<number>
-  /** What is wrong in its section now. It stands first on the overview. @default nothing */
+  /** A problem in its section now. It stands first on the overview. @default nothing */
   troubles?(context: PageContext): Promise<readonly OperatorTrouble[]>
   /** The parameters of its URL by which it shows one client or user: the pages about them link to it. @default none */
   readonly about?: { readonly client?: string; readonly user?: string }
@@ -45,7 +45,7 @@ export interface OperatorPage extends Pick<SignedPage<Operator>, 'path' | 'field
 
 /** Something that is wrong until someone looks after it. */
 export interface OperatorTrouble {
-  /** What it is about. */
+  /** Its subject. */
   readonly name: string
   /** The name of the text that goes on after the name, with `{time}` and `{count}`. */
   readonly sentence: string
@@ -64,7 +64,7 @@ export interface UserAct {
   readonly label: string
   /** Such as `Remove the passkey “Phone”?`. */
   readonly question: string
-  /** What follows, in a sentence or two. */
+  /** The consequence, in a sentence or two. */
   readonly effect: string
 }
 
@@ -76,7 +76,7 @@ export interface UserRow {
   readonly act?: UserAct
 }
 
-/** What a section says about a user. */
+/** A section about a user. */
 export interface UserSectionContent {
   /** A sentence, with counts. */
   readonly summary: string
@@ -90,7 +90,7 @@ export interface UserActContext {
   readonly server: AuthorizationServer
   readonly subject: string
   readonly info: RequestInfo
-  /** What the host calls the operator; absent if it did not say. */
+  /** The host's name for the operator; absent if it gave none. */
   readonly actor?: string
 }
 

@@ -67,7 +67,7 @@ export interface SignedPage<P extends Person> {
   /** Lets the person in, or answers the request and returns undefined. */
   admit(context: PageContext, fields: Fields): Promise<P | undefined>
   show(context: SignedContext<P>, query: Parameters): Promise<void> | void
-  /** What the buttons do, by the value of `decision`. */
+  /** The acts of the buttons, by the value of `decision`. */
   readonly acts?: Readonly<Record<string, Act<P>>>
   /** Handles a form without `decision`. @default it is refused */
   signIn?(context: PageContext, fields: Fields): Promise<void>
@@ -185,7 +185,7 @@ export interface AccountPage<P extends Person>
 const isPasswordOnly = ({ login }: ActiveLogin): boolean => login.amr.every((method) => method === 'pwd')
 
 /**
- * What the user of a page must still prove, or must prove at the sign-in there. What they set up after they had signed in
+ * The proof that the user of a page still lacks, or must give at the sign-in there. What they set up after they had signed in
  * asks nothing more of that login.
  *
  * @param current the login, if it is recent enough for the page

@@ -27,8 +27,8 @@ export const boundBrowser = ({ server, req }: Pick<Incoming, 'server' | 'req'>):
 /** The browser of this request; a new one gets its cookie with this response. */
 export const bindBrowser = (context: Incoming): Browser => {
   const { server, res } = context
-  const known = boundBrowser(context) ?? browserOf(server, cookieOfResponse(server, res, 'browser'), true)
-  if (known) return known
+  const bound = boundBrowser(context) ?? browserOf(server, cookieOfResponse(server, res, 'browser'), true)
+  if (bound) return bound
   const secret = createSecret('browser')
   setCookie(server, res, { purpose: 'browser', value: secret })
   return { secret, hash: hashAtIssuer(server.issuer, secret), isNew: true }

@@ -42,29 +42,29 @@ export const end = async (
 /**
  * The active logins of one browser, the newest first.
  *
- * @param known the login of its session; it may have begun under an earlier cookie
+ * @param sessionLogin the login of its session; it may have begun under an earlier cookie
  * @param browser undefined if it sent no cookie
  */
 export const loginsOf = async (
   { database, now }: AuthorizationServer,
-  known: LoginRecord | undefined,
+  sessionLogin: LoginRecord | undefined,
   browser: Pick<Browser, 'hash'> | undefined,
 ): Promise<LoginRecord[]> => {
-  const [one, other] = [known?.browserHash, browser?.hash].filter((hash) => hash !== undefined)
+  const [one, other] = [sessionLogin?.browserHash, browser?.hash].filter((hash) => hash !== undefined)
   const found =
     one === undefined ? [] : await listLoginsOfBrowser(database, { hashes: [one, other], now: now() })
-  const isListed = found.some(({ sid }) => sid === known?.sid)
-  return known && !isListed ? [known, ...found] : found
+  const isListed = found.some(({ sid }) => sid === sessionLogin?.sid)
+  return sessionLogin && !isListed ? [sessionLogin, ...found] : found
 }
 
 /** Ends every login of one browser, and returns them. */
 export const endLoginsOfBrowser = async (
   server: AuthorizationServer,
-  known: LoginRecord | undefined,
+  sessionLogin: LoginRecord | undefined,
   browser: Pick<Browser, 'hash'> | undefined,
   info: RequestInfo,
 ): Promise<readonly LoginRecord[]> => {
-  const logins = await loginsOf(server, known, browser)
+  const logins = await loginsOf(server, sessionLogin, browser)
   for (const login of logins) await end(server, login, { info })
   return logins
 }
@@ -79,16 +79,16 @@ const maxLogins = 20
 const settleOthers = async (
   { server, info }: PageContext,
   login: LoginRecord,
-  known: LoginRecord | undefined,
+  sessionLogin: LoginRecord | undefined,
   browser: Browser,
 ): Promise<void> => {
-  const others = (await loginsOf(server, known, browser)).filter(({ sid }) => sid !== login.sid)
+  const others = (await loginsOf(server, sessionLogin, browser)).filter(({ sid }) => sid !== login.sid)
   const { subject } = login
   const earlier = others.filter((other) => other.subject === subject)
   const ended = [...others.filter((other) => other.subject !== subject), ...earlier.slice(maxLogins - 1)]
   for (const other of ended) await end(server, other, { info })
-  const from = known?.browserHash
-  if (from !== undefined && from !== browser.hash && known?.subject === subject)
+  const from = sessionLogin?.browserHash
+  if (from !== undefined && from !== browser.hash && sessionLogin?.subject === subject)
     await moveLogins(server.database, { from, to: browser.hash, subject })
 }
 
@@ -124,7 +124,7 @@ const sessionSecret = ({ options }: AuthorizationServer, sid: string, isOfHost: 
   isOfHost ? derivedSecret('session', options.secrets[0], [sid]) : createSecret('session')
 
 interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
-  /** How many revocations there were when the attempt began. */
+  /** The number of revocations when the attempt began. */
   readonly since: number
   /** Of a login that the host reports. */
   readonly hostLoginHash?: string
@@ -133,14 +133,14 @@ interface StartedLogin extends Omit<Login, 'sid' | 'fromHost'> {
 /**
  * Stores a new login, and hands the session over to it.
  *
- * @param known the login that the session had before, if it is valid
+ * @param sessionLogin the login that the session had before, if it is valid
  * @returns the login; for a login of the host the one that a parallel request has just stored. Undefined if everything of the
  *   user was ended meanwhile
  */
 export const storeLogin = async (
   context: PageContext,
   { hostLoginHash, since, ...details }: StartedLogin,
-  known: LoginRecord | undefined,
+  sessionLogin: LoginRecord | undefined,
 ): Promise<LoginRecord | undefined> => {
   const { server, session } = context
   const { database } = server
@@ -166,8 +166,8 @@ export const storeLogin = async (
   const login = isOfHost ? await beginHostLogin(database, { ...begun, hostLoginHash }) : created
   if (!isStored || login === undefined) return undefined
   // The session comes last: a user who is told that it did not work is not signed in either.
-  if (known || !browser.isNew) await settleOthers(context, login, known, browser)
-  if (known) await releaseSession(database, { sid: known.sid })
+  if (sessionLogin || !browser.isNew) await settleOthers(context, login, sessionLogin, browser)
+  if (sessionLogin) await releaseSession(database, { sid: sessionLogin.sid })
   await session.begin(login.sid === sid ? secret : sessionSecret(server, login.sid, isOfHost))
   return login
 }

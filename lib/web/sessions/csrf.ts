@@ -24,23 +24,23 @@ export const assertOwnPage = (incoming: Incoming): void => {
   if (isCrossSite(incoming)) throw forbidden('a form of another site')
 }
 
-/** What a form is about, in words that do not change until it is submitted. */
-export type About = readonly string[]
+/** The topic of a form, in words that do not change until it is submitted. */
+export type Topic = readonly string[]
 
 /**
  * The hidden field of a form that our page gives to this browser. The form must be posted to the path of that page.
  *
- * @param about what the form is about; the token of one form is invalid on every other
+ * @param topic of the form; the token of one form is invalid on every other
  */
-export const formToken = (context: Incoming, about: About): string =>
-  codeUnder(context.server.options.secrets[0], context, about, bindBrowser(context))
+export const formToken = (context: Incoming, topic: Topic): string =>
+  codeUnder(context.server.options.secrets[0], context, topic, bindBrowser(context))
 
 const codeUnder = (
   secret: string,
   { endpoint }: Incoming,
-  about: About,
+  topic: Topic,
   browser: Pick<Browser, 'secret'>,
-): string => authenticationCode(secret, 'csrf', [endpoint.path, JSON.stringify(about), browser.secret])
+): string => authenticationCode(secret, 'csrf', [endpoint.path, JSON.stringify(topic), browser.secret])
 
 /**
  * The browser that sends a form. A page that looks up who is signed in calls it before: that can store a login and give the
@@ -59,17 +59,17 @@ export const sendingBrowser = (context: Incoming): Browser => {
 /**
  * Reads a form that has the token of {@link formToken}.
  *
- * @param abouts what the form may be about
+ * @param topics that the form may have
  * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it was given to
  *   another browser or is about something else
  */
-export const submittedForm = (context: Incoming, ...abouts: readonly About[]): Parameters => {
+export const submittedForm = (context: Incoming, ...topics: readonly Topic[]): Parameters => {
   const { server, req } = context
   const form = formParameters(req)
   const browser = sendingBrowser(context)
   const token = form.optional('csrf_token') ?? ''
   const matches = server.options.secrets.flatMap((secret) =>
-    abouts.map((about) => isEqual(codeUnder(secret, context, about, browser), token)),
+    topics.map((topic) => isEqual(codeUnder(secret, context, topic, browser), token)),
   )
   if (!matches.includes(true)) throw forbidden('a form with another csrf_token')
   return form

@@ -34,7 +34,7 @@ export const forgetHostLogin = async ({ server, req, res }: Context): Promise<vo
 }
 
 /**
- * What requests that report the same login of the host have in common: the session that the browser named, else all of
+ * The mark that requests with one login of the host have in common: the session that the browser named, else all of
  * its cookies. Parallel first requests have no session yet. Without cookies, requests have nothing in common. Two devices can
  * have the same cookies, but then they differ in their network or in how the browser describes itself.
  */

@@ -186,7 +186,7 @@ export const warnOfMemory = ({ options: { production, logger } }: ServerSetup): 
   }
 }
 
-/** What the session of the host is made of, without its data. */
+/** The parts of the host's session, without its data. */
 export interface HostSession {
   /** The class of its store, such as `MemoryStore`. */
   readonly store: string

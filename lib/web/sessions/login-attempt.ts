@@ -22,9 +22,9 @@ export const detailsOf = (
   return clientId === undefined ? { account } : { clientId, account }
 }
 
-/** What an attempt is announced and counted under. */
+/** The names under which an attempt is announced and counted. */
 export interface AttemptNames extends Pick<Credentials, 'username' | 'clientId'> {
-  /** What failures are counted under. @default {@link accountOf} the username */
+  /** The name under which failures are counted. @default {@link accountOf} the username */
   readonly account?: string
   readonly device: KnownDevice | undefined
 }

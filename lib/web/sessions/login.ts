@@ -35,12 +35,12 @@ const loginOfSession = async (
 
 /** A request whose login was read together with it. */
 interface ReadTogether {
-  readonly known: { readonly login: LoginRecord } | undefined
+  readonly knownLogin: { readonly login: LoginRecord } | undefined
 }
 
 /** Ends every login of this browser. */
-const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<readonly LoginRecord[]> =>
-  endLoginsOfBrowser(context.server, known, boundBrowser(context), context.info)
+const endHere = (context: PageContext, current: LoginRecord | undefined): Promise<readonly LoginRecord[]> =>
+  endLoginsOfBrowser(context.server, current, boundBrowser(context), context.info)
 
 /**
  * Whether the user has authenticated on our page after the login that the host reports. The level of that login then says
@@ -49,10 +49,10 @@ const endHere = (context: PageContext, known: LoginRecord | undefined): Promise<
 const isBeforeOurs = (
   { options: { login } }: AuthorizationServer,
   { authTime }: HostLogin,
-  known: LoginRecord,
+  current: LoginRecord,
 ): boolean =>
-  !known.fromHost &&
-  (authTime === undefined ? login.remember === undefined : !isSince(authTime, known.authTime))
+  !current.fromHost &&
+  (authTime === undefined ? login.remember === undefined : !isSince(authTime, current.authTime))
 
 /**
  * The current login of this browser, by our login or by the host's.
@@ -64,23 +64,23 @@ const currentLogin = async (
   request?: ReadTogether,
 ): Promise<LoginRecord | undefined> => {
   const { server, session } = context
-  const known = request ? request.known?.login : await loginOfSession(server, session.secretHash())
-  if (known) noteVisit(server, known)
+  const current = request ? request.knownLogin?.login : await loginOfSession(server, session.secretHash())
+  if (current) noteVisit(server, current)
   const reportsLogins = server.options.login.current !== undefined
-  if (!reportsLogins && !known?.fromHost) return known
+  if (!reportsLogins && !current?.fromHost) return current
   const since = await countRevocations(server.database)
   const host = await hostLogin(context)
   if (host === undefined) {
-    if (!hostDecides(server) && !known?.fromHost) return known
+    if (!hostDecides(server) && !current?.fromHost) return current
     // The user has logged out at the host, or the host's login is that of another browser.
-    await endHere(context, known)
+    await endHere(context, current)
     return undefined
   }
   const subject = String(host.subject)
-  if (known?.subject === subject && isBeforeOurs(server, host, known)) return known
+  if (current?.subject === subject && isBeforeOurs(server, host, current)) return current
   // With another level the user has authenticated again, or no longer counts as having done so.
-  const isSameLevel = known?.acr === host.acr || (host.acr === undefined && !known?.fromHost)
-  const earlier = known?.subject === subject && isSameLevel ? known : undefined
+  const isSameLevel = current?.acr === host.acr || (host.acr === undefined && !current?.fromHost)
+  const earlier = current?.subject === subject && isSameLevel ? current : undefined
   // A host that does not know the time: that of the first request with this login.
   const authTime = Math.floor(host.authTime ?? earlier?.authTime ?? server.now())
   // On our own page the user may have logged in after the host's login.
@@ -89,7 +89,7 @@ const currentLogin = async (
   if (earlier?.fromHost && earlier.authTime === authTime) return { ...earlier, lacksTime }
   const { amr = ['pwd'], acr } = host
   const login = { subject, authTime, amr, acr, since, hostLoginHash: hostLoginHash(context, host) }
-  const stored = await storeLogin(context, login, known)
+  const stored = await storeLogin(context, login, current)
   return stored && { ...stored, lacksTime }
 }
 
@@ -128,7 +128,7 @@ export interface Authenticated {
   readonly user: User
   /** How; by default with the password alone. */
   readonly proof?: Proof | undefined
-  /** How many revocations there were when the attempt began. */
+  /** The number of revocations when the attempt began. */
   readonly since: number
 }
 
@@ -154,7 +154,7 @@ export const startLogin = async (
   const { login: options } = server.options
   const { subject } = user
   const { amr, acr } = proof ?? { amr: ['pwd'], acr: options.acr }
-  const known = await loginOfSession(server, session.secretHash())
+  const current = await loginOfSession(server, session.secretHash())
   const now = server.now()
   // What the host remembers can only be taken back if it says how.
   if (options.remember && (await isRevoked(server.database, { subject, since }))) return undefined
@@ -168,7 +168,7 @@ export const startLogin = async (
   const authTime = Math.max(Math.floor(theirs?.authTime ?? 0), server.now())
   // An earlier login at the host can have reached a level that this one has not.
   const level = isSince(theirs?.authTime ?? unknownTime, now) ? theirs?.acr : undefined
-  const login = await storeLogin(context, { subject, authTime, amr, acr: level ?? acr, since }, known)
+  const login = await storeLogin(context, { subject, authTime, amr, acr: level ?? acr, since }, current)
   if (login) return { login, user }
   await forgetHostLogin(context)
   await session.end()
@@ -198,17 +198,17 @@ export const endRest = async (context: PageContext): Promise<SignedOut> => {
 export const endLogin = async (context: PageContext): Promise<SignedOut> => {
   const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
-  const known = await loginOfSession(server, session.secretHash())
+  const current = await loginOfSession(server, session.secretHash())
   // A session without our login belongs to the host only: a link of another site must not end it.
-  if (known === undefined && !(await hostLogin(context))) return nothing
+  if (current === undefined && !(await hostLogin(context))) return nothing
   await forgetHostLogin(context)
-  const ended = await endHere(context, known)
+  const ended = await endHere(context, current)
   await session.end()
   return { ended, isAtHost: (await hostLogin(context)) !== undefined }
 }
 
 /** Ends the logins of this browser, on a route of the host that is about to end its own session. */
 export const hostSignedOut = async (server: AuthorizationServer, req: Request): Promise<void> => {
-  const known = await loginOfSession(server, sessionHashOf(server, req))
-  await endLoginsOfBrowser(server, known, boundBrowser({ server, req }), createRequestInfo(server, req))
+  const current = await loginOfSession(server, sessionHashOf(server, req))
+  await endLoginsOfBrowser(server, current, boundBrowser({ server, req }), createRequestInfo(server, req))
 }

@@ -9,7 +9,7 @@ import { boundBrowser } from './browser-binding.ts'
 export interface Notice {
   /** Such as `saved`; each page has its own. */
   readonly kind: string
-  /** What it was about. */
+  /** The client or the way to sign in that it mentions. */
   readonly about?: string
   /** The name that was typed. */
   readonly username?: string
@@ -34,19 +34,19 @@ const lifetime = 300
 const maxUsername = 1024
 
 /** The notice is readable with this browser, for this page, and by this server only. */
-const keyOf = ({ server, req }: PageContext, about: string): string | undefined => {
+const keyOf = ({ server, req }: PageContext, topic: string): string | undefined => {
   const browser = boundBrowser({ server, req })
-  return browser && authenticationCode(server.options.secrets[0], 'notice', [about, browser.secret])
+  return browser && authenticationCode(server.options.secrets[0], 'notice', [topic, browser.secret])
 }
 
 /**
  * Leaves a notice for the next page about the same subject, in a cookie: it needs no session and no row, and the URL
  * does not contain what was typed. A browser has one notice, the newest.
  *
- * @param about what the page is about: the id of a pending request, or the page itself
+ * @param topic of the page: the id of a pending request, or the page itself
  */
-export const leaveNotice = (context: PageContext, about: string, { username, ...notice }: Notice): void => {
-  const key = keyOf(context, about)
+export const leaveNotice = (context: PageContext, topic: string, { username, ...notice }: Notice): void => {
+  const key = keyOf(context, topic)
   if (key === undefined) return
   const isKept = username !== undefined && Buffer.byteLength(username) <= maxUsername
   const value = sealUnder(key, JSON.stringify({ ...notice, ...(isKept && { username }) }), 'notice')
@@ -54,9 +54,9 @@ export const leaveNotice = (context: PageContext, about: string, { username, ...
 }
 
 /** The notice for a page about this subject. It stays until {@link clearNotice}, so that a reload shows it again. */
-export const readNotice = (context: PageContext, about: string): Notice | undefined => {
+export const readNotice = (context: PageContext, topic: string): Notice | undefined => {
   const value = readCookie(context.server, context.req, 'notice')
-  const key = value && keyOf(context, about)
+  const key = value && keyOf(context, topic)
   if (!value || key === undefined) return undefined
   try {
     // Only this function's counterpart can have sealed it.

@@ -43,15 +43,15 @@ export const accountSignIn = (
   server: AuthorizationServer,
   path: string,
   query: Fields = {},
-): { about: string; parameters: Fields; acrValues: readonly string[] } => {
-  if (path === '/account') return { about: 'account', parameters: {}, acrValues: [] }
+): { topic: string; parameters: Fields; acrValues: readonly string[] } => {
+  if (path === '/account') return { topic: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
   const isHighest = accountPageAt(server, path)?.needsEveryLevel
   const acrValues = isHighest ? server.options.acrValues : []
-  return { about: path, parameters: { [pageParameter]: path, ...query }, acrValues }
+  return { topic: path, parameters: { [pageParameter]: path, ...query }, acrValues }
 }
 
-/** What the sign-in form is about, on every page. */
+/** The topic of the sign-in form, on every page. */
 const signInForm = ['sign in']
 
 /** @param active the login that the user replaces on the page `/account`, or confirms on another */
@@ -64,7 +64,7 @@ const pageFor = (
 ): LoginPage => {
   const { server } = context
   const url = ownPath(server, path, query)
-  const { about, parameters, acrValues } = accountSignIn(server, path, query)
+  const { topic, parameters, acrValues } = accountSignIn(server, path, query)
   const isReplacing = path === '/account' && active !== undefined
   const replaces: Record<string, string> = isReplacing ? { [replacesParameter]: active.login.sid } : {}
   return {
@@ -74,7 +74,7 @@ const pageFor = (
       ...(isReplacing && { signedIn: { username: active.user.username, url } }),
     }),
     browser,
-    about,
+    topic,
     acrValues,
     returnPath: url,
     parameters,

@@ -32,7 +32,7 @@ const isOffered = async (
 }
 
 /**
- * What every page of the account shows.
+ * The parts of every page of the account.
  *
  * @param user the user who is signed in
  * @param present the page, which is listed in any case

@@ -27,7 +27,7 @@ const appsOf = async ({ server, language }: Context, sids: readonly string[]) =>
     url: ownPath(server, '/account', aboutClient(clientId)),
   }))
 
-/** What was just ended, and what the user should do now. */
+/** The logins that were just ended, and the advice to the user. */
 const doneOf = async (context: Context): Promise<DevicesDone | undefined> => {
   const { server, person, notice } = context
   if (notice?.kind === others) return { kind: others }
