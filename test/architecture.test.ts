@@ -200,14 +200,14 @@ test('a tool that the server loads through another file is found', () => {
     'lib/index.ts': `export { authRouter } from './router.ts'`,
     'lib/router.ts': `import type { Sample } from './tools/samples/sample.ts'\nimport './tools/doctor/start.ts'`,
     'lib/tools/doctor/start.ts': `import './requests.ts'\nimport './clients.ts'`,
-    'lib/tools/doctor/requests.ts': `const load = () => import('../import/peers.ts')`,
+    'lib/tools/doctor/requests.ts': `const load = () => import('../import/presets/index.ts')`,
     'lib/tools/doctor/clients.ts': '',
-    'lib/tools/import/peers.ts': '',
+    'lib/tools/import/presets/index.ts': '',
     'lib/tools/samples/sample.ts': '',
   }
   expect(loadedTools(new Map(Object.entries(files)))).toEqual([
     'lib/tools/doctor/requests.ts',
-    'lib/tools/import/peers.ts',
+    'lib/tools/import/presets/index.ts',
   ])
 })
 

@@ -8,9 +8,9 @@ import { verifySecrets } from '../../lib/oauth/client-authentication/client-secr
 import { registrableOf } from '../../lib/options/registrable.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { findClient } from '../../lib/storage/repositories/index.ts'
-import { importClients } from '../../lib/tools/import/import-clients.ts'
-import { importRefreshTokens } from '../../lib/tools/import/import-refresh-tokens.ts'
-import type { ImportedClient, ImportedToken } from '../../lib/tools/import/imported.ts'
+import type { ImportedClient } from '../../lib/tools/import/checked-client.ts'
+import { type ImportedToken, importRefreshTokens } from '../../lib/tools/import/import-refresh-tokens.ts'
+import { importClients } from '../../lib/tools/import/import-server.ts'
 import { createPasswordVerifier } from '../../lib/users/passwords/password-verifier.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
@@ -192,7 +192,7 @@ test('wrong secrets are limited, before the slow hash is checked', async () => {
 
 test.each<[string, Partial<ImportedClient>, string]>([
   ['no secret', { secret: '' }, 'it is confidential and has no secret'],
-  ['a short secret', { secret: 'secret', isPlain: true }, 'client_secret must have at least 32 characters'],
+  ['a short secret', { secret: 'secret', form: 'plain' }, 'client_secret must have at least 32 characters'],
   ['an unknown hash', { secret: 'md5$salt$0123' }, 'its secret is stored as a hash of an unknown format'],
   [
     'an id that is none',
@@ -269,8 +269,15 @@ test.each<[string, Partial<ImportedToken>, number]>([
   expect((await refresh(host, token, web)).status).toBe(200)
 })
 
+test('a token with a time in the future lasts as if it was created at the import', async () => {
+  const now = clock.now()
+  await takeTokens({ createdAt: now + 90_000 })
+  const { refresh_token } = await answerOf(refresh(host, token, web))
+  expect((await introspect(host, refresh_token, web)).body).toMatchObject({ exp: now + 5000 })
+})
+
 test('tokens are stored by hash; hashes are stored as they are', async () => {
-  const tokens = [{ stored: hex(token) }, { stored: 'f'.repeat(64), hex: 'plain' as const }]
+  const tokens = [{ stored: hex(token) }, { stored: 'f'.repeat(64), form: 'plain' as const }]
   expect(await takeTokens(...tokens)).toMatchObject({ imported: 2 })
   const hashes = (await host.table('refresh_tokens').select('hash')).map(({ hash }) => hash)
   expect(hashes.sort()).toEqual([hashSecret(token), hashSecret('f'.repeat(64))].sort())
@@ -285,7 +292,7 @@ test('tokens that cannot be imported are counted by reason', async () => {
     { subject: '' },
     { stored: 'short' },
     { stored: `lk_rt_${'a'.repeat(43)}x` },
-    { stored: 'no hash', isHash: true },
+    { stored: 'no hash', form: 'sha256' },
     { expiresAt: now },
     { createdAt: now - 5000 },
     { refusal: 'it is odd' },

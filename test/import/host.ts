@@ -30,6 +30,8 @@ export interface ImportHost extends Host {
   run(...args: string[]): Promise<CliOutcome>
   /** Fills a database of another server, an SQLite file. @returns its path */
   sqlite(fill: (database: Knex) => Promise<unknown>): Promise<string>
+  /** Writes a map. @returns the path of its file */
+  map(source: string): string
   /** Removes all clients, and what was granted to them. */
   forget(): Promise<void>
 }
@@ -71,6 +73,7 @@ export const startImportHost = async (settings: HostSettings = {}): Promise<Impo
       await peer.destroy()
       return filename
     },
+    map: (source) => join(cli.folder({ 'map.mjs': source }), 'map.mjs'),
     forget: async () => {
       for (const name of ['refresh_tokens', 'access_tokens', 'authorizations', 'imported_secrets', 'clients'])
         await host.table(name).delete()

@@ -12,15 +12,34 @@ import {
   createRefreshToken,
   findExistingRefreshTokens,
 } from '../../storage/repositories/index.ts'
-import { fromHex, isHexHash } from './checked-client.ts'
-import type { HexMeaning, ImportedToken } from './imported.ts'
+import { isHexHash, ownHash } from './checked-client.ts'
+import type { StoredForm } from './map.ts'
+
+/** A refresh token of another server. */
+export interface ImportedToken {
+  readonly clientId: string
+  readonly subject: string
+  readonly scopes: readonly string[]
+  /** The token itself, or its SHA-256. */
+  readonly stored: string
+  /** The form of the token; absent: it is recognised. */
+  readonly form?: StoredForm | undefined
+  /** Epoch seconds; absent if the other server does not keep it. */
+  readonly createdAt?: number | undefined
+  /** Epoch seconds; absent: it has no expiry of its own. */
+  readonly expiresAt?: number | undefined
+  /** Epoch seconds of the login; absent if the other server does not keep it. */
+  readonly authTime?: number | undefined
+  /** Why it cannot be imported. */
+  readonly refusal?: string | undefined
+}
 
 export interface TokenImportOptions {
   /** The clients of the import, by their ids. */
   readonly clients: ReadonlyMap<string, ClientMetadata>
   readonly lifetimes: Pick<Lifetimes, 'refreshTokenIdle' | 'refreshTokenAbsolute'>
-  /** @default what the other server stores */
-  readonly hex?: HexMeaning | undefined
+  /** The meaning of 64 hexadecimal digits. @default 'sha256' */
+  readonly hex?: StoredForm | undefined
   /** Only counts. */
   readonly dryRun: boolean
   /** Is called after each batch with how many tokens are done. */
@@ -53,12 +72,9 @@ interface Accepted {
 
 const batchSize = 100
 
-const hashOf = (
-  { stored, isHash, hex: usual = 'sha256' }: ImportedToken,
-  hex: HexMeaning = usual,
-): string | undefined => {
-  if (isHash ?? (isHexHash(stored) && hex === 'sha256'))
-    return isHexHash(stored) ? fromHex(stored) : undefined
+const hashOf = ({ stored, form }: ImportedToken, hex: StoredForm = 'sha256'): string | undefined => {
+  if (form === 'sha256' || (form === undefined && isHexHash(stored) && hex === 'sha256'))
+    return ownHash(stored)
   return mayBeRefreshToken(stored) ? hashSecret(stored) : undefined
 }
 
@@ -75,13 +91,15 @@ const accept = (
   if (token.subject === '' || token.subject.length > 255) return 'it belongs to no user'
   const hash = hashOf(token, hex)
   if (hash === undefined) return 'its form is not that of a refresh token'
-  const { createdAt = now, expiresAt = Number.POSITIVE_INFINITY } = token
+  const { expiresAt = Number.POSITIVE_INFINITY } = token
+  const createdAt = Math.min(token.createdAt ?? now, now)
   const idle = metadata.refresh_token_idle_lifetime ?? lifetimes.refreshTokenIdle
   const absolute = absoluteLifetime(metadata, lifetimes)
   const familyEnd = createdAt + absolute
   if (expiresAt <= now) return 'it is expired'
   if (familyEnd <= now) return 'it is older than refresh tokens can be here'
-  return { token, hash, expiresAt: Math.min(expiresAt, now + idle, familyEnd), familyEnd }
+  const end = Math.min(expiresAt, now + idle, familyEnd)
+  return { token: { ...token, createdAt }, hash, expiresAt: end, familyEnd }
 }
 
 /** Each token begins a family of its own, as if its code had been redeemed when it was issued. */

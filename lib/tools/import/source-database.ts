@@ -1,6 +1,29 @@
 import knex, { type Knex } from 'knex'
 import { databaseLocation } from '../../storage/database/location.ts'
-import type { Rows, Source, SourceRow } from './source.ts'
+import type { ClientTable } from './map.ts'
+import type { SourceRow } from './source.ts'
+
+/** The rows of a table, with all of its columns. */
+interface Rows extends Pick<ClientTable, 'table' | 'where' | 'join'> {
+  readonly key: string
+  /** Columns that must not be null. */
+  readonly filled: readonly string[]
+}
+
+/** The open database of another server, which is only read. */
+export interface Source {
+  /** Without its password. */
+  readonly location: string
+  /** The names of the columns of a table; empty if there is no such table. */
+  columnsOf(table: string): Promise<readonly string[]>
+  /**
+   * The rows in the order of their keys, at most 1,000 at a time.
+   *
+   * @throws Error if a key occurs twice: rows would be lost
+   */
+  rows(wanted: Rows): AsyncIterable<readonly SourceRow[]>
+  close(): Promise<void>
+}
 
 /** The most rows that are in memory at once. */
 const pageSize = 1000
@@ -55,27 +78,37 @@ type ColumnTypes = Readonly<Record<string, { readonly type: string }>>
 
 const page = async (
   db: Knex,
-  { table, key, columns, equal = {}, empty = [], filled = [], keys }: Rows,
-  types: ColumnTypes,
+  { table, key, where = {}, join, filled }: Rows,
+  typesOf: (table: string) => Promise<ColumnTypes>,
   after: unknown,
 ): Promise<SourceRow[]> => {
-  // The driver would read them in the time zone of this process.
-  const selected = columns.map((name) =>
-    types[name]?.type === 'timestamp without time zone' ? db.raw('??::text as ??', [name, name]) : name,
-  )
-  const wanted = db(table).select(selected).where(equal).orderBy(key).limit(pageSize)
-  for (const name of empty) wanted.whereNull(name)
-  for (const name of filled) wanted.whereNotNull(name)
-  if (keys !== undefined) wanted.whereIn(key, keys as readonly Knex.Value[])
-  if (after !== undefined) wanted.where(key, '>', after as Knex.Value)
-  return wanted
-}
-
-/** A database of another server, which is open. */
-export interface OpenedSource extends Source {
-  /** Without its password. */
-  readonly location: string
-  close(): Promise<void>
+  const at = (column: string): string => `${table}.${column}`
+  // The driver would read times without a zone in that of this process.
+  const selected = async (from: string, columns?: Readonly<Record<string, string>>) => {
+    const types = await typesOf(from)
+    const names = columns ? Object.entries(columns) : Object.keys(types).map((name) => [name, name])
+    return names.map(([as = '', name = '']) => {
+      const isLocal = types[name]?.type === 'timestamp without time zone'
+      return db.raw(isLocal ? '??::text as ??' : '?? as ??', [`${from}.${name}`, as])
+    })
+  }
+  const rows = db(table)
+    .select(await selected(table))
+    .orderBy(at(key))
+    .limit(pageSize + 1)
+  if (join) {
+    rows.leftJoin(join.table, `${join.table}.${join.key}`, at(join.on))
+    rows.select(await selected(join.table, join.columns))
+  }
+  for (const [column, value] of Object.entries(where)) {
+    const values = [value].flat().map(String)
+    if (Array.isArray(value))
+      rows.whereRaw(`cast(?? as char(64)) in (${values.map(() => '?')})`, [at(column), ...values])
+    else rows.where(at(column), value as Knex.Value)
+  }
+  for (const column of filled) rows.whereNotNull(at(column))
+  if (after !== undefined) rows.where(at(key), '>', after as Knex.Value)
+  return rows
 }
 
 /**
@@ -83,21 +116,30 @@ export interface OpenedSource extends Source {
  *
  * @param settings the client and connection of Knex; other settings are ignored
  */
-export const openSource = (settings: Knex.Config): OpenedSource => {
+export const openSource = (settings: Knex.Config): Source => {
   const db = knex(settingsFor(settings))
-  const typesOf = async (table: string): Promise<ColumnTypes> => ({ ...(await db(table).columnInfo()) })
+  const known = new Map<string, ColumnTypes>()
+  const typesOf = async (table: string): Promise<ColumnTypes> => {
+    const types = known.get(table) ?? { ...(await db(table).columnInfo()) }
+    known.set(table, types)
+    return types
+  }
   return {
     location: databaseLocation(db),
     columnsOf: async (table) => Object.keys(await typesOf(table)),
     rows: async function* (wanted) {
-      const types = await typesOf(wanted.table)
+      const { table, key } = wanted
       let rows: SourceRow[]
       let after: unknown
       do {
-        rows = await page(db, wanted, types, after)
-        after = rows.at(-1)?.[wanted.key]
-        if (rows.length > 0) yield rows
-      } while (rows.length === pageSize)
+        rows = await page(db, wanted, typesOf, after)
+        const twice = rows.some(
+          (row, place) => place > 0 && String(row[key]) === String(rows[place - 1]?.[key]),
+        )
+        if (twice) throw new Error(`the column ${key} of ${table} has a value twice; name another key`)
+        after = rows.at(pageSize - 1)?.[key]
+        if (rows.length > 0) yield rows.slice(0, pageSize)
+      } while (rows.length > pageSize)
     },
     close: () => db.destroy(),
   }

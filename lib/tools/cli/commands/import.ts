@@ -1,27 +1,47 @@
 import { existsSync } from 'node:fs'
 import { registrableOf } from '../../../options/registrable.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
-import type { Remark } from '../../import/import-clients.ts'
 import type { TokenImport } from '../../import/import-refresh-tokens.ts'
-import { type ImportSettings, importServer, type ServerImport } from '../../import/import-server.ts'
-import type { HexMeaning, Peer } from '../../import/imported.ts'
-import { peers } from '../../import/peers.ts'
-import { type OpenedSource, openSource } from '../../import/source-database.ts'
+import {
+  type ImportSettings,
+  importServer,
+  type Remark,
+  type ServerImport,
+} from '../../import/import-server.ts'
+import { type Preset, parseMap, type StoredForm, type TableMaps } from '../../import/map.ts'
+import { presets } from '../../import/presets/index.ts'
+import { openSource, type Source } from '../../import/source-database.ts'
 import { suggest } from '../command-line.ts'
+import { loadDefaultExport } from '../config.ts'
 import { namedDatabase } from '../named-database.ts'
 import { withProgress } from '../progress.ts'
 import { note, print, printJson } from '../terminal.ts'
 import { printDifferences } from './clients.ts'
 
-const names = peers.map(({ name }) => name)
+const names = presets.map(({ name }) => name)
 
-const peerOf = ({ arguments: [given = ''] }: Invocation): Peer => {
-  const peer = peers.find(({ name }) => name === given)
-  if (peer !== undefined) return peer
+/** The preset that the command names; undefined with `--map`. */
+const presetOf = (invocation: Invocation): Preset | undefined => {
+  const [given, ...others] = invocation.arguments
+  const isMapped = invocation.text('map') !== undefined
+  if (others.length > 0 || isMapped === (given !== undefined))
+    throw new UsageError(`import needs --map or the name of one server: ${names.join(', ')}`)
+  if (given === undefined) return undefined
+  const preset = presets.find(({ name }) => name === given)
+  if (preset !== undefined) return preset
   const nearest = suggest(given, names)
   throw new UsageError(
-    `import cannot read ${given}; ${nearest ? `did you mean ${nearest}?` : `it reads ${names.join(', ')}`}`,
+    `import cannot read ${given}; ${nearest ? `did you mean ${nearest}?` : `it reads ${names.join(', ')}, and others by --map`}`,
   )
+}
+
+const mapsOf = async (invocation: Invocation): Promise<TableMaps> => {
+  const preset = presetOf(invocation)
+  if (preset) return preset.maps({ table: invocation.text('table'), ...settingsOf(invocation) })
+  const maps = parseMap(await loadDefaultExport(invocation.text('map') ?? '', 'an object with clients'))
+  if (invocation.flag('refresh-tokens') && maps.refreshTokens.length === 0)
+    throw new UsageError('--refresh-tokens needs refreshTokens in the map')
+  return maps
 }
 
 const fromOf = (invocation: Invocation): string => {
@@ -33,13 +53,13 @@ const fromOf = (invocation: Invocation): string => {
 const scopesOf = (invocation: Invocation): string[] | undefined =>
   invocation.texts('scope')?.flatMap((words) => words.split(' ').filter(Boolean))
 
-const hexOf = (invocation: Invocation): HexMeaning | undefined => {
+const hexOf = (invocation: Invocation): StoredForm | undefined => {
   const given = invocation.text('hex')
   if (given === undefined || given === 'plain' || given === 'sha256') return given
   throw new UsageError('--hex must be plain or sha256')
 }
 
-const sourceOf = (invocation: Invocation): OpenedSource => {
+const sourceOf = (invocation: Invocation): Source => {
   const from = fromOf(invocation)
   const { settings } = namedDatabase(from, '--from')
   if (settings.client === 'better-sqlite3' && !existsSync(from)) throw new Error(`${from} does not exist`)
@@ -47,7 +67,6 @@ const sourceOf = (invocation: Invocation): OpenedSource => {
 }
 
 const settingsOf = (invocation: Invocation): ImportSettings => ({
-  table: invocation.text('table'),
   scopes: scopesOf(invocation),
   hex: hexOf(invocation),
   refreshTokens: invocation.flag('refresh-tokens'),
@@ -87,13 +106,15 @@ const printImport = (imported: ServerImport, invocation: Invocation): void => {
 export const importCommand: Command = {
   name: 'import',
   summary: 'imports clients and refresh tokens from the database of another server',
-  arguments: ['SERVER'],
+  rest: '[SERVER]',
   usage: '--from FILE|URL',
   details:
-    `SERVER is ${names.join(', ')}. Its database is only read. Clients keep their ids and\n` +
-    'secrets; a second run changes nothing. The exit code is 1 if a client cannot be imported; the others are. No secret\n' +
-    'is printed. The URL may also come from LATCHKEY_IMPORT_FROM: other users of the machine can read arguments.',
+    `SERVER is ${names.join(', ')}; --map reads other tables. The database is\n` +
+    'only read. Clients keep their ids and secrets; a second run changes nothing. The exit code is 1 if a client cannot be\n' +
+    'imported; the others are. No secret is printed. The URL may also come from LATCHKEY_IMPORT_FROM: other users of the\n' +
+    'machine can read arguments.',
   options: {
+    map: { value: 'FILE', help: 'a module that names the tables and columns of a server of your own' },
     from: { value: 'FILE|URL', help: 'the SQLite file or the URL of its database' },
     'dry-run': { help: 'only print what would change' },
     'refresh-tokens': { help: 'import refresh tokens too, so that users stay signed in' },
@@ -111,12 +132,12 @@ export const importCommand: Command = {
   },
   example: 'latchkey import doorkeeper --from postgres://localhost/rails --refresh-tokens --dry-run',
   check(invocation) {
-    peerOf(invocation)
+    presetOf(invocation)
     fromOf(invocation)
     hexOf(invocation)
   },
   async run({ database, options, installed, now, events }, invocation) {
-    const peer = peerOf(invocation)
+    const maps = await mapsOf(invocation)
     const source = sourceOf(invocation)
     const target = {
       database,
@@ -129,10 +150,11 @@ export const importCommand: Command = {
     try {
       note(`reading: ${source.location}`)
       const imported = await withProgress((progress) =>
-        importServer({ ...target, progress }, peer, source, settingsOf(invocation)),
+        importServer({ ...target, progress }, maps, source, settingsOf(invocation)),
       )
       printImport(imported, invocation)
-      if (invocation.flag('refresh-tokens') && peer.keepsTokens) note(peer.keepsTokens)
+      const { keepsTokens } = presetOf(invocation) ?? {}
+      if (invocation.flag('refresh-tokens') && keepsTokens) note(keepsTokens)
       const { length } = imported.refused
       if (length > 0)
         throw new Error(
