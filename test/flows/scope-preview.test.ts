@@ -1,5 +1,5 @@
 import type { AuthRouterOptions } from '../../lib/index.ts'
-import { shownPreview } from '../../lib/oauth/authorization/consent-previews.ts'
+import { shownPreview } from '../../lib/oauth/authorization/consent-rows.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'

@@ -4,13 +4,12 @@ import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import { insecureArrival } from '../http/arrival.ts'
-import type { Context, Incoming, PageContext } from '../http/context.ts'
+import type { Context, Incoming, Outcome, PageContext } from '../http/context.ts'
 import { isSecure } from '../http/cookies.ts'
 import { errorRenderer, sendApiError, sendJsonError } from '../http/errors.ts'
 import { queryOf, readForm } from '../http/form.ts'
 import { chooseLanguage, languageOf } from '../http/language.ts'
 import { readyInTime } from '../http/ready.ts'
-import { redirectToPage } from '../http/redirect.ts'
 import type { EndpointKind } from '../http/route.ts'
 import { sendEmpty } from '../http/send.ts'
 import { pagesIn } from '../http/send-page.ts'
@@ -110,18 +109,11 @@ const isPrefetch = ({ headers }: Request): boolean =>
     (name) => headers[name] !== undefined && /prefetch|prerender|preview/i.test(String(headers[name])),
   )
 
-/**
- * Sends a browser that opens a page to the front end of the host, if that renders the page.
- *
- * @returns whether the request has been answered
- */
-const isShownElsewhere = (context: Context): boolean => {
-  const { server, endpoint, req } = context
-  if (req.method !== 'GET') return false
-  const own = `${ownPath(server, endpoint.path)}?${queryOf(req)}`
-  if (frontEndLocation(server, own) === undefined) return false
-  redirectToPage(context, own)
-  return true
+/** Leads a browser that opens a page to the front end of the host. @returns undefined unless that renders the page */
+const leadToFrontEnd = ({ server, endpoint, req }: Context): Outcome | undefined => {
+  const redirectToPage = `${ownPath(server, endpoint.path)}?${queryOf(req)}`
+  const isElsewhere = req.method === 'GET' && frontEndLocation(server, redirectToPage) !== undefined
+  return isElsewhere ? { redirectToPage } : undefined
 }
 
 /**
@@ -136,7 +128,7 @@ export const pageKinds = (
   const everywhere = [checkProxy, secureCheck(server)]
   const pagesFor = (
     checks: readonly RequestCheck[],
-    isAnswered: (context: Context) => boolean,
+    leadAway: (context: Context) => Outcome | undefined,
   ): EndpointKind<PageContext> => ({
     async open(incoming, { usesSession = () => true, maxForm = sizes.pageForm }) {
       // A code would expire unused, and a logout would surprise the user. The browser asks again when the user follows
@@ -151,7 +143,11 @@ export const pageKinds = (
         return undefined
       }
       const context = await open(incoming, checks, maxForm)
-      if (isAnswered(context)) return undefined
+      const away = leadAway(context)
+      if (away) {
+        context.deliver(context, away)
+        return undefined
+      }
       const { req } = incoming
       const session = usesSession(incoming) ? await openSession(incoming) : noSession
       return { ...context, session, ...pagesIn(context, languageOf(server, req)) }
@@ -161,7 +157,7 @@ export const pageKinds = (
   return {
     own: pagesFor(
       [...everywhere, issuerCheck(server)],
-      (context) => chooseLanguage(context) || isShownElsewhere(context),
+      (context) => chooseLanguage(context) ?? leadToFrontEnd(context),
     ),
     // A page of the host is not below the mount.
     frontEnd: pagesFor(everywhere, chooseLanguage),

@@ -8,10 +8,9 @@ import {
 } from '../../protocol/languages.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { LanguageChoice } from '../pages/views.ts'
-import type { Incoming } from './context.ts'
+import type { Incoming, Outcome } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
-import { redirectToPage } from './redirect.ts'
 import { ownPath } from './urls.ts'
 
 /** What is known of a request beyond its headers. */
@@ -140,22 +139,21 @@ const isOwnChoice = (site: string | string[] | undefined): boolean =>
   site === undefined || site === 'same-origin' || site === 'none'
 
 /**
- * Remembers the language that a link of the footer names, and redirects to the page without the parameter. It comes
- * before the session, so that choosing a language neither reads nor starts one.
+ * Remembers the language that a link of the footer names, and leads to the page without the parameter. It comes before the
+ * session, so that choosing a language neither reads nor starts one.
  *
- * @returns whether the request has been answered
+ * @returns undefined if the request chooses none
  */
-export const chooseLanguage = (incoming: Incoming): boolean => {
+export const chooseLanguage = (incoming: Incoming): Outcome | undefined => {
   const { server, endpoint, req, res } = incoming
-  if (req.method !== 'GET' || !req.url.includes('?')) return false
+  if (req.method !== 'GET' || !req.url.includes('?')) return undefined
   const query = queryOf(req)
   const chosen = query.get(languageParameter)
   const tag = chosen === null ? undefined : server.languages.tags.find((each) => each === chosen)
-  if (tag === undefined || !isOwnChoice(req.headers['sec-fetch-site'])) return false
+  if (tag === undefined || !isOwnChoice(req.headers['sec-fetch-site'])) return undefined
   setCookie(server, res, { purpose: 'language', value: tag, maxAge: lifetime })
   query.delete(languageParameter)
   const rest = query.size === 0 ? earlierQuery(incoming) : query
   rest.delete(languageParameter)
-  redirectToPage(incoming, `${ownPath(server, endpoint.path)}${rest.size === 0 ? '' : `?${rest}`}`)
-  return true
+  return { redirectToPage: `${ownPath(server, endpoint.path)}${rest.size === 0 ? '' : `?${rest}`}` }
 }

@@ -8,8 +8,7 @@ import {
   receiptOf,
   sharedClaims,
 } from '../../../oauth/authorization/consent.ts'
-import { withPreviews } from '../../../oauth/authorization/consent-previews.ts'
-import { consentRows } from '../../../oauth/authorization/consent-rows.ts'
+import { consentRows, withPreviews } from '../../../oauth/authorization/consent-rows.ts'
 import { consentScopes, grantedEntries, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
 import { organizationPath, signInAgain } from '../../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
