@@ -26,6 +26,7 @@ module.exports = {
   resolver: '<rootDir>/test/environment/resolver.cjs',
   moduleNameMapper: {
     '^latchkey$': '<rootDir>/lib/index.ts',
+    '^latchkey/features$': '<rootDir>/lib/features/index.ts',
     '^latchkey/guard$': '<rootDir>/lib/guard/index.ts',
     '^latchkey/testing$': '<rootDir>/lib/tools/testing/index.ts',
   },

@@ -1,4 +1,5 @@
 import type { AuthRouterOptions } from 'latchkey'
+import { admin, clientMetadataDocuments, device, passkeys, registration } from 'latchkey/features'
 import { database } from './notes/database.ts'
 import { previewNotes } from './notes/notes.ts'
 import { memberOf } from './notes/session.ts'
@@ -19,16 +20,15 @@ export default {
     claims: { name: 'full_name', email: 'email', email_verified: (row) => row.confirmed_at !== null },
     isActive: (row) => row.disabled_at === null,
   },
-  features: {
+  storedEvents: true,
+  features: [
     // Any MCP client can connect: it describes itself, and its user allows it.
-    registration: true,
-    clientMetadataDocuments: true,
-    deviceAuthorization: true,
-    passkeys: true,
-    // Mira, the first demo user, looks after the clients: /oauth/admin.
-    admin: { allow: ({ req }) => req.session.member?.id === 1 && 'mira' },
-    storedEvents: true,
-  },
+    registration(),
+    clientMetadataDocuments(),
+    device(),
+    passkeys(), // Mira, the first demo user, looks after the clients: /oauth/admin.
+    admin({ allow: ({ req }) => req.session.member?.id === 1 && 'mira' }),
+  ],
   login: {
     current: ({ req }) => {
       const { member } = req.session

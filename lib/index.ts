@@ -6,7 +6,21 @@ export type {
   SingleUseParameters,
 } from './events/event.ts'
 export type { EventListeners, Listen } from './events/events.ts'
-export type * from './features/index.ts'
+export type {
+  AllowClient,
+  DeveloperAdministration,
+  DeveloperClient,
+  DeveloperDecision,
+  OwnerStatus,
+  PasskeyAdministration,
+  PasskeyFailure,
+  PersonalToken,
+  PersonalTokenExport,
+  RegistrationRequest,
+  SecondFactor,
+  SecondFactorAdministration,
+  SecondFactorRequest,
+} from './features/index.ts'
 export type { IntrospectionOptions } from './guard/introspection.ts'
 export type { TokenVerifierMaker } from './guard/require-token.ts'
 export type { TokenVerifier, TokenVerifierOptions } from './guard/token-verifier.ts'
@@ -39,11 +53,12 @@ export type { ClientCredentials, ClientRegistration, ClientUpdate } from './oaut
 export type { AccessAnswer, AccessRequest, AccessStep, AccessSteps } from './options/access.ts'
 export type { DetailDescription, DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
+export type { AddedBy, Feature } from './options/features.ts'
 export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
 export type { Lifetimes } from './options/lifetimes.ts'
 export type { Limit, RedisClient } from './options/limits.ts'
-export type { HostLogin, NewLogin, SecondFactor, SecondFactorRequest, WithResponse } from './options/login.ts'
-export type { AuthRouterOptions, SessionMiddleware } from './options/options.ts'
+export type { HostLogin, NewLogin, WithResponse } from './options/login.ts'
+export { type AuthRouterOptions, defineConfig, type SessionMiddleware } from './options/options.ts'
 export type { Picture } from './options/pages.ts'
 export type { ResourceTokenRequest } from './options/resources.ts'
 export type { Logger } from './options/server.ts'

@@ -7,8 +7,7 @@ import express, {
   type Router,
 } from 'express'
 import type { EventListeners } from './events/events.ts'
-import type { ActiveFeature, HostApi } from './features/feature.ts'
-import { featureOptions, features } from './features/index.ts'
+import { type ActiveFeature, definitionsOf, featuresOf } from './features/feature.ts'
 import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } from './guard/require-token.ts'
 import type { RequireToken } from './guard/types.ts'
 import type { VerifyRequest } from './guard/verify.ts'
@@ -16,11 +15,12 @@ import { type KeyAdministration, keyAdministration } from './keys/key-administra
 import { type Interactions, interactionPath, interactions } from './oauth/authorization/interaction.ts'
 import { createAuthorizationServer, type ServerSetup } from './oauth/authorization-server.ts'
 import { type ClientAdministration, clientAdministration } from './oauth/clients/administration.ts'
+import type { AddedBy, Feature } from './options/features.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
 import type { HostUser } from './options/users.ts'
 import { keepPruning, type PruningContext } from './storage/repositories/pruning/schedule.ts'
-import { expired, migrations } from './storage/schema.ts'
+import { expiredOf, migrationsOf } from './storage/schema.ts'
 import { warnAtStart } from './tools/doctor/start.ts'
 import {
   type GrantAdministration,
@@ -54,7 +54,7 @@ export type NodeHandler = (
 ) => void
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
-export interface AuthRouter extends Router, Partial<HostApi> {
+export interface AuthRouter extends Router {
   /** Discovery and the documents about resources, at the root (RFC 8414 §3.1, RFC 9728 §3): `app.use(oauth.wellKnown)`. */
   readonly wellKnown: Router
   /**
@@ -243,7 +243,7 @@ export const serverBehind = (oauth: AuthRouter): ServerSetup | undefined =>
 
 /** The features that are on. */
 export const activeFeatures = (options: Options): ActiveFeature[] =>
-  features.flatMap((feature) => {
+  featuresOf(options).flatMap((feature) => {
     const active = feature.activate(options)
     return active === undefined ? [] : [active]
   })
@@ -252,23 +252,24 @@ export const activeFeatures = (options: Options): ActiveFeature[] =>
 export const compose = (
   options: Options,
 ): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
+  const installed = definitionsOf(options)
   const active = activeFeatures(options)
   const endpoints = createEndpoints(active)
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
-    installed: features,
+    installed,
     features: active,
-    migrations,
+    migrations: migrationsOf(installed),
   })
   return { server, endpoints }
 }
 
 const pruningContext = (server: ServerSetup): PruningContext => {
-  const { database, options, closing, now, ready } = server
+  const { database, installed, options, closing, now, ready } = server
   const { logger, lifetimes } = options
   return {
     database,
-    expired,
+    expired: expiredOf(installed),
     logger,
     refreshGracePeriod: lifetimes.refreshGracePeriod,
     signal: closing,
@@ -281,6 +282,7 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
  *
  * @typeParam User the host's type of a user, which follows from `users`: a row of its table, or what its functions return
+ * @typeParam Features the list of features, which follows from `features`
  * @param options see {@link AuthRouterOptions}; in development every option has a default
  * @throws OptionsError at once when an option is wrong, or missing in production
  * @example
@@ -288,10 +290,13 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  * app.use('/oauth', oauth)
  * app.use(oauth.wellKnown)
  */
-export const authRouter = <User extends object = HostUser>(
-  options: AuthRouterOptions<User> = {},
-): AuthRouter => {
-  const resolved = resolveOptions(options as AuthRouterOptions, featureOptions)
+export const authRouter = <
+  User extends object = HostUser,
+  const Features extends readonly Feature[] = readonly Feature[],
+>(
+  options: AuthRouterOptions<User, Features> = {},
+): AuthRouter & AddedBy<Features> => {
+  const resolved = resolveOptions(options as AuthRouterOptions)
   const { server, endpoints } = compose(resolved)
   const { router, interaction } = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
@@ -302,7 +307,11 @@ export const authRouter = <User extends object = HostUser>(
   server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
   const wellKnown = mountWellKnown(server, endpoints)
-  return Object.assign(router, ...server.features.map((feature) => feature.hostApi?.(server)), {
+  const added: AddedBy<Features> = Object.assign(
+    {},
+    ...server.features.map(({ hostApi }) => hostApi?.(server)),
+  )
+  return Object.assign(router, added, {
     wellKnown,
     handler: handlerOf(server, router, wellKnown),
     requireToken: requireTokenOf(server),

@@ -1,6 +1,6 @@
 import { byteForByte, hashLength, type SchemaChange } from './migration.ts'
 
-/** What happened, with `features.storedEvents`. A row never changes. */
+/** What happened, with `storedEvents`. A row never changes. */
 export const events: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('events'), (table) => {

@@ -5,7 +5,7 @@
  *
  * The first argument is the folder into which tsc wrote, `dist` by default.
  */
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { bundled } from './bundled.ts'
@@ -18,9 +18,28 @@ for (const file of readdirSync(lib, { recursive: true, encoding: 'utf8' })) {
   if (file.endsWith('.js')) rmSync(join(lib, file))
 }
 
+/** The functions of `latchkey/features`, each with the folder of its feature. */
+const features = Array.from(
+  readFileSync(join(checkout, 'lib/features/index.ts'), 'utf8').matchAll(
+    /^export \{([^}]+)\} from '\.\/([\w-]+)\/index\.ts'$/gm,
+  ),
+  ([, names = '', folder = '']) =>
+    names
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '' && !name.startsWith('type '))
+      .map((name) => [name, folder] as const),
+).flat()
+
 await build({
   absWorkingDir: checkout,
-  entryPoints: ['lib/index.ts', 'lib/guard/index.ts', 'lib/tools/testing/index.ts', 'lib/tools/cli/index.ts'],
+  entryPoints: [
+    'lib/index.ts',
+    ...new Set(features.map(([, folder]) => `lib/features/${folder}/index.ts`)),
+    'lib/guard/index.ts',
+    'lib/tools/testing/index.ts',
+    'lib/tools/cli/index.ts',
+  ],
   outdir: lib,
   outbase: 'lib',
   // As deep as `lib/web/pages`, because modules find `views` by their own path.
@@ -28,3 +47,16 @@ await build({
   ...bundled,
   logLevel: 'warning',
 })
+
+/** Its functions load the file of their feature when they are called, so that a host loads only what it lists. */
+writeFileSync(
+  join(lib, 'features/index.js'),
+  `import { createRequire } from 'node:module'
+const load = createRequire(import.meta.url)
+const feature = (folder, name) => {
+  const made = () => load(\`./\${folder}/index.js\`)[name]
+  return Object.assign((...options) => made()(...options), { off: () => made().off() })
+}
+${features.map(([name, folder]) => `export const ${name} = feature('${folder}', '${name}')`).join('\n')}
+`,
+)

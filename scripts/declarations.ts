@@ -35,7 +35,7 @@ writeFileSync(index, additions.join('') + readFileSync(index, 'utf8'))
 const migrations = readdirSync(join(dist, 'migrations'))
   .filter((file) => file.endsWith('.d.ts'))
   .map((file) => join(dist, 'migrations', file))
-const others = ['guard', 'tools/testing'].map((folder) => join(dist, 'lib', folder, 'index.d.ts'))
+const others = ['features', 'guard', 'tools/testing'].map((folder) => join(dist, 'lib', folder, 'index.d.ts'))
 const entries = [index, ...others, ...migrations]
 const reachable = reachableFrom(entries)
 

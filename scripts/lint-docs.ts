@@ -3,12 +3,21 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
-import { featureOptions } from '../lib/features/index.ts'
+import {
+  admin,
+  authenticatorApps,
+  developers,
+  device,
+  passkeys,
+  personalAccessTokens,
+  pushedRequests,
+  registration,
+} from '../lib/features/index.ts'
 import { resolveOptions } from '../lib/options/resolve.ts'
 import { clientMetadataNames } from '../lib/protocol/clients/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
 import { activeFeatures } from '../lib/router.ts'
-import { loadTools } from '../lib/tools/cli/tools.ts'
+import { everyFeature, loadTools } from '../lib/tools/cli/tools.ts'
 import { allChecks } from '../lib/tools/doctor/index.ts'
 import { attacks } from '../lib/tools/testing/attacks/index.ts'
 import { attackOptions } from '../lib/tools/testing/options.ts'
@@ -102,25 +111,22 @@ const checkRecipe = (page: string): void => {
 }
 
 /** Options with which every feature is on. */
-const everyFeature = () =>
-  resolveOptions(
-    {
-      database: { client: 'better-sqlite3', connection: { filename: ':memory:' } },
-      secrets: ['a secret that is long enough for this'],
-      scopes: { notes: { description: 'See your notes' } },
-      features: {
-        admin: { allow: () => true },
-        developers: { allow: () => true },
-        passkeys: true,
-        authenticatorApps: true,
-        registration: true,
-        deviceAuthorization: true,
-        pushedRequests: true,
-        personalAccessTokens: { scopes: ['notes'] },
-      },
-    },
-    featureOptions,
-  )
+const everyOption = () =>
+  resolveOptions({
+    database: { client: 'better-sqlite3', connection: { filename: ':memory:' } },
+    secrets: ['a secret that is long enough for this'],
+    scopes: { notes: { description: 'See your notes' } },
+    features: [
+      admin({ allow: () => true }),
+      developers({ allow: () => true }),
+      passkeys(),
+      authenticatorApps(),
+      registration(),
+      device(),
+      pushedRequests(),
+      personalAccessTokens({ scopes: ['notes'] }),
+    ],
+  })
 
 const checkErrors = (): void => {
   const rows = [...section('docs/errors.md', 'Codes').matchAll(/^\| (`[^|]+`) \| (\d+) \|/gm)]
@@ -168,7 +174,7 @@ const checkTitles = (page: string): number => {
 /** A database that does not answer is found before any check. */
 const doctorChecks = [
   ...(await allChecks()),
-  ...(await loadTools()).flatMap(({ mountChecks = [] }) => mountChecks),
+  ...(await loadTools(everyFeature)).flatMap(({ mountChecks = [] }) => mountChecks),
 ]
 
 const checkDoctor = (): void => {
@@ -239,7 +245,7 @@ const checkSymptoms = (): void => {
 
 /** A page below another one needs no row of its own. */
 const checkEndpoints = (): void => {
-  const options = everyFeature()
+  const options = everyOption()
   const paths = Object.values(createEndpoints(activeFeatures(options)))
     .flat()
     .flatMap(({ path }) => all(path, /^(\/[\w.-]+)/g))
@@ -265,8 +271,8 @@ const membersOf = (file: string, name: string): string[] => {
 const membersOfFeatures = (): string[] =>
   readdirSync(join(root, 'lib/features'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
-    .flatMap((name) => all(read(`lib/features/${name}`), /^ {2}interface HostApi \{\n([\s\S]*?)^ {2}\}/gm))
-    .flatMap((body) => all(body, /^ {4}readonly (\w+)/gm))
+    .flatMap((name) => all(read(`lib/features/${name}`), /^export interface With\w+ \{\n([\s\S]*?)^\}/gm))
+    .flatMap((body) => all(body, /^ {2}readonly (\w+)/gm))
 
 /** The router and the objects on it, by the sections of the page about them. */
 const checkApi = (): void => {
@@ -335,15 +341,15 @@ const checkNamedCommands = (): void => {
   deepStrictEqual(unknown, [], 'commands that do not exist')
 }
 
-/** An option `features.NAME` that any page names exists. The page about moving names those of other servers too. */
-const checkNamedFeatures = (): void => {
+/** An option that any page names in `protocol` or in the call of a feature exists. The page about moving names those of other servers too. */
+const checkNamedOptions = (): void => {
   const options = read('docs/options.md')
   const unknown = pages
-    .filter((page) => page !== 'docs/moving.md')
+    .filter((page) => page !== 'docs/moving.md' && page !== 'CHANGELOG.md')
     .flatMap((page) =>
-      all(read(page), /`features\.(\w+)/g)
+      [...all(read(page), /`protocol\.(\w+)/g), ...all(read(page), /`(\w+)\(\{ \w+ \}\)`/g)]
         .filter((name) => !new RegExp(`\\b${name}\\b`).test(options))
-        .map((name) => `${page}: features.${name}`),
+        .map((name) => `${page}: ${name}`),
     )
   deepStrictEqual(unknown, [], 'options that do not exist')
 }
@@ -383,7 +389,7 @@ const checkPaths = (): void => {
 const checks: Readonly<Record<string, () => void>> = {
   'each path to production is short': checkPaths,
   'pages name commands that exist': checkNamedCommands,
-  'pages name features that exist': checkNamedFeatures,
+  'pages name options that exist': checkNamedOptions,
   'docs/options.md and docs/options.json are those of the schema (npm run docs:options)': () => {
     for (const [file, text] of Object.entries(optionFiles())) deepStrictEqual(read(file), text)
   },

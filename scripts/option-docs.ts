@@ -3,9 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse } from '@babel/parser'
 import type { Comment, Node, ObjectExpression } from '@babel/types'
-import { featureOptions } from '../lib/features/index.ts'
+import * as functions from '../lib/features/index.ts'
+import type { ListedFeature } from '../lib/options/features.ts'
 import { optionTree } from '../lib/options/options.ts'
-import type { Schema } from '../lib/options/schema.ts'
+import { memberPath, type Schema } from '../lib/options/schema.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -111,9 +112,6 @@ const membersOf = (node: Node | null | undefined, file: string): [string, Commen
   return found ? membersOf(found.node, found.file) : []
 }
 
-const added = (name: 'features' | 'failures' | 'quotas'): [string, Comments][] =>
-  ofFeatures.flatMap((file) => membersOf(sources.get(file)?.get(name), file))
-
 const links = /\bdocs\/([\w-]+)\.md(#[\w-]+)?/g
 const anchorOf = (heading: string): string =>
   heading
@@ -164,11 +162,7 @@ const docsOf = (path: string, schema: Schema, comments: Comments): OptionDoc[] =
 }
 
 const membersIn = (path: string, schema: Schema, { node, file }: Comments): OptionDoc[] => {
-  const own = membersOf(node, file)
-  if (path === 'features') return docsIn(path, schema, [...own, ...added('features')], file)
-  if (path === 'limits.failures') return docsIn(path, schema, [...own, ...added('failures')], file)
-  if (path === 'limits.quotas') return docsIn(path, schema, [...own, ...added('quotas')], file)
-  return docsIn(path, schema, own, file)
+  return docsIn(path, schema, membersOf(node, file), file)
 }
 
 const docsIn = (
@@ -179,16 +173,79 @@ const docsIn = (
 ): OptionDoc[] => {
   const known = new Map(comments)
   return Object.entries<Schema>({ ...members }).flatMap(([name, schema]) =>
-    docsOf(path === '' ? name : `${path}.${name}`, schema, known.get(name) ?? { text: '', file }),
+    docsOf(memberPath(path, name), schema, known.get(name) ?? { text: '', file }),
   )
 }
 
-/** Every option, in the order of the schema. */
+/** The function that a folder of features makes with these constants of its `option.ts`. */
+interface Made {
+  readonly file: string
+  readonly constants: Readonly<Record<string, string>>
+}
+
+/** The constants of the call of `defineFeature` that makes a function. */
+const madeBy = (name: string): Made => {
+  for (const folder of ofFeatures) {
+    const calls = constantsOf(folder.replace('option.ts', 'index.ts'))
+    const call = calls.get(name)
+    if (call?.type !== 'CallExpression') continue
+    const [, parts] = call.arguments
+    if (parts?.type !== 'ObjectExpression') continue
+    const constants = parts.properties.flatMap((each): [string, string][] =>
+      each.type === 'ObjectProperty' && each.key.type === 'Identifier' && each.value.type === 'Identifier'
+        ? [[each.key.name, each.value.name]]
+        : [],
+    )
+    return { file: folder, constants: Object.fromEntries(constants) }
+  }
+  throw new Error(`no folder of lib/features makes ${name}`)
+}
+
+/** The comment on a constant. */
+const commentOn = (file: string, name: string): string => {
+  let found = ''
+  walk(parse(read(file), { sourceType: 'module', plugins: ['typescript'] }).program, (node) => {
+    if (node.type !== 'ExportNamedDeclaration' || node.declaration?.type !== 'VariableDeclaration') return
+    const [declared] = node.declaration.declarations
+    if (declared?.id.type === 'Identifier' && declared.id.name === name) found = textOf(node.leadingComments)
+  })
+  return found
+}
+
+/** The options of every feature, by its call. */
+const featureDocs = (): OptionDoc[] =>
+  Object.entries(functions).flatMap(([name, make]) => {
+    const { file, constants } = madeBy(name)
+    const schema = (make.off() as ListedFeature).schemaOf()
+    const own = (part: string): [string, Comments][] =>
+      constants[part] === undefined ? [] : membersOf(sources.get(file)?.get(constants[part]), file)
+    const call = `${name}()`
+    const [members, failures, quotas] = ['members', 'failures', 'quotas'].map(own)
+    const limits: Schema | undefined = Reflect.get(Object(schema.members), 'limits')
+    const ofLimits = docsIn(
+      memberPath(`${name}({})`, 'limits'),
+      limits ?? schema,
+      [...(failures ?? []), ...(quotas ?? [])],
+      file,
+    )
+    const { limits: _, ...others } = Object(schema.members)
+    return [
+      {
+        path: call,
+        must: 'a feature',
+        default: 'off',
+        description: commentOn(file, constants.members ?? ''),
+      },
+      ...docsIn(`${name}({})`, { ...schema, members: others }, members ?? [], file),
+      ...ofLimits,
+    ]
+  })
+
+/** Every option, in the order of the schema, and then those of the features. */
 export const optionDocs = (): OptionDoc[] => {
-  const tree: Schema = optionTree(featureOptions)
   const file = 'lib/options/options.ts'
-  const known = returnedBy(sources.get(file)?.get('optionTree'), file)
-  const found = docsIn('', tree, known, file)
+  const known = membersOf(sources.get(file)?.get('optionTree'), file)
+  const found = [...docsIn('', optionTree, known, file), ...featureDocs()]
   const silent = found.filter(({ path, description }) => description === '' && !/\.(max|seconds)$/.test(path))
   if (silent.length > 0) throw new Error(`no comment on ${silent.map(({ path }) => path).join(', ')}`)
   return found.filter(({ description }) => description !== '')
@@ -248,10 +305,11 @@ const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean
 /** The tables of docs/options.md. */
 const tables = (all: readonly OptionDoc[]): string => {
   const docs = all.filter((doc) => !isTranslation(doc, all))
-  const top = docs.filter(({ path }) => !/[.[]/.test(path))
+  const top = docs.filter(({ path }) => !/[.[(]/.test(path))
   const parts = top.flatMap(({ path }) => {
-    const below = docs.filter((doc) => doc.path !== path && new RegExp(`^${path}[.[]`).test(doc.path))
-    return below.length === 0 ? [] : [`## ${path}\n\n${table(below, path)}`]
+    const isBelow = path === 'features' ? /\(/ : new RegExp(`^${path}[.[]`)
+    const below = docs.filter((doc) => doc.path !== path && isBelow.test(doc.path))
+    return below.length === 0 ? [] : [`## ${path}\n\n${table(below, path === 'features' ? '' : path)}`]
   })
   return [`## All options\n\n${table(top, '')}`, ...parts].join('\n\n')
 }

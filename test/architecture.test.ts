@@ -45,7 +45,15 @@ const floors = [
 
 /** Tools beside the server, which never loads them. Of doctor it loads only what warns at the start. */
 const tools = ['cli', 'testing', 'import', 'samples', 'preview'].map((name) => `tools/${name}`)
-const loadedOfDoctor = ['clients', 'configuration', 'database', 'diagnosis', 'start', 'users']
+const loadedOfDoctor = [
+  'clients',
+  'configuration',
+  'database',
+  'diagnosis',
+  'second-factor',
+  'start',
+  'users',
+]
 
 /** Packages that one part of the code owns, each with the beginnings of the paths that may import it. */
 const owners: Readonly<Record<string, readonly string[]>> = {

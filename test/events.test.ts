@@ -199,7 +199,7 @@ test('a listener that throws or rejects changes nothing and is logged', async ()
 })
 
 test('a change that loses a race, and so is made again, is announced and stored once', async () => {
-  const { oauth, events, table } = await start({ features: { storedEvents: true } })
+  const { oauth, events, table } = await start({ storedEvents: true })
   const server = serverBehind(oauth)!
   let runs = 0
   await server.events.change(server.database, async (_tx, tell) => {

@@ -1,3 +1,4 @@
+import { secondFactor } from '../lib/features/index.ts'
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
 import { type AuthRouterOptions, authRouter, type UserMapping } from '../lib/index.ts'
 
@@ -63,10 +64,12 @@ export const mountedWithFunctions = [
     },
     organizations: (user) => [{ id: user.email.slice(1), name: user.full_name }],
     access: { allow: (user) => !user.banned },
-    login: {
-      remember: (user) => void user.full_name.trim(),
-      secondFactor: (user) => user.banned && { kind: 'code', verify: (code) => code === user.email },
-    },
+    login: { remember: (user) => void user.full_name.trim() },
+    features: [
+      secondFactor({
+        find: (user) => Boolean(user.banned) && { kind: 'code', verify: (code) => code === user.email },
+      }),
+    ],
   }),
   authRouter({ users: functions, access: { allow: (user) => !user.banned } }),
   // A table with a type of row does the same.

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
+import { expired } from '../../test/support/features.ts'
 
 export interface Pruned {
   readonly removed: number

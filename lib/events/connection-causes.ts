@@ -46,7 +46,7 @@ export const connectionCauses = {
   'not-at-root': {
     sentence: '{url} is not served: the answer is {answer}',
     remedy:
-      'Mount oauth.wellKnown at the root, before other routes: app.use(oauth.wellKnown); behind a proxy, send /.well-known/ to this app; compare the option issuer with the URL of the mount. At the root itself the metadata needs features.registration',
+      'Mount oauth.wellKnown at the root, before other routes: app.use(oauth.wellKnown); behind a proxy, send /.well-known/ to this app; compare the option issuer with the URL of the mount. At the root itself the metadata needs registration()',
   },
   'document-not-served': {
     sentence: 'The client asked for {path}, and this server has no document there',
@@ -71,22 +71,22 @@ export const connectionCauses = {
   'no-public-clients': {
     sentence:
       'The client read the metadata and did not go on: token_endpoint_auth_methods_supported has no none, which clients without a secret need',
-    remedy: 'Turn off features.fapi2, or register the client with a key of its own',
+    remedy: 'Turn off protocol.fapi2, or register the client with a key of its own',
   },
   'not-introduced': {
     sentence:
       'The client read the metadata and did not go on: it neither registered nor, from this address, opened the sign-in',
     remedy:
-      'Turn on features.registration and features.clientMetadataDocuments, or give the client an id that you registered; check that a proxy leaves the metadata as it is',
+      'Turn on registration() and clientMetadataDocuments(), or give the client an id that you registered; check that a proxy leaves the metadata as it is',
   },
   'no-registration': {
     sentence: 'The client has to register, and the metadata has no registration_endpoint',
-    remedy: 'Turn on features.registration, or give the client an id that you registered',
+    remedy: 'Turn on registration(), or give the client an id that you registered',
   },
   'no-documents': {
     sentence:
       'The client has a metadata document and no other way, and the metadata has no client_id_metadata_document_supported',
-    remedy: 'Turn on features.clientMetadataDocuments or features.registration',
+    remedy: 'Turn on clientMetadataDocuments() or registration()',
   },
   'registration-refused': {
     sentence: 'The registration was refused: {reason}[; expected {expected}][, received {received}]',

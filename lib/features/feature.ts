@@ -7,13 +7,29 @@ import type { AuthorizationServer, ServerSetup } from '../oauth/authorization-se
 import type { ClientData } from '../oauth/clients/register.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
 import type { TokenWithUser } from '../oauth/tokens/verified-token.ts'
-import type { FeatureOptions, Options } from '../options/options.ts'
+import {
+  type ConfiguredFeature,
+  configuredFeatures,
+  type Feature,
+  type ListedFeature,
+  features as listed,
+} from '../options/features.ts'
+import { type Limit, limitsOfFeature } from '../options/limits.ts'
+import type { Options } from '../options/options.ts'
+import {
+  type CheckedMembers,
+  type GivenMembers,
+  isRecord,
+  object,
+  type Schema,
+  type Shape,
+} from '../options/schema.ts'
 import type { Client } from '../protocol/clients/client.ts'
 import type { Parameters } from '../protocol/parameters.ts'
 import type { Database } from '../storage/database/types.ts'
 import type { EventRecord } from '../storage/repositories/index.ts'
 import type { RemoveExpired } from '../storage/repositories/pruning/expired.ts'
-import type { Check, MountedSubject, StoredSubject } from '../tools/check.ts'
+import type { Check, MountedSubject } from '../tools/check.ts'
 import type { Command, CommandContext, InspectedToken } from '../tools/command.ts'
 import type { AnswerCounter } from '../users/account/answer-counters.ts'
 import type { User } from '../users/users.ts'
@@ -26,13 +42,12 @@ import type { ActiveLogin } from '../web/sessions/login.ts'
 import type { Notice } from '../web/sessions/notice.ts'
 
 // The contract of a feature. A feature is a folder in lib/features: its option, rules, table, endpoints, pages, texts and
-// templates. The core reads the lists below and knows no feature by name; lib/features/index.ts lists them all.
+// templates. The core knows no feature by name: it reads the list of the host. `defineFeature` makes the function that hosts call.
 //
-// A feature adds its own names to interfaces of the core by declaration merging: its options to `FeatureSchemas`, its limits to
-// `FailureSchemas` and `QuotaSchemas`, its events to `EventDetails`, its pages to `PageModels`, and what it gives the host to
-// `HostApi`.
+// A feature adds its own names to interfaces of the core by declaration merging: its events to `EventDetails`, its pages to
+// `PageModels`, and its data to `UserExport`.
 
-/** What a feature stores about users. What is stored outlives the option, so this also runs while the feature is off. */
+/** What a feature stores about users. What is stored outlives the feature, so this also runs after `.off()`. */
 export interface UserData {
   /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
   export(database: Database, subject: string): Promise<object>
@@ -93,8 +108,12 @@ export interface SignInStep {
   begin(context: PageContext, page: LoginPage, attempt: PasswordProved): Promise<string | undefined>
 }
 
-/** What a feature that is on adds to the server. */
-export interface ActiveFeature {
+/**
+ * What a feature that is on adds to the server.
+ *
+ * @typeParam Added what the host gets on the router
+ */
+export interface ActiveFeature<Added extends object = object> {
   /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
   start?(): Promise<void>
   /** Endpoints that programs call. */
@@ -139,8 +158,6 @@ export interface ActiveFeature {
     active: ActiveLogin | undefined,
     clientId: string,
   ): Promise<string | undefined>
-  /** Scopes that the host keeps from a client whose scope follows the resources. */
-  withheldScopes?(client: Client): readonly string[]
   /** Pages for the people who operate the server. They are served if a feature lets operators in. */
   readonly operatorPages?: readonly OperatorPage[]
   /** What it adds to the page about a user for operators. */
@@ -161,12 +178,8 @@ export interface ActiveFeature {
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
   /** What the host gets on the router. */
-  hostApi?(server: ServerSetup): Partial<HostApi>
+  hostApi?(server: ServerSetup): Added
 }
-
-/** What features give the host on the router. Each feature adds its own members. */
-// biome-ignore lint/suspicious/noEmptyInterface: features add the members by declaration merging.
-export interface HostApi {}
 
 /** The texts of a feature, by language tag. */
 export type FeatureTexts = Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -190,13 +203,14 @@ export interface FeatureTools {
   readonly samples?: readonly Sample[]
 }
 
-/** A feature. Every member is required, so that a feature cannot forget to erase what it stores. */
-export interface Feature {
+/**
+ * What features of one folder have in common, and what remains of them after `.off()`. Every member is required, so that a
+ * feature cannot forget to erase what it stores.
+ */
+export interface FeatureDefinition {
   /** The name of its folder in lib/features, where its templates are. */
   readonly name: string
-  /** Its options and limits, and their check. */
-  readonly option: FeatureOptions
-  /** Its tables. They exist in every database, whether the feature is on or off. */
+  /** Its tables. */
   readonly migrations: ReadonlyMap<string, SchemaChange>
   readonly texts: FeatureTexts
   /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
@@ -213,8 +227,122 @@ export interface Feature {
   readonly expired: readonly RemoveExpired[]
   /** Loads its tools. */
   readonly tools: (() => Promise<FeatureTools>) | undefined
-  /** Loads what the start and `latchkey doctor` check in the database, whether the feature is on or off. */
-  checks?(): Promise<readonly Check<StoredSubject>[]>
-  /** Called once per server. @returns undefined while the feature is off */
+}
+
+/** A feature of the host's list, with checked options. */
+export interface InstalledFeature extends ConfiguredFeature {
+  readonly definition: FeatureDefinition
+  check(options: Options): void
+  /** Called once per server. @returns undefined after `.off()` */
   activate(options: Options): ActiveFeature | undefined
 }
+
+/** The features of the host, on or off. */
+export const featuresOf = ({ features }: Pick<Options, 'features'>): readonly InstalledFeature[] =>
+  // Only `defineFeature` makes them.
+  features as readonly InstalledFeature[]
+
+/** The definitions of features, each once. */
+export const definitionsOf = (options: Pick<Options, 'features'>): readonly FeatureDefinition[] => [
+  // By name, because a host may have loaded this package twice.
+  ...new Map(featuresOf(options).map(({ definition }) => [definition.name, definition])).values(),
+]
+
+/** What the features in a list keep and need, of options that are not checked. */
+export const definitionsIn = (features: readonly Feature[] = []): readonly FeatureDefinition[] =>
+  definitionsOf({ features: configuredFeatures(listed.check(features, 'features'), true) })
+
+type Limits = Readonly<Record<string, Schema<Limit | false, Limit | false>>>
+
+/** The options of a feature: its own and its limits. */
+type FeatureOptions<Members, Failures, Quotas> = GivenMembers<Members> & {
+  /** Its limits, each `{ max, seconds }` or `false`; `false` turns all of them off. */
+  limits?: false | { readonly [Name in keyof Failures | keyof Quotas]?: Limit | false }
+}
+
+/** The options are required if one of them is. */
+type Arguments<Options> = object extends Options ? [options?: Options] : [options: Options]
+
+/**
+ * The function that makes a feature of the list `features`.
+ *
+ * @typeParam Options its options
+ * @typeParam Added what it adds to the router
+ * @typeParam Name its name
+ */
+export interface FeatureFunction<Options extends object, Added extends object, Name extends string> {
+  (...options: Arguments<Options>): Feature<Added, Name>
+  /** Keeps what the feature has stored, with the duties that come with it (export, erase, prune, migrate), and adds nothing else. */
+  off(): Feature
+}
+
+/** A feature as its folder describes it. */
+interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends object> {
+  /** The name of its function. */
+  readonly name: Name
+  /** The schemas of its options, by name. */
+  readonly members: Members & object
+  /** Its limits that count failures, by name. @default none */
+  readonly failures?: Failures
+  /** Its limits that count every use, by name. @default none */
+  readonly quotas?: Quotas
+  /**
+   * Completes its options.
+   *
+   * @throws OptionsError if they do not fit the others
+   */
+  complete(given: CheckedMembers<Members>, options: Options): Complete
+  /** Called once per server. */
+  activate(option: Complete): ActiveFeature<Added>
+}
+
+/**
+ * Makes the function that hosts call.
+ *
+ * @example
+ * export const device = defineFeature(definition, { name: 'device', members, complete: (given) => given, activate })
+ */
+export const defineFeature = <
+  const Name extends string,
+  Members extends object & Shape<Members>,
+  Complete,
+  Added extends object,
+  Failures extends Limits = Record<never, never>,
+  Quotas extends Limits = Record<never, never>,
+>(
+  definition: FeatureDefinition,
+  parts: FeatureParts<Name, Members, Failures, Quotas, Complete, Added>,
+): FeatureFunction<FeatureOptions<Members, Failures, Quotas>, Added, Name> => {
+  const { name, members, failures, quotas, complete, activate } = parts
+  const schema = object({ ...members, limits: limitsOfFeature({ ...failures, ...quotas }) })
+  const feature = (given: object | undefined): Feature<Added, Name> & ListedFeature => ({
+    name,
+    isOff: given === undefined,
+    schemaOf: () => schema,
+    configure(isLimited): InstalledFeature {
+      const off = { name, definition, option: undefined, failures: {}, quotas: {} }
+      if (given === undefined) return { ...off, check() {}, activate: () => undefined }
+      const limited = isLimited || !isRecord(given) ? given : { ...given, limits: false }
+      const { limits, ...rest } = schema.check(limited, `${name}({})`) as Configured<Members>
+      // TypeScript does not see that only the limits are gone.
+      const option: CheckedMembers<Members> = rest as Configured<Members>
+      return {
+        name,
+        definition,
+        option,
+        failures: named(limits, failures),
+        quotas: named(limits, quotas),
+        check: (options) => void complete(option, options),
+        activate: (options) => activate(complete(option, options)),
+      }
+    },
+  })
+  return Object.assign((given: object = {}) => feature(given), { off: () => feature(undefined) })
+}
+
+type Configured<Members> = CheckedMembers<Members> & { readonly limits: LimitsByName }
+
+type LimitsByName = Readonly<Record<string, Limit | false>>
+
+const named = (limits: LimitsByName, shape: object = {}): LimitsByName =>
+  Object.fromEntries(Object.entries(limits).filter(([name]) => Object.hasOwn(shape, name)))

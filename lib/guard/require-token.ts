@@ -39,7 +39,7 @@ const storedContents = (verified: TokenWithUser, issuer: string): TokenContents 
 
 /** Where APIs of this app are called: at the origin of the issuer or of their resource, and where the host says. */
 const baseUrlsOf = ({ issuer, options }: ServerSetup, resource = issuer): string[] => [
-  ...new Set([new URL(resource).origin, new URL(issuer).origin, ...(options.features.dpop?.baseUrls ?? [])]),
+  ...new Set([new URL(resource).origin, new URL(issuer).origin, ...(options.protocol.dpop?.baseUrls ?? [])]),
 ]
 
 /** A call as the server's features see it. */
@@ -107,8 +107,8 @@ const assertPossible = (
 ): void => {
   const where = placeOf(scope)
   assertKnownScopes(where, [...scopes, ...ask], options)
-  if (details !== undefined && !Object.hasOwn(options.features.authorizationDetails, details))
-    refuse(`${where}: ${details} is not in the option features.authorizationDetails`)
+  if (details !== undefined && !Object.hasOwn(options.protocol.authorizationDetails, details))
+    refuse(`${where}: ${details} is not in the option protocol.authorizationDetails`)
   const level = acrValues.find((value) => !options.acrValues.includes(value))
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
 }

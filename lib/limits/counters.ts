@@ -12,6 +12,17 @@ export interface Counter {
 }
 
 /**
+ * Finds a limit by its name.
+ *
+ * @throws Error for a name that has none, which would count nothing
+ */
+export const limitNamed = (limits: Readonly<Record<string, Limit | false>>, name: string): Limit | false => {
+  const limit = limits[name]
+  if (limit === undefined) throw new Error(`latchkey: there is no limit ${name}`)
+  return limit
+}
+
+/**
  * The counter of a limit, as a list; none if the limit is off, or if it is not known whose failures count.
  *
  * @param owner whose locks are listed together: the key is this and a colon, with more after it

@@ -1,9 +1,9 @@
-import type { FailureSchemas, Options } from '../options/options.ts'
-import { type Counter, type Counters, counterOf, createReserve, type Group } from './counters.ts'
+import type { Options } from '../options/options.ts'
+import { type Counter, type Counters, counterOf, createReserve, type Group, limitNamed } from './counters.ts'
 
 /** The counter of a wrong guess: the name of a limit, and whose guess it is. */
 export interface GuessCounter {
-  readonly name: keyof FailureSchemas
+  readonly name: string
   /** Undefined if it is unknown; then nothing counts under this limit. */
   readonly key: string | undefined
 }
@@ -42,7 +42,7 @@ export const createGuessThrottle = (
 ): GuessThrottle => {
   const reserve = createReserve(counters, now)
 
-  const limited = ({ name, key }: GuessCounter): Counter[] => counterOf(name, limits[name], key)
+  const limited = ({ name, key }: GuessCounter): Counter[] => counterOf(name, limitNamed(limits, name), key)
   const groupsOf = ({ everyone, user }: Guesser): Group[] => {
     const shared = everyone.flatMap(limited)
     // Without limits for everyone, a user needs no exemption from them.

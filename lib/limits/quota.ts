@@ -1,13 +1,13 @@
 import { hashSecret } from '../keys/secrets.ts'
-import type { Options, QuotaSchemas } from '../options/options.ts'
+import type { Options } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
-import { type Counter, type Counters, counterOf } from './counters.ts'
+import { type Counter, type Counters, counterOf, limitNamed } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
 /** Whose use counts: the address of the request, the host that is asked and who causes it, the user, or the authorization. */
 export interface QuotaUse {
   /** The name of the limit. */
-  readonly name: keyof QuotaSchemas
+  readonly name: string
   readonly address?: string
   readonly host?: string
   /** Of a host: who causes the request. Each has a count of their own, so that none takes anything from the others. */
@@ -49,7 +49,7 @@ const countedUses = (
   { name, address, host, by, subject, authorizationId, excused }: QuotaUse,
   limits: Options['limits']['quotas'],
 ): CountedUse[] => {
-  const limit = limits[name]
+  const limit = limitNamed(limits, name)
   if (address === undefined) {
     const whose = host === undefined ? (subject ?? authorizationId ?? '') : JSON.stringify([host, by])
     // A host name or an id can be longer than a key.

@@ -1,8 +1,8 @@
 import type { Limit } from '../options/limits.ts'
-import type { FailureSchemas, Options } from '../options/options.ts'
+import type { Options } from '../options/options.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { type CountCall, createCountCall } from './call-limit.ts'
-import { type Counter, type Counters, memoryCounters } from './counters.ts'
+import { type Counter, type Counters, limitNamed, memoryCounters } from './counters.ts'
 import { type CountersContext, countersIn } from './database-counters.ts'
 import { createGuessThrottle, type GuessThrottle } from './guess.ts'
 import { createLoginThrottle, type LoginThrottle } from './login-throttle.ts'
@@ -15,7 +15,7 @@ export interface Throttle {
   /** Limits on what people type and others could guess. */
   readonly guess: GuessThrottle
   /** The limit that an endpoint names. */
-  of(endpoint: { readonly limit?: keyof FailureSchemas }): FailureThrottle
+  of(endpoint: { readonly limit?: string }): FailureThrottle
   /** Counts uses that cost the server something although nothing has failed. */
   readonly takeQuota: TakeQuota
   /** Counts uses that are so frequent that a statement for each would cost more than it saves: each process counts in memory. */
@@ -29,17 +29,18 @@ export const createThrottle = (limits: Options['limits'], context: CountersConte
   const { failures, quotas, store } = limits
   const counters = countersIn(store, context)
   const memory = memoryCounters(context.now)
-  const throttles = new Map(
-    Object.entries<Limit | false>(failures).map(([name, limit]) => [
-      name,
-      createFailureThrottle(name, limit, memory),
-    ]),
+  const throttles: Readonly<Record<string, FailureThrottle>> = Object.fromEntries(
+    Object.entries(failures).map(([name, limit]) => [name, createFailureThrottle(name, limit, memory)]),
   )
   const unlimited = createFailureThrottle('', false, memory)
   return {
     login: createLoginThrottle(failures, counters, context.now),
     guess: createGuessThrottle(failures, counters, context.now),
-    of: ({ limit = '' }) => throttles.get(limit) ?? unlimited,
+    of: ({ limit: name }) => {
+      if (name === undefined) return unlimited
+      limitNamed(failures, name)
+      return throttles[name] ?? unlimited
+    },
     takeQuota: createTakeQuota(quotas, counters, context.now),
     takeLocalQuota: createTakeQuota(quotas, memory, context.now),
     countCall: createCountCall(counters),

@@ -5,7 +5,7 @@ import { createEventLog, type EventCompanion, type EventLog } from '../events/ev
 import { createEvents, type Events } from '../events/events.ts'
 import type { Observe } from '../events/sighting.ts'
 import { createTracing, type Tracing } from '../events/tracing.ts'
-import type { ActiveFeature, Feature } from '../features/feature.ts'
+import type { ActiveFeature, FeatureDefinition } from '../features/feature.ts'
 import { type KeyRing, openKeyRing } from '../keys/key-ring.ts'
 import { namingSecretFile } from '../keys/left-secret.ts'
 import { openPairwiseSalt } from '../keys/pairwise-salt.ts'
@@ -14,7 +14,7 @@ import { subscriberOf } from '../limits/network.ts'
 import { createThrottle, type Throttle } from '../limits/throttle.ts'
 import { plainLogger, type WarnOnce, warnOnce } from '../options/logger.ts'
 import { providerIcons } from '../options/login.ts'
-import type { FailureSchemas, Options } from '../options/options.ts'
+import type { Options } from '../options/options.ts'
 import type { Resource } from '../options/resources.ts'
 import { scopesOfClaims } from '../options/users.ts'
 import { createReaches, type Reaches } from '../outbound/reach.ts'
@@ -45,7 +45,7 @@ export interface EndpointDescription {
   /** Whether clients authenticate here (RFC 6749 §2.3). */
   readonly authenticatesClient?: boolean
   /** The limit of its failures: a name in the option `limits.failures`. */
-  readonly limit?: keyof FailureSchemas
+  readonly limit?: string
   /** Whether a front end of the host may render its pages (`pages.url`). */
   readonly isInteraction?: boolean
   /** Of a page with a sign-in form of its own: the parameters of its URL that the form keeps. */
@@ -59,16 +59,16 @@ export interface ServerSetup {
   /** Short and stable for one issuer, so that two routers of one process or host share neither cookies nor session data. */
   readonly fingerprint: string
   readonly endpoints: readonly EndpointDescription[]
-  /** Every feature, on or off: what they store outlives their options. */
-  readonly installed: readonly Feature[]
-  /** The parts of the features that are on. */
+  /** The features of the list, also after `.off()`: what they store outlives them. */
+  readonly installed: readonly FeatureDefinition[]
+  /** What the features that are on add to the server. */
   readonly features: readonly ActiveFeature[]
   readonly database: Database
   readonly users: Users
   /** Checks slow hashes, a few at a time: of passwords, and of secrets that were imported. */
   readonly passwords: PasswordVerifier
   readonly events: Events
-  /** Stores the events, if `features.storedEvents` is on. */
+  /** Stores the events, if `storedEvents` is on. */
   readonly eventLog: EventLog | undefined
   /** Receives what is seen of clients; undefined if no feature asks for it. */
   readonly observe: Observe | undefined
@@ -206,7 +206,7 @@ export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed'
 }
 
 /** The types of events that anyone can cause as often as they like. */
-const briefEvents = (installed: readonly Feature[]): ReadonlySet<string> =>
+const briefEvents = (installed: readonly FeatureDefinition[]): ReadonlySet<string> =>
   new Set(
     [coreEvents, ...installed.map(({ events }) => events ?? {})].flatMap((descriptions) =>
       Object.entries(descriptions).flatMap(([type, { isBrief }]) => (isBrief ? [type] : [])),
@@ -254,7 +254,7 @@ export const createAuthorizationServer = (
   }
 
   const companions: EventCompanion[] = []
-  const eventLog = options.features.storedEvents
+  const eventLog = options.storedEvents
     ? createEventLog({
         logger: options.logger,
         database,
@@ -319,7 +319,7 @@ export const createAuthorizationServer = (
     views: createViews({
       pages: options.pages,
       pictures: providerIcons(options.login),
-      partials: Object.values(options.features.authorizationDetails).flatMap(({ partial }) => partial ?? []),
+      partials: Object.values(options.protocol.authorizationDetails).flatMap(({ partial }) => partial ?? []),
       basePath: options.basePath,
       languages,
       ...(options.production && { cache: true }),

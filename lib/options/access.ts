@@ -17,7 +17,7 @@ export interface AccessSteps {
   readonly exchange: true
   /** A client presents an assertion about the user (RFC 7523). */
   readonly assertion: true
-  /** A grant of the host names the user (`features.grants`). */
+  /** A grant of the host names the user (`protocol.grants`). */
   readonly grant: true
 }
 

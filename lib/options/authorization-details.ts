@@ -107,7 +107,7 @@ export const completeDetailTypes = (
 ): DetailTypes =>
   Object.fromEntries(
     Object.entries(types).map(([name, type]) => {
-      const where = `features.authorizationDetails['${name}']`
+      const where = `protocol.authorizationDetails['${name}']`
       if (type.partial !== undefined && options.pages.views === undefined)
         refuse(`${where}.partial is the name of a template in pages.views, which is not set`)
       if (type.resource === undefined) return [name, type]

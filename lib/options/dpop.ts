@@ -9,7 +9,7 @@ export const baseUrls = list(
   { what: 'a list of URLs' },
 )
 
-/** The option `features.dpop`. */
+/** The option `protocol.dpop`. */
 export const dpop = feature({
   /**
    * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with

@@ -1,89 +1,108 @@
-import { type PublicJwks, usableJwks } from '../protocol/clients/jwks.ts'
-import { authorizationDetails } from './authorization-details.ts'
 import { refuse } from './check.ts'
-import { dpop } from './dpop.ts'
-import { grants } from './grants.ts'
-import { mutualTls } from './mutual-tls.ts'
-import { type Checked, callback, custom, flag, object, record, text } from './schema.ts'
-import { tokenExchange } from './token-exchange.ts'
+import type { Limit } from './limits.ts'
+import { custom, isRecord, list, type Schema, withDefault } from './schema.ts'
 
-const trustedIssuer = object({
-  /** Where it publishes its keys. Required without `jwks`. @default none */
-  jwksUri: text('an absolute URL', URL.canParse),
-  /** Its public keys. Required without `jwksUri`. @default none */
-  jwks: custom<PublicJwks>('a JWK Set with a public key', (value) => {
-    const jwks = usableJwks(value)
-    return jwks?.keys.length ? jwks : undefined
-  }),
-  /**
-   * For assertions about users (ID-JAG): returns the id of your user, or undefined to refuse. @default the claim `sub`
-   */
-  user: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
-  /**
-   * For assertions about users, with the option `organizations`: returns the id of the user's organization that the token is
-   * for. @default the user's only one
-   */
-  organization: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
-  /**
-   * For assertions about workloads: returns the id of the client that the workload acts as, or undefined to refuse. An issuer with
-   * this function vouches for workloads, and not for users. @default none
-   */
-  client: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
-})
-
-/** An issuer whose signed assertions clients exchange for access tokens (RFC 7523 §2.1), checked. */
-export type TrustedIssuer = Checked<typeof trustedIssuer>
-
-/** @throws OptionsError for an issuer without keys, and one that vouches for users and workloads */
-export const assertTrustedIssuers = (issuers: Readonly<Record<string, TrustedIssuer>>): void => {
-  for (const [name, { jwksUri, jwks, user, organization, client }] of Object.entries(issuers)) {
-    const where = `features.trustedIssuers['${name}']`
-    if ((jwksUri === undefined) === (jwks === undefined)) refuse(`${where} must have either jwksUri or jwks`)
-    if (user && client)
-      refuse(`${where} must have either user or client: it vouches for users or for workloads`)
-    if (organization && client) refuse(`${where} has organization, which is for users, and client`)
-  }
+/**
+ * A value of the list `features`, made by a function of `latchkey/features`.
+ *
+ * @typeParam Added what it adds to the router
+ * @typeParam Name the name of the function that made it
+ */
+export interface Feature<Added extends object = object, Name extends string = string> {
+  /** The name of the function that made it, such as `passkeys`. */
+  readonly name: Name
+  /** Whether it only keeps what it has stored. */
+  readonly isOff: boolean
+  /** Only a type. */
+  readonly added?: Added
 }
 
-/** The features of the core. The others are folders in lib/features. */
-export const coreFeatures = {
+type AddedByOne<Listed> = Listed extends Feature<infer Added> ? Added : never
+
+type All<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer Each) => void
+  ? Each
+  : never
+
+/** What the features add that are certainly in a list. */
+type CertainlyAdded<Features> = Features extends readonly [infer First, ...infer Rest]
+  ? AddedByOne<First> & CertainlyAdded<Rest>
+  : unknown
+
+/**
+ * What the features of a list add to the router: all of it if the list is written in place, else each part perhaps.
+ *
+ * @typeParam Features the list
+ */
+export type AddedBy<Features extends readonly Feature[]> = Partial<All<AddedByOne<Features[number]>>> &
+  CertainlyAdded<Features>
+
+/** A feature whose own options are checked. */
+export interface ConfiguredFeature {
+  /** The name of its function. */
+  readonly name: string
+  /** Its options with their defaults; undefined after `.off()`. */
+  readonly option: unknown
+  /** Its limits that count failures, by name. */
+  readonly failures: Readonly<Record<string, Limit | false>>
+  /** Its limits that count every use, by name. */
+  readonly quotas: Readonly<Record<string, Limit | false>>
   /**
-   * The implicit and hybrid response types (`id_token`, `code id_token`, …) for clients that register them. They are deprecated
-   * (RFC 9700 §2.1.2), because a token in a URL leaks. Use them only for an old client that you cannot change.
+   * Checks what depends on other options.
+   *
+   * @param options all of `authRouter()`, checked
+   * @throws OptionsError
    */
-  implicit: flag(false),
-  /** Authorization requests as JWTs that clients sign (RFC 9101): docs/clients.md#request-objects. */
-  requestObjects: flag(false),
-  /**
-   * Logout pages of clients in hidden frames, for clients that cannot receive back-channel logout:
-   * docs/clients.md#front-channel-logout.
-   */
-  frontChannelLogout: flag(false),
-  /**
-   * Stores every event for `lifetimes.event`: docs/events.md#stored-events. `latchkey explain` then says what the id of an
-   * error is about.
-   */
-  storedEvents: flag(false),
-  /** Holds every client to the FAPI 2.0 Security Profile: docs/fapi2.md. Clients that do not comply are not served. */
-  fapi2: flag(false),
-  /**
-   * Clients exchange access tokens of users that they received for tokens at other resources, as far as you allow it (RFC 8693):
-   * docs/token-exchange.md.
-   */
-  tokenExchange,
-  /**
-   * Certificates of clients (RFC 8705): docs/mutual-tls.md. `true` reads the certificates of the TLS connections of the app.
-   */
-  mutualTls,
-  /** Access tokens that only the holder of a key can use (RFC 9449), for clients that send DPoP proofs: docs/dpop.md. */
-  dpop,
-  /** Issuers whose assertions clients exchange for access tokens (RFC 7523 §2.1), by their `iss`: docs/trusted-issuers.md. */
-  trustedIssuers: record(trustedIssuer),
-  /** Grants of your own at the token endpoint, each made with `defineGrant()` (RFC 6749 §4.5): docs/grants.md. */
-  grants,
-  /**
-   * Types of `authorization_details` that clients may request (RFC 9396): docs/authorization-details.md. Without it the
-   * parameter is ignored.
-   */
-  authorizationDetails,
+  check(options: object): void
 }
+
+/** A feature in the list. Its own options are not checked yet. */
+export interface ListedFeature extends Feature {
+  /** The schema of its own options. */
+  schemaOf(): Schema & { readonly members?: object }
+  /**
+   * Checks its own options and fills in the defaults.
+   *
+   * @param isLimited false if `limits` is false
+   * @throws OptionsError
+   */
+  configure(isLimited: boolean): ConfiguredFeature
+}
+
+/** The line that lists a feature, as a host writes it. */
+export const lineOf = (name: string): string => `features: [${name}()]`
+
+const isListed = (value: unknown): value is ListedFeature =>
+  isRecord(value) && typeof value.name === 'string' && typeof value.configure === 'function'
+
+const listed: Schema<Feature, ListedFeature | undefined> = custom(
+  "a feature of 'latchkey/features', such as passkeys()",
+  (value, path) => {
+    if (typeof value === 'function') refuse(`${path} must be called, as in passkeys()`)
+    return isListed(value) ? value : undefined
+  },
+)
+
+/** The option `features`. */
+export const features = withDefault([], list(listed, { what: 'a list of features, such as [passkeys()]' }))
+
+/**
+ * Checks the options of the features in a list.
+ *
+ * @throws OptionsError also for one that is listed twice
+ */
+export const configuredFeatures = (
+  values: readonly ListedFeature[],
+  isLimited: boolean,
+): readonly ConfiguredFeature[] => {
+  const names = values.map(({ name }) => name)
+  const twice = names.find((name, place) => names.indexOf(name) !== place)
+  if (twice !== undefined) refuse(`features must have ${twice}() once`)
+  return values.map((value) => value.configure(isLimited))
+}
+
+/** Finds a feature that is on. */
+export const featureNamed = (
+  { features: all }: { readonly features: readonly ConfiguredFeature[] },
+  name: string,
+): ConfiguredFeature | undefined =>
+  all.find((feature) => feature.name === name && feature.option !== undefined)

@@ -31,7 +31,7 @@ const members = {
   sessionAbsolute: seconds(12 * 3600),
   /** A client that registered itself and that no user has allowed anything: 30 days (docs/registration.md#limits). */
   unusedClient: seconds(30 * day),
-  /** An event in the database, with `features.storedEvents`: 90 days. */
+  /** An event in the database, with `storedEvents`: 90 days. */
   event: seconds(90 * day),
   /** A signing key, until its successor is created: 90 days. */
   signingKey: seconds(90 * day),

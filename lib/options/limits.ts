@@ -3,7 +3,6 @@ import {
   custom,
   either,
   number,
-  type ObjectSchema,
   object,
   oneOf,
   required,
@@ -89,66 +88,68 @@ export const sharedStore = custom<Exclude<LimitStore, 'database'>>(
 const isStore = (value: unknown): value is LimitStore =>
   value === 'database' || value === 'memory' || typeof Reflect.get(Object(value), 'eval') === 'function'
 
-const membersOf = <Failures extends Shape<Failures> & object, Quotas extends Shape<Quotas> & object>(
-  failures: Failures,
-  quotas: Quotas,
-) => ({
-  /** Limits on failed attempts, each `{ max, seconds }` or `false`. */
-  failures: object(failures),
-  /**
-   * Limits on uses that cost the server something, each `{ max, seconds }` or `false`. Successful uses count too. Those of an
-   * address count an IPv6 /64 as one, and allow an IPv6 /48 ten times as much; `clientHost` counts the /48.
-   */
-  quotas: object(quotas),
-  /**
-   * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
-   * end; those with `offline_access` are counted apart. There can be a third more for a while.
-   */
-  authorizationsPerClient: withDefault(
-    100,
-    custom<number | false>('false or a whole number, at least 1', (value) =>
-      value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
-        ? (value as number | false)
-        : undefined,
+const members = object(
+  {
+    /** Limits on failed attempts, each `{ max, seconds }` or `false`. */
+    failures: object(failures),
+    /**
+     * Limits on uses that cost the server something, each `{ max, seconds }` or `false`. Successful uses count too. Those of an
+     * address count an IPv6 /64 as one, and allow an IPv6 /48 ten times as much; `clientHost` counts the /48.
+     */
+    quotas: object(quotas),
+    /**
+     * How many authorizations one user can have for one client, where every sign-in creates one. If there are more, the oldest
+     * end; those with `offline_access` are counted apart. There can be a third more for a while.
+     */
+    authorizationsPerClient: withDefault(
+      100,
+      custom<number | false>('false or a whole number, at least 1', (value) =>
+        value === false || (Number.isSafeInteger(value) && Number(value) >= 1)
+          ? (value as number | false)
+          : undefined,
+      ),
     ),
-  ),
-  /**
-   * Where failed logins and quotas are counted: in the database or, with a client of `redis` or `ioredis`, in Redis for all
-   * processes together, or with `'memory'` in each process. Failed client authentication is always counted in memory.
-   */
-  store: withDefault(
-    'database',
-    custom<LimitStore>("'database', 'memory' or a client of redis or ioredis", (value) =>
-      isStore(value) ? value : undefined,
+    /**
+     * Where failed logins and quotas are counted: in the database or, with a client of `redis` or `ioredis`, in Redis for all
+     * processes together, or with `'memory'` in each process. Failed client authentication is always counted in memory.
+     */
+    store: withDefault(
+      'database',
+      custom<LimitStore>("'database', 'memory' or a client of redis or ioredis", (value) =>
+        isStore(value) ? value : undefined,
+      ),
     ),
-  ),
-})
+  },
+  'false or an object',
+)
 
-/** The members of `limits`. */
-export interface LimitSchemas<
-  Failures extends Shape<Failures> & object,
-  Quotas extends Shape<Quotas> & object,
-> extends ReturnType<typeof membersOf<Failures, Quotas>> {}
+const isFalse = (value: unknown): boolean => value === false
+
+const noneOf = (shape: object): object => Object.fromEntries(Object.keys(shape).map((name) => [name, false]))
+
+const off: Schema<false, Checked<typeof members>> = {
+  what: 'false',
+  check: (_value, path) =>
+    members.check(
+      { failures: noneOf(failures), quotas: noneOf(quotas), authorizationsPerClient: false } as object,
+      path,
+    ),
+}
+
+/** The option `limits`. */
+export const limits = either(off, isFalse, members, members.what)
 
 /**
- * The option `limits`.
+ * The limits of a feature: `false`, or an object with some of them.
  *
- * @param failures limits that count failures, by name
- * @param quotas limits that count every use, by name
+ * @param shape limits by name
  */
-export const limitsOf = <Failures extends Shape<Failures> & object, Quotas extends Shape<Quotas> & object>(
-  failures: Failures,
-  quotas: Quotas,
-) => {
-  const members: ObjectSchema<LimitSchemas<Failures, Quotas>> = object(
-    membersOf(failures, quotas),
-    'false or an object',
+export const limitsOfFeature = (shape: Shape<object>): Schema => {
+  const all: Schema = object(shape, 'false or an object')
+  return either(
+    { what: 'false', check: (_value, path) => all.check(noneOf(shape), path) } as Schema,
+    isFalse,
+    all,
+    all.what,
   )
-  const none = (shape: object): object => Object.fromEntries(Object.keys(shape).map((name) => [name, false]))
-  const off: Schema<false, Checked<typeof members>> = {
-    what: 'false',
-    check: (_value, path) =>
-      members.check({ failures: none(failures), quotas: none(quotas), authorizationsPerClient: false }, path),
-  }
-  return either(off, (value) => value === false, members, members.what)
 }

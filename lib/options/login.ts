@@ -40,39 +40,6 @@ export interface HostLogin {
   acr?: string
 }
 
-/** A second factor that our page asks for after the password: a code. */
-export interface SecondFactor {
-  /** The page asks for a code. */
-  kind: 'code'
-  /**
-   * Whether this is the right code. Spaces are removed before. Latchkey limits the tries, and accepts no code of a user twice
-   * within an hour.
-   */
-  verify(code: string): boolean | Promise<boolean>
-  /**
-   * Sends a code to the user, when the page appears first and when the user asks for another one.
-   * @default none: the user has the codes, as in an authenticator app
-   */
-  send?(): unknown
-  /**
-   * Where `send` sends it, as the page says it, such as `'•••• 42'`: enough for its owner, and nothing for a stranger who knows the
-   * password. At most 100 characters. @default the page does not say
-   */
-  to?: string
-  /** Whether `verify` also accepts recovery codes, which may have letters. The page then offers a field for them. @default false */
-  recoveryCodes?: boolean
-  /** Authentication methods of the login (RFC 8176). @default ['pwd', 'otp', 'mfa'] */
-  amr?: readonly string[]
-  /** Authentication level of the login: one of the option `acrValues`. @default none */
-  acr?: string
-}
-
-/** What the request that a user signs in for asks of the login. */
-export interface SecondFactorRequest extends WithRequest {
-  /** The login needs one of these levels; empty if the request names none. */
-  readonly acrValues: readonly string[]
-}
-
 /** The request of the user's browser, and its answer. */
 export interface WithResponse extends WithRequest {
   readonly res: Response
@@ -134,11 +101,6 @@ const membersOf = <User extends object>() => ({
    * Latchkey uses. It must not answer the request. @default none: the page says that the user is still signed in to the app
    */
   forget: callback<(asked: WithResponse) => Answer<void>>(),
-  /**
-   * Returns the second factor that this user needs after the password on the built-in page, or a falsy value:
-   * docs/second-factor.md. It runs again for each code. @default none: the password is enough
-   */
-  secondFactor: callback<(user: User, asked: SecondFactorRequest) => Answer<SecondFactor | Falsy>>(),
   /** The authentication level of a login with the password alone, one of `acrValues`. @default none */
   acr: text(),
 })

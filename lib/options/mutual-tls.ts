@@ -19,7 +19,7 @@ const header = text("the name of a header, such as 'Client-Cert'", (value) =>
 
 /** How an API in another process gets the certificates of clients. */
 export const remoteMutualTls = feature({
-  /** The header in which a proxy sends the certificate of the client, as `features.mutualTls.header` is. */
+  /** The header in which a proxy sends the certificate of the client, as `protocol.mutualTls.header` is. */
   header,
 })
 
@@ -53,7 +53,7 @@ const members = {
 
 type MutualTlsSchemasMembers = typeof members
 
-/** The members of `features.mutualTls`. */
+/** The members of `protocol.mutualTls`. */
 export interface MutualTlsSchemas extends MutualTlsSchemasMembers {}
 
 export const mutualTls: FeatureSchema<MutualTlsSchemas> = feature(members)

@@ -16,7 +16,7 @@ export interface Registrable {
 /** What decides about them, checked or not. */
 export interface RegistrableOptions {
   readonly scopes?: Readonly<Record<string, unknown>> | undefined
-  readonly features?:
+  readonly protocol?:
     | {
         readonly grants?: readonly { readonly grantType: string }[] | undefined
         readonly authorizationDetails?: Readonly<Record<string, unknown>> | undefined
@@ -26,11 +26,11 @@ export interface RegistrableOptions {
 }
 
 /** @param options of `authRouter()`, checked or not */
-export const registrableOf = ({ scopes, features = {} }: RegistrableOptions): Registrable => ({
+export const registrableOf = ({ scopes, protocol = {} }: RegistrableOptions): Registrable => ({
   scopes: knownScopes({ scopes }),
-  grantTypes: [...grantTypes, ...(features.grants ?? []).map(({ grantType }) => grantType)],
-  detailTypes: Object.keys(features.authorizationDetails ?? {}),
-  ...(features.fapi2 && { securityProfile: 'fapi2' }),
+  grantTypes: [...grantTypes, ...(protocol.grants ?? []).map(({ grantType }) => grantType)],
+  detailTypes: Object.keys(protocol.authorizationDetails ?? {}),
+  ...(protocol.fapi2 && { securityProfile: 'fapi2' }),
 })
 
 /**
@@ -42,10 +42,10 @@ export const unregistrable = (metadata: ClientMetadata, registrable: Registrable
   if (scope !== undefined) return `scope: ${scope}`
   const grant = metadata.grant_types.find((name) => !registrable.grantTypes.includes(name))
   if (grant !== undefined)
-    return `grant_types: ${grant} is not in the option features.grants${closestOf(grant, registrable.grantTypes)}`
+    return `grant_types: ${grant} is not in the option protocol.grants${closestOf(grant, registrable.grantTypes)}`
   const { detailTypes } = registrable
   const detail = metadata.authorization_details_types?.find((name) => !detailTypes.includes(name))
   return detail === undefined
     ? undefined
-    : `authorization_details_types: ${detail} is not in the option features.authorizationDetails${closestOf(detail, detailTypes)}`
+    : `authorization_details_types: ${detail} is not in the option protocol.authorizationDetails${closestOf(detail, detailTypes)}`
 }

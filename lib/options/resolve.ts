@@ -8,8 +8,9 @@ import {
   isProduction,
   type SecretOf,
 } from './development.ts'
-import { assertTrustedIssuers } from './features.ts'
-import { type AuthRouterOptions, type FeatureOptions, type Options, optionTree } from './options.ts'
+import { configuredFeatures, featureNamed } from './features.ts'
+import { type AuthRouterOptions, type Options, optionTree } from './options.ts'
+import { assertTrustedIssuers } from './protocol.ts'
 import { completeResources } from './resources.ts'
 import { required } from './schema.ts'
 import { assertKnownScopes, assertScopes } from './scopes.ts'
@@ -45,10 +46,7 @@ export const assertLevel = (
 }
 
 const assertLogin = (options: Options): void => {
-  const { url, current, secondFactor, acr, providers } = options.login
-  if (url !== undefined && secondFactor !== undefined) {
-    refuse('login.secondFactor is for the built-in page: with login.url your page asks for the second factor')
-  }
+  const { url, current, acr, providers } = options.login
   assertLevel('login.acr', acr, options)
   if (current !== undefined) return
   if (url !== undefined) {
@@ -61,38 +59,40 @@ const assertLogin = (options: Options): void => {
   }
 }
 
-const assertFeatures = ({ features, codeChallengeMethods }: Options): void => {
-  assertTrustedIssuers(features.trustedIssuers)
-  const grants = features.grants.map(({ grantType }) => grantType)
+const assertProtocol = (options: Options): void => {
+  const { protocol, codeChallengeMethods } = options
+  assertTrustedIssuers(protocol.trustedIssuers)
+  const grants = protocol.grants.map(({ grantType }) => grantType)
   const twice = grants.find((name, index) => grants.indexOf(name) !== index)
-  if (twice !== undefined) refuse(`features.grants: ${twice} is defined twice`)
-  if (!features.fapi2) return
-  if (!features.mutualTls && !features.dpop)
-    refuse('features.dpop or features.mutualTls must be on with features.fapi2')
-  if (features.implicit) refuse('features.implicit must be off with features.fapi2')
+  if (twice !== undefined) refuse(`protocol.grants: ${twice} is defined twice`)
+  if (!protocol.fapi2) return
+  if (!protocol.mutualTls && !protocol.dpop)
+    refuse('protocol.dpop or protocol.mutualTls must be on with protocol.fapi2')
+  if (protocol.implicit) refuse('protocol.implicit must be off with protocol.fapi2')
   if (codeChallengeMethods.includes('plain'))
-    refuse("codeChallengeMethods must be ['S256'] with features.fapi2")
+    refuse("codeChallengeMethods must be ['S256'] with protocol.fapi2")
+  if (!Object(featureNamed(options, 'pushedRequests')?.option).required)
+    refuse('features must have pushedRequests({ required: true }) with protocol.fapi2')
 }
 
 /**
  * Checks the options and fills in the defaults. In production `issuer`, `database` and `secrets` are required.
  *
- * @param added the options of features
  * @param environment NODE_ENV decides whether this is production
  * @param secretOf where the secret of development comes from
  * @throws OptionsError naming the option and what it should be
- * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] }, featureOptions)
+ * @example resolveOptions({ issuer: 'https://app.example.com/oauth', database, secrets: [secret] })
  */
 export const resolveOptions = (
   given: AuthRouterOptions,
-  added: readonly FeatureOptions[],
   environment: NodeJS.ProcessEnv = process.env,
   secretOf: SecretOf = developmentSecret,
 ): Options => {
-  const checked = optionTree(added).check(given, '')
+  const checked = optionTree.check(given, '')
   const production = isProduction(environment, checked.issuer)
   if (production) assertProduction({ ...checked, database: checked.database.knex }, environment)
-  const { features, logger } = checked
+  const { protocol, logger } = checked
+  const features = configuredFeatures(checked.features, given.limits !== false)
   const issuer = checked.issuer ?? developmentIssuer(environment)
   const warning = environmentWarning(environment, issuer)
   if (warning !== undefined) logger.warn(warning)
@@ -107,16 +107,22 @@ export const resolveOptions = (
     database: { ...checked.database, knex },
     secrets: checked.secrets ?? required(secrets).check([secretOf(knex, logger)], 'secrets'),
     resources,
-    features: {
-      ...features,
-      authorizationDetails: completeDetailTypes(features.authorizationDetails, { ...checked, resources }),
+    features,
+    limits: {
+      ...checked.limits,
+      failures: Object.assign({}, checked.limits.failures, ...features.map(({ failures }) => failures)),
+      quotas: Object.assign({}, checked.limits.quotas, ...features.map(({ quotas }) => quotas)),
+    },
+    protocol: {
+      ...protocol,
+      authorizationDetails: completeDetailTypes(protocol.authorizationDetails, { ...checked, resources }),
     },
   }
   assertScopes(options.scopes)
   for (const [scope, claim] of scopesOfClaims(options.users))
     assertKnownScopes(`users.claims['${claim}'].scope`, [scope], options)
   assertLogin(options)
-  assertFeatures(options)
-  for (const { check } of added) check?.(options)
+  assertProtocol(options)
+  for (const feature of features) feature.check(options)
   return options
 }

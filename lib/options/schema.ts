@@ -204,12 +204,22 @@ export const record = <Of extends Schema>(
   },
 })
 
+/**
+ * The path of a member: `login.url`, and of a function's options `device({ interval })`.
+ *
+ * @param path of the object; that of a function ends in `({})`
+ */
+export const memberPath = (path: string, name: string): string => {
+  if (path.endsWith('({})')) return `${path.slice(0, -2)} ${name} })`
+  return path === '' ? name : `${path}.${name}`
+}
+
 /** Suggests the member of this name that another member has, or else the nearest name. */
-const refuseName = (prefix: string, name: string, members: object): never => {
+const refuseName = (path: string, name: string, members: object): never => {
   const within = Object.entries<Schema>({ ...members }).find(([, schema]) => name in Object(schema.members))
   const near = within ? `${within[0]}.${name}` : nearest(name, Object.keys(members))
-  const hint = near === undefined ? 'see docs/options.md' : `did you mean ${prefix}${near}?`
-  return refuse(`${prefix}${name} is not an option; ${hint}`)
+  const hint = near === undefined ? 'see docs/options.md' : `did you mean ${memberPath(path, near)}?`
+  return refuse(`${memberPath(path, name)} is not an option; ${hint}`)
 }
 
 /** An object with these members; without any of them by default. */
@@ -221,12 +231,10 @@ export const object = <Members extends object & Shape<Members>>(
   members,
   check: (value = {}, path) => {
     if (!isRecord(value)) return refuse(`${path || 'options'} must be ${what}`)
-    const prefix = path === '' ? '' : `${path}.`
-    for (const name of Object.keys(value))
-      if (!Object.hasOwn(members, name)) refuseName(prefix, name, members)
+    for (const name of Object.keys(value)) if (!Object.hasOwn(members, name)) refuseName(path, name, members)
     const checked = Object.entries<Schema>(members).map(([name, member]) => [
       name,
-      member.check(value[name], `${prefix}${name}`, Object.hasOwn(value, name)),
+      member.check(value[name], memberPath(path, name), Object.hasOwn(value, name)),
     ])
     return Object.fromEntries(checked.filter(([, each]) => each !== undefined)) as CheckedMembers<Members>
   },

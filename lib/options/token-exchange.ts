@@ -54,7 +54,7 @@ const members = {
 
 type TokenExchangeSchemasMembers = typeof members
 
-/** The members of `features.tokenExchange`. */
+/** The members of `protocol.tokenExchange`. */
 export interface TokenExchangeSchemas extends TokenExchangeSchemasMembers {}
 
 export const tokenExchange: FeatureSchema<TokenExchangeSchemas> = feature(members)

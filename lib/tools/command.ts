@@ -29,7 +29,7 @@ export interface CommandContext extends OpenedDatabase {
   readonly options: Options
   /** The features, which may store something about clients and count wrong answers. */
   readonly installed: ClientRegistry['installed'] & Counting
-  /** Announces what the command does, so that it is stored with `features.storedEvents`. */
+  /** Announces what the command does, so that it is stored with `storedEvents`. */
   readonly events: Pick<Events, 'announce' | 'change'>
   /** The server that the app would run, on the same pool: for commands that act as it does. It is closed afterwards. */
   server(): Promise<ServerSetup>

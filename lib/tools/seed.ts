@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Knex } from 'knex'
-import { features } from '../features/index.ts'
+import { definitionsIn } from '../features/feature.ts'
 import { applyClients, type ClientSeed, checkedClient } from '../oauth/clients/plan.ts'
 import type { CheckedRegistration, ClientCredentials } from '../oauth/clients/register.ts'
 import { plainLogger } from '../options/logger.ts'
@@ -31,8 +31,8 @@ const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegist
       option === undefined && error.message.startsWith(`client ${seed.client_id}: ${name}: `)
     const hint =
       isMissing(['scope', config.scopes]) ||
-      isMissing(['grant_types', config.features?.grants]) ||
-      isMissing(['authorization_details_types', config.features?.authorizationDetails])
+      isMissing(['grant_types', config.protocol?.grants]) ||
+      isMissing(['authorization_details_types', config.protocol?.authorizationDetails])
         ? ' (pass the options of authRouter() as the third argument of seedClients)'
         : ''
     throw new OAuthError(error.code, `${error.message}${hint}`)
@@ -72,8 +72,9 @@ export const seedClients = async (
   const logger = plainLogger(config.logger ?? console)
   const database = opened(knex, config)
   const registrations = clients.map((seed) => checkedSeed(seed, config))
+  const installed = definitionsIn(config.features)
   const how = { unlisted: 'ignore', keepPreviousFor: 0 } as const
-  const { credentials } = await applyClients({ database, now, installed: features }, registrations, how)
+  const { credentials } = await applyClients({ database, now, installed }, registrations, how)
   for (const seeded of credentials) showSecret(seeded, logger)
   return [...credentials]
 }
@@ -124,6 +125,7 @@ export const seedUsers = async (
   config: AuthRouterOptions = {},
 ): Promise<{ username: string; subject: string }[]> => {
   const database = opened(knex, config)
+  const installed = definitionsIn(config.features)
   const seeded: { username: string; subject: string }[] = []
   for (const user of users) {
     assertUsername(user.username)
@@ -141,7 +143,7 @@ export const seedUsers = async (
     }
     await (existing ? updateUser(database, account) : createUser(database, account))
     // Another person may have known the old one.
-    if (hasNewPassword) await endAllOf({ database, installed: features, now }, account.id)
+    if (hasNewPassword) await endAllOf({ database, installed, now }, account.id)
     seeded.push({ username: user.username, subject: account.id })
   }
   return seeded

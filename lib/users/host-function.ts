@@ -95,7 +95,7 @@ export const callHost = <T>(
  * Calls a function of the host that may choose the answer: an `OAuthError` that it throws reaches the client
  * (docs/plug-in.md). Everything else is as with {@link callHost}.
  *
- * @example const decision = await askHost('features.tokenExchange.allow', () => allow(asked))
+ * @example const decision = await askHost('protocol.tokenExchange.allow', () => allow(asked))
  */
 export const askHost = <T>(name: string, work: () => T): Awaited<T> | Promise<Awaited<T>> =>
   call(name, work, timeoutMs, (_, cause) => (cause instanceof OAuthError ? cause : errorOf(name, cause)))

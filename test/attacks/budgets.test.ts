@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import supertest from 'supertest'
-import type { AuthRouterOptions } from '../../lib/index.ts'
+import { clientMetadataDocuments, device, pushedRequests, registration } from '../../lib/features/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { codesFor, deviceClients, typeCode } from '../support/device.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
@@ -106,23 +106,23 @@ const budgets: Readonly<Record<string, Budget>> = {
   'failures.introspect': secretAt('/introspect'),
   'failures.revoke': secretAt('/revoke'),
   'failures.userinfo': { of: network, spend: userinfo },
-  'failures.userCodeAddress': { of: network, spend: wrongCode, others: rightCode },
-  'failures.userCodeNetwork': {
+  'device.userCodeAddress': { of: network, spend: wrongCode, others: rightCode },
+  'device.userCodeNetwork': {
     of: 'the site',
     spend: (_, number) => wrongCode(`2001:db8:1:${number}::1`, number),
     others: () => rightCode('2001:db8:2::1', 0),
   },
-  'failures.userCodeTotal': { of: 'all who are not signed in', spend: wrongCode, others: rightCode },
-  'failures.deviceAuthorization': secretAt('/device_authorization', 'box'),
-  'failures.par': secretAt('/par'),
-  'failures.register': { of: network, spend: wrongToken },
+  'device.userCodeTotal': { of: 'all who are not signed in', spend: wrongCode, others: rightCode },
+  'device.deviceAuthorization': secretAt('/device_authorization', 'box'),
+  'pushedRequests.par': secretAt('/par'),
+  'registration.register': { of: network, spend: wrongToken },
   'quotas.clientHost': { of: 'the host, at the network', spend: document },
   'quotas.newBrowser': { of: network, spend: (address) => browser(address).open(asked()) },
-  'quotas.deviceCode': {
+  'device.deviceCode': {
     of: network,
     spend: posting('/device_authorization', { client_id: 'tv', scope: 'openid' }),
   },
-  'quotas.pushedRequest': {
+  'pushedRequests.pushedRequest': {
     of: network,
     spend: posting('/par', {
       response_type: 'code',
@@ -132,44 +132,52 @@ const budgets: Readonly<Record<string, Budget>> = {
       ...proof,
     }),
   },
-  'quotas.registration': { of: network, spend: register },
-  'quotas.registrationDaily': { of: network, spend: register },
-  'quotas.document': { of: network, spend: document },
+  'registration.registration': { of: network, spend: register },
+  'registration.registrationDaily': { of: network, spend: register },
+  'clientMetadataDocuments.document': { of: network, spend: document },
 }
 
 /** Only someone with an account spends them, and each has their own. */
 const ofUsers = [
-  'failures.userCodeUser',
+  'device.userCodeUser',
   'quotas.refresh',
-  'quotas.secondFactorSend',
-  'quotas.developerClient',
+  'authenticatorApps.secondFactorSend',
+  'secondFactor.secondFactorSend',
+  'developers.developerClient',
 ]
 
+/** `failures.token` of the core, and `device.userCodeTotal` of a feature. */
 const documented = (): string[] => {
-  const options = readFileSync(join(__dirname, '../../docs/options.md'), 'utf8')
-  return Array.from(options.matchAll(/^\| `((?:failures|quotas)\.\w+)` \|/gm), ([, name]) => String(name))
+  const docs: readonly { readonly path: string }[] = JSON.parse(
+    readFileSync(join(__dirname, '../../docs/options.json'), 'utf8'),
+  )
+  return docs.flatMap(({ path }) => {
+    const [, own] = /^limits\.((?:failures|quotas)\.\w+)$/.exec(path) ?? []
+    return own ?? /^\w+\(\{ limits \}\)\.\w+$/.exec(path)?.[0].replace('({ limits })', '') ?? []
+  })
 }
 
-const limitsWith = (only: string): AuthRouterOptions['limits'] => {
-  const limitOf = (name: string) => (name === only ? { max: 2, seconds: 3600 } : false)
-  const entries = documented().map((name) => [...name.split('.'), limitOf(name)] as const)
-  const of = (kind: string) =>
-    Object.fromEntries(entries.flatMap(([each, name, limit]) => (each === kind ? [[name, limit]] : [])))
-  return { failures: of('failures'), quotas: of('quotas') }
-}
+/** The limits of one kind, or of a feature: all are off but the one with this name. */
+const limitsOf = (kind: string, only: string) =>
+  Object.fromEntries(
+    documented()
+      .map((name) => name.split('.'))
+      .filter(([each]) => each === kind)
+      .map(([, name]) => [name, `${kind}.${name}` === only && { max: 2, seconds: 3600 }]),
+  )
 
 const start = async (budget: string): Promise<void> => {
   host = await startHost({
     clients: [...clients, ...deviceClients],
     options: {
       outbound: { allowSelfDescribed: [server.origin] },
-      limits: limitsWith(budget),
-      features: {
-        clientMetadataDocuments: true,
-        deviceAuthorization: true,
-        pushedRequests: true,
-        registration: true,
-      },
+      limits: { failures: limitsOf('failures', budget), quotas: limitsOf('quotas', budget) },
+      features: [
+        clientMetadataDocuments({ limits: limitsOf('clientMetadataDocuments', budget) }),
+        device({ limits: limitsOf('device', budget) }),
+        pushedRequests({ limits: limitsOf('pushedRequests', budget) }),
+        registration({ limits: limitsOf('registration', budget) }),
+      ],
     },
   })
   host.app.set('trust proxy', 1)

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import { userCodeAlphabet } from '../../lib/features/device/rules.ts'
+import { device } from '../../lib/features/index.ts'
 import { askForCodes, codesFor, connect, deviceClients, openCode, poll, typeCode } from '../support/device.ts'
 import { authorizeUrl, clients, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
@@ -9,10 +10,10 @@ import { ada, answerOf, bob, codeFor, expectError, guarded, redeem } from '../su
 jest.setTimeout(60_000)
 
 let host: Host
-const start = async (limits = {}): Promise<Host> => {
+const start = async (limits: NonNullable<Parameters<typeof device>[0]>['limits'] = {}): Promise<Host> => {
   const started = await startHost({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization: true }, limits },
+    options: { features: [device({ limits })] },
   })
   started.app.set('trust proxy', 1)
   return started
@@ -57,7 +58,7 @@ test('of many guesses from one address, twenty are looked up; the user is not lo
 })
 
 test('guesses from many addresses reach a common limit, but signed-in users have their own', async () => {
-  const limited = await start({ failures: { userCodeTotal: { max: 30, seconds: 3600 } } })
+  const limited = await start({ userCodeTotal: { max: 30, seconds: 3600 } })
   const user = browser(undefined, limited)
   await connect(user, (await codesFor(limited)).user_code)
   const attackers = Array.from({ length: 20 }, (_, number) => browser(`198.51.100.${number}`, limited))
@@ -73,7 +74,7 @@ test('guesses from many addresses reach a common limit, but signed-in users have
 })
 
 test('beyond the common limit who is not signed in signs in first, and then connects the device', async () => {
-  const limited = await start({ failures: { userCodeTotal: { max: 3, seconds: 3600 } } })
+  const limited = await start({ userCodeTotal: { max: 3, seconds: 3600 } })
   expect(await guessMany([browser(undefined, limited)], 4)).toEqual({ 400: 3, 303: 1 })
   const [right, wrong] = [(await codesFor(limited)).user_code, guess(99)]
   const user = browser(undefined, limited)
@@ -102,7 +103,7 @@ test('guesses at the same time do not exceed the limit', async () => {
 })
 
 test('requests of devices from one address are limited', async () => {
-  const limited = await start({ quotas: { deviceCode: { max: 2, seconds: 60 } } })
+  const limited = await start({ deviceCode: { max: 2, seconds: 60 } })
   const statuses = [await askForCodes(limited), await askForCodes(limited), await askForCodes(limited)]
   expect(statuses.map(({ status }) => status)).toEqual([200, 200, 429])
   await limited.close()

@@ -10,7 +10,7 @@ import { web } from '../support/tokens.ts'
 
 jest.setTimeout(60_000)
 
-const options = { features: { dpop: true } }
+const options = { protocol: { dpop: true } }
 const crowd = 12
 const token = `${issuer}/token`
 

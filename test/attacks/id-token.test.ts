@@ -131,7 +131,7 @@ const hybrid: ClientSeed = {
 describe('an ID token', () => {
   const target = targetIn(plainMount, () => ({
     clients: [...rivals, hybrid],
-    options: { features: { implicit: true } },
+    options: { protocol: { implicit: true } },
   }))
   const side = apiSide(target)
   const { ask, authorizeUrl, browserOf, codeFor, introspect } = side

@@ -2,6 +2,7 @@
 // that outlive the browser session.
 
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { OAuthError, seedClients } from '../../lib/index.ts'
 import { mcpHosts } from '../../lib/tools/doctor/mcp-hosts.ts'
 import { stopClock } from '../support/clock.ts'
@@ -23,7 +24,7 @@ beforeAll(async () => {
         [notes]: { name: 'Notes server', scopes: ['notes:read', 'any:read'] },
         [mail]: { name: 'Mail server', scopes: ['mail:read', 'any:read'] },
       },
-      features: { registration: true },
+      features: [registration()],
       limits: false,
     },
     clients: [

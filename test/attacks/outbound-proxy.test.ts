@@ -4,6 +4,7 @@
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import supertest from 'supertest'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { certificate } from '../support/certificate.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
@@ -57,7 +58,7 @@ beforeAll(async () => {
     clients: [],
     options: {
       outbound: { proxy: proxy.url.replace('://', '://ada:secret@') },
-      features: { registration: true, clientMetadataDocuments: true },
+      features: [registration(), clientMetadataDocuments()],
       limits: false,
       logger: { info: warn, warn, error: warn },
     },

@@ -1,12 +1,13 @@
 import express from 'express'
 import supertest from 'supertest'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { type ClientSeed, OAuthError, seedClients } from '../../lib/index.ts'
 import { clientMetadataNames } from '../../lib/protocol/clients/client-metadata.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { openServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
+import { expired } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
 import { fc, runs } from '../support/property.ts'
@@ -14,7 +15,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 
 let host: Host
 beforeAll(async () => {
-  host = await startHost({ options: { features: { registration: true }, limits: false } })
+  host = await startHost({ options: { features: [registration()], limits: false } })
 })
 afterAll(() => host.close())
 beforeEach(async () => {
@@ -229,7 +230,7 @@ test('many users who arrive with a new document at once all continue', async () 
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
   })
   const options = {
-    features: { clientMetadataDocuments: true },
+    features: [clientMetadataDocuments()],
     outbound: { allowSelfDescribed: [server.origin] },
   }
   const { app, close, database } = await startHost({ options })

@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { device, secondFactor } from '../../lib/features/index.ts'
 import type { AuthEvent, AuthRouterOptions, SecondFactor } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, clients, type Host, startHost } from '../support/host.ts'
@@ -24,12 +25,11 @@ describe.each([
   let factorOf: (id: unknown) => SecondFactor | undefined
   let events: AuthEvent[] = []
   beforeAll(async () => {
-    const login = { secondFactor: (user: { id: unknown }) => factorOf(user.id) }
-    const features = { deviceAuthorization: true }
+    const features = [secondFactor({ find: (user) => factorOf(user.id) }), device()]
     const acrValues = ['mfa']
     host = await startHost({
       ...settings,
-      options: { ...settings.options, login, features, acrValues },
+      options: { ...settings.options, features, acrValues },
       clients: [
         ...clients,
         { ...clients[0], client_id: 'first', first_party: true, scope: 'openid notes:read' },
@@ -86,7 +86,7 @@ describe.each([
       database: host.database,
       options: {
         ...settings.options,
-        login: { secondFactor: (user) => factorOf(user.id) },
+        features: [secondFactor({ find: (user) => factorOf(user.id) })],
         acrValues: ['mfa'],
         users: {
           table: host.usersTable,
@@ -304,7 +304,7 @@ describe.each([
       mount: '/other',
       options: {
         ...settings.options,
-        login: { secondFactor: () => ({ kind: 'code', verify: () => true }) },
+        features: [secondFactor({ find: () => ({ kind: 'code', verify: () => true }) })],
       },
     })
     const thief = new RawBrowser(elsewhere.app, undefined, {}, agent.cookies)

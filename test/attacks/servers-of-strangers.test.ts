@@ -1,6 +1,7 @@
 import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import supertest from 'supertest'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { closeServer, listenOn, openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
@@ -9,10 +10,11 @@ import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { expectError } from '../support/tokens.ts'
 
-const features = { registration: true, clientMetadataDocuments: true, requestObjects: true } as const
+const protocol = { requestObjects: true }
+const features = [registration(), clientMetadataDocuments({ limits: false })]
 
 const start = (outbound: AuthRouterOptions['outbound'], more: Partial<AuthRouterOptions> = {}) =>
-  startHost({ clients: [], options: { features, outbound, ...more } })
+  startHost({ clients: [], options: { protocol, features, outbound, ...more } })
 
 const askFor = (client_id: string, more: Record<string, string> = {}) =>
   authorizeUrl({ client_id, code_challenge: 'x'.repeat(43), code_challenge_method: 'S256', ...more })
@@ -180,7 +182,7 @@ describe('what one network causes', () => {
   afterAll(() => named.close())
 
   const begin = async (more: Partial<AuthRouterOptions> = {}, origins: readonly string[] = []) => {
-    const limits = { quotas: { clientHost: { max: 3, seconds: 3600 }, document: false as const } }
+    const limits = { quotas: { clientHost: { max: 3, seconds: 3600 } } }
     host = await start({ allow: [], allowSelfDescribed: [named.origin, ...origins] }, { limits, ...more })
     host.app.set('trust proxy', 1)
   }

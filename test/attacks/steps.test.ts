@@ -1,5 +1,6 @@
 import crypto from 'node:crypto'
 import supertest from 'supertest'
+import { clientMetadataDocuments, device, pushedRequests, registration } from '../../lib/features/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
@@ -19,17 +20,14 @@ beforeAll(async () => {
     options: {
       limits: false,
       outbound: { allowSelfDescribed: [documents.origin] },
-      features: {
-        registration: true,
-        clientMetadataDocuments: true,
+      protocol: {
         requestObjects: true,
-        pushedRequests: true,
-        deviceAuthorization: true,
         dpop: true,
         mutualTls: { header: 'X-Client-Cert' },
         authorizationDetails: { payment: { description: 'Pay' } },
         trustedIssuers: { 'https://idp.example.com': { jwksUri: `${documents.origin}/keys` } },
       },
+      features: [registration(), clientMetadataDocuments(), pushedRequests(), device()],
     },
   })
   // Time stands still, so that the server does not read its own keys again.

@@ -1,6 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import supertest from 'supertest'
+import {
+  admin,
+  authenticatorApps,
+  clientMetadataDocuments,
+  connections,
+  developers,
+  device,
+  passkeys,
+  personalAccessTokens,
+  pushedRequests,
+  registration,
+} from '../../lib/features/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, startHost } from '../support/host.ts'
@@ -22,13 +34,9 @@ const networks = 10
 /** More than either. */
 const requests = 40
 
-const names = Array.from(read('docs/options.md').matchAll(/^\| `quotas\.(\w+)` \|/gm), ([, name]) => name)
-/** Those of signed-in users. */
-const ofUsers = ['developerClient', 'secondFactorSend', 'refresh']
-const quotas = Object.fromEntries(
-  // All documents here are of one host, whoever asks for them.
-  names.filter((name) => name !== 'clientHost').map((name) => [name, { max: quota, seconds: 3600 }]),
-)
+const few = { max: quota, seconds: 3600 }
+/** The quotas of features that strangers spend. */
+const ofFeatures = ['registration', 'registrationDaily', 'document', 'pushedRequest', 'deviceCode']
 
 let host: Host
 let server: TestServer
@@ -215,27 +223,28 @@ beforeAll(async () => {
     const document = { client_id, client_name: 'Any', redirect_uris: [callback] }
     res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(document))
   })
-  const device = { client_id: 'device', token_endpoint_auth_method: 'none' as const }
+  const tv = { client_id: 'device', token_endpoint_auth_method: 'none' as const }
   const grant_types = ['urn:ietf:params:oauth:grant-type:device_code' as const]
   host = await startHost({
-    clients: [...clients, { ...device, grant_types, scope: 'openid' }],
+    clients: [...clients, { ...tv, grant_types, scope: 'openid' }],
     options: {
       database: { prune: false },
       outbound: { allowSelfDescribed: [server.origin] },
-      limits: { quotas },
-      features: {
-        admin: { allow: () => false },
-        authenticatorApps: true,
-        clientMetadataDocuments: true,
-        developers: { allow: () => true },
-        deviceAuthorization: true,
-        dpop: true,
-        passkeys: true,
-        personalAccessTokens: { scopes: ['notes:read'] },
-        pushedRequests: true,
-        registration: true,
-        storedEvents: true,
-      },
+      limits: { quotas: { newBrowser: few, refresh: few } },
+      protocol: { dpop: true },
+      storedEvents: true,
+      features: [
+        admin({ allow: () => false }),
+        connections(),
+        authenticatorApps(),
+        clientMetadataDocuments({ limits: { document: few } }),
+        developers({ allow: () => true }),
+        device({ limits: { deviceCode: few } }),
+        passkeys(),
+        personalAccessTokens({ scopes: ['notes:read'] }),
+        pushedRequests({ limits: { pushedRequest: few } }),
+        registration({ limits: { registration: few, registrationDaily: few } }),
+      ],
     },
   })
   host.app.set('trust proxy', 1)
@@ -288,8 +297,8 @@ test('the documentation lists each table that strangers can fill, and each quota
   const [, section = ''] = /## What strangers can store\n(.*?)\n## /s.exec(read('SECURITY.md')) ?? []
   for (const { rows } of Object.values(storing))
     for (const table of rows) expect(section).toContain(`\`${table}\``)
-  for (const name of names.filter((each) => !ofUsers.includes(String(each))))
-    expect(section).toContain(`\`quotas.${name}\``)
+  for (const name of ['quotas.clientHost', 'quotas.newBrowser', ...ofFeatures])
+    expect(section).toContain(`\`${name}\``)
 })
 
 describe.each([

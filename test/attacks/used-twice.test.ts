@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { device } from '../../lib/features/index.ts'
 import type { AuthEvent, ClientSeed } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { findClient } from '../../lib/storage/repositories/index.ts'
@@ -42,7 +43,8 @@ beforeAll(async () => {
     options: {
       limits: false,
       lifetimes: { refreshGracePeriod: grace },
-      features: { dpop: true, deviceAuthorization: true, mutualTls: { header: 'Client-Cert' } },
+      protocol: { dpop: true, mutualTls: { header: 'Client-Cert' } },
+      features: [device()],
     },
   })
   host.app.set('trust proxy', 'loopback')

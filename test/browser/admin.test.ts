@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { admin, developers } from '../../lib/features/index.ts'
 import { waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
@@ -8,7 +9,7 @@ jest.setTimeout(120_000)
 
 describeWith('chromium', 'the admin pages in Chromium', () => {
   const app = useBrowserApp({
-    options: { features: { admin: { allow: ({ req }) => req.get('x-admin') ?? false }, storedEvents: true } },
+    options: { storedEvents: true, features: [admin({ allow: ({ req }) => req.get('x-admin') ?? false })] },
   })
   const carol = { extraHTTPHeaders: { 'x-admin': 'carol' }, javaScriptEnabled: false }
   const follow = async (page: Page, selector: string, heading: string): Promise<void> => {
@@ -118,10 +119,10 @@ describeWith('chromium', 'the admin pages in Chromium', () => {
 describeWith('chromium', 'requests on the admin pages in Chromium', () => {
   const app = useBrowserApp({
     options: {
-      features: {
-        admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-        developers: { allow: () => 'approval' },
-      },
+      features: [
+        admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+        developers({ allow: () => 'approval' }),
+      ],
     },
   })
 

@@ -2,6 +2,15 @@ import type { RequestHandler } from 'express'
 import expressSession from 'express-session'
 import { Secret, TOTP } from 'otpauth'
 import type { Page, Request } from 'playwright-core'
+import {
+  admin,
+  authenticatorApps,
+  developers,
+  device,
+  passkeys,
+  personalAccessTokens,
+  secondFactor,
+} from '../../lib/features/index.ts'
 import { newPage } from '../support/browser.ts'
 import { signIn } from '../support/browser-person.ts'
 import { codesFor, deviceClients } from '../support/device.ts'
@@ -64,7 +73,7 @@ const stored = {
   created_at: Math.floor(Date.now() / 1000) + 3600,
 }
 /** An authenticator that unlocks whenever it is asked. */
-const device = {
+const virtualDevice = {
   protocol: 'ctap2',
   transport: 'internal',
   automaticPresenceSimulation: true,
@@ -121,15 +130,15 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
       before,
       options: {
         session,
-        features: {
-          authenticatorApps: true,
-          passkeys: true,
-          personalAccessTokens: true,
-          deviceAuthorization: true,
-          developers: { allow: () => 'approval' },
-          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-          storedEvents: true,
-        },
+        storedEvents: true,
+        features: [
+          authenticatorApps(),
+          passkeys(),
+          personalAccessTokens(),
+          device(),
+          developers({ allow: () => 'approval' }),
+          admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+        ],
       },
     })
     const rename = (client_name: string): Promise<unknown> =>
@@ -306,7 +315,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
           await page.goto(`${app.origin}/oauth/account/passkeys`)
           const session = await page.context().newCDPSession(page)
           await session.send('WebAuthn.enable')
-          await session.send('WebAuthn.addVirtualAuthenticator', { options: device })
+          await session.send('WebAuthn.addVirtualAuthenticator', { options: virtualDevice })
           await signIn(page)
           await walk(page, [
             [
@@ -320,7 +329,7 @@ describeWith('chromium', 'what a screen reader is told after a form was sent', (
           ])
           await session.send('WebAuthn.disable')
           await session.send('WebAuthn.enable')
-          await session.send('WebAuthn.addVirtualAuthenticator', { options: device })
+          await session.send('WebAuthn.addVirtualAuthenticator', { options: virtualDevice })
           await walk(page, [
             [
               'adding one',
@@ -578,13 +587,17 @@ describeWith('chromium', 'what a screen reader is told of a code that the host s
       acrValues: ['password', 'mfa'],
       login: {
         acr: 'password',
-        secondFactor: () => ({
-          kind: 'code',
-          verify: (code) => code === '123456',
-          send: () => {},
-          acr: 'mfa',
-        }),
       },
+      features: [
+        secondFactor({
+          find: () => ({
+            kind: 'code',
+            verify: (code) => code === '123456',
+            send: () => {},
+            acr: 'mfa',
+          }),
+        }),
+      ],
     },
   })
 

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { developers } from '../../lib/features/index.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
@@ -19,7 +20,7 @@ const type = async (page: Page, selector: string, text: string): Promise<void> =
 }
 
 describeWith('chromium', 'the developer pages in Chromium, in an app with helmet()', () => {
-  const app = useBrowserApp({ options: { features: { developers: { allow: () => true } } } })
+  const app = useBrowserApp({ options: { features: [developers({ allow: () => true })] } })
 
   test('are used with the keyboard alone', () =>
     app.visit(

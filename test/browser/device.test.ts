@@ -1,3 +1,4 @@
+import { device } from '../../lib/features/index.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { clients } from '../support/host.ts'
@@ -10,7 +11,7 @@ jest.setTimeout(60_000)
 describeWith('chromium', 'the pages for a device in Chromium, in an app with helmet()', () => {
   const app = useBrowserApp({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization: true } },
+    options: { features: [device()] },
   })
 
   test('lead from the code to the last page', () =>

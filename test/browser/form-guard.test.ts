@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
 import supertest from 'supertest'
+import { admin, developers, registration } from '../../lib/features/index.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { callback } from '../support/host.ts'
 import { sampleOf } from '../support/sample.ts'
@@ -14,11 +15,11 @@ describeWith(
   () => {
     const app = useBrowserApp({
       options: {
-        features: {
-          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-          developers: { allow: () => true },
-          registration: true,
-        },
+        features: [
+          admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+          developers({ allow: () => true }),
+          registration(),
+        ],
       },
     })
     const carol = { 'x-admin': 'carol' }

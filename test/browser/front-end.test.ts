@@ -2,6 +2,7 @@
 
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
+import { device, secondFactor } from '../../lib/features/index.ts'
 import { press, waitForHeading } from '../support/browser-person.ts'
 import { codesFor, deviceClients, poll } from '../support/device.ts'
 import { reactFrontEnd } from '../support/front-end.ts'
@@ -25,15 +26,16 @@ describeWith('chromium', 'a front end of the host in Chromium', () => {
     before: reactFrontEnd(),
     options: {
       pages: { url: '/sign-in' },
-      features: { deviceAuthorization: true },
+      features: [
+        device(),
+        secondFactor({
+          find: () => needsCode && { kind: 'code', verify: (code) => [codeNow(), codeNow(1)].includes(code) },
+        }),
+      ],
       organizations: () => [
         { id: 'acme', name: 'Acme' },
         { id: 'globex', name: 'Globex' },
       ],
-      login: {
-        secondFactor: () =>
-          needsCode && { kind: 'code', verify: (code) => [codeNow(), codeNow(1)].includes(code) },
-      },
     },
   })
   beforeEach(async () => {

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { passkeys } from '../../lib/features/index.ts'
 import { signIn } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
@@ -16,7 +17,7 @@ const shifts = `new Promise((resolve) => {
 })`
 
 describeWith('chromium', 'what a page shows before its scripts have come', () => {
-  const app = useBrowserApp({ options: { features: { passkeys: true } } })
+  const app = useBrowserApp({ options: { features: [passkeys()] } })
 
   /** The pages answer at once, and their scripts when the function that is returned is called. */
   const holdScripts = async (page: Page): Promise<() => void> => {

@@ -1,4 +1,5 @@
 import type { CDPSession, Page } from 'playwright-core'
+import { passkeys } from '../../lib/features/index.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
@@ -9,7 +10,7 @@ const ada = people[0]!
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', () => {
-  const app = useBrowserApp({ options: { features: { passkeys: true } } })
+  const app = useBrowserApp({ options: { features: [passkeys()] } })
   const page = (): string => `${app.origin}/oauth/account/passkeys`
   beforeEach(async () => {
     for (const name of ['passkeys', 'consents', 'throttles']) await app.host.table(name).delete()

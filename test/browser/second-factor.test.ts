@@ -1,5 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Page } from 'playwright-core'
+import { authenticatorApps } from '../../lib/features/index.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
@@ -7,7 +8,7 @@ import { useBrowserApp } from './app.ts'
 jest.setTimeout(60_000)
 
 describeWith('chromium', 'a second factor in Chromium', () => {
-  const app = useBrowserApp({ options: { features: { authenticatorApps: true } } })
+  const app = useBrowserApp({ options: { features: [authenticatorApps()] } })
   const settings = (): string => `${app.origin}/oauth/account/second-factor`
   const title = 'Enter your code'
   beforeEach(async () => {

@@ -1,5 +1,6 @@
 import { Secret, TOTP } from 'otpauth'
 import type { Locator, Page } from 'playwright-core'
+import { admin, authenticatorApps, developers } from '../../lib/features/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { people } from '../support/host.ts'
@@ -24,12 +25,12 @@ describeWith(
   () => {
     const app = useBrowserApp({
       options: {
-        features: {
-          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-          authenticatorApps: true,
-          developers: { allow: () => 'approval' },
-          storedEvents: true,
-        },
+        storedEvents: true,
+        features: [
+          admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+          authenticatorApps(),
+          developers({ allow: () => 'approval' }),
+        ],
       },
     })
     const asCarol = { extraHTTPHeaders: { 'x-admin': 'carol' } }

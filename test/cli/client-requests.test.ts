@@ -1,10 +1,10 @@
-import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
+import { configuration, openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
 test('requests of users are listed, approved and refused as the operator has seen them (L10)', async () => {
-  const folder = cli.folder()
+  const folder = cli.folder(configuration("features: [features.developers({ allow: () => 'approval' })]"))
   await cli.succeed(folder, ['migrate'])
   const redirect = ['--redirect-uri', 'https://desk.example.com/callback']
   for (const id of ['one', 'two']) {
@@ -51,7 +51,10 @@ test('requests of users are listed, approved and refused as the operator has see
 })
 
 test('a plan that removes unlisted clients leaves those of users', async () => {
-  const folder = cli.folder({ 'latchkey.clients.mjs': 'export default []' })
+  const folder = cli.folder({
+    ...configuration('features: [features.developers.off()]'),
+    'latchkey.clients.mjs': 'export default []',
+  })
   await cli.succeed(folder, ['migrate'])
   await cli.succeed(folder, [
     'client',

@@ -6,6 +6,7 @@ import knex from 'knex'
 import { rollback } from '../../lib/storage/schema.ts'
 import { openCommandLine, program, rowsOf, stack } from '../support/command-line.ts'
 import { compiledPackage } from '../support/compiled.ts'
+import { kept } from '../support/features.ts'
 
 // Each process takes seconds on a busy machine.
 jest.setTimeout(60_000)
@@ -90,7 +91,7 @@ describe('with a configuration', () => {
   afterAll(async () => {
     if (url === undefined) return
     const host = knex(settings)
-    await rollback(host, { database: { tablePrefix: prefix } })
+    await rollback(host, { features: kept, database: { tablePrefix: prefix } })
     await host.schema.dropTableIfExists(`${prefix}migrations`).dropTableIfExists(`${prefix}migrations_lock`)
     await host.destroy()
   })

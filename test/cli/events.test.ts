@@ -1,13 +1,13 @@
-import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
+import { configuration, openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
 
 // What a person with a shell does is in the audit trail, as the same act in code is.
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
-const folderWith = async (features: string): Promise<string> => {
+const folderWith = async (storedEvents: boolean): Promise<string> => {
   const folder = cli.folder({
-    'latchkey.config.mjs': `export default { features: ${features} }`,
+    ...configuration(`storedEvents: ${storedEvents}, features: [features.developers.off()]`),
     'clients.mjs': `export default [
   { client_id: 'shop', client_name: 'Shop', redirect_uris: ['https://shop.example.com/'] },
   { client_id: 'desk', client_name: 'Desk', redirect_uris: ['https://desk.example.com/'] },
@@ -29,7 +29,7 @@ const eventsOf = async (folder: string, ...args: string[]): Promise<unknown[]> =
 }
 
 test('commands store the events of the same acts in code before they exit', async () => {
-  const folder = await folderWith('{ storedEvents: true }')
+  const folder = await folderWith(true)
   const run = (...args: string[]) => eventsOf(folder, ...args)
   const shop = { clientId: 'shop' }
 
@@ -66,7 +66,7 @@ test('commands store the events of the same acts in code before they exit', asyn
 })
 
 test('commands for keys store which keys were published and withdrawn', async () => {
-  const folder = await folderWith('{ storedEvents: true }')
+  const folder = await folderWith(true)
   const rotate = ['keys', 'rotate', '--alg', 'RS256']
   const kids = async () => (await rowsOf(folder, 'latchkey_signing_keys')).map(({ kid }) => kid)
   const published = (keyId: unknown) => [
@@ -87,13 +87,13 @@ test('commands for keys store which keys were published and withdrawn', async ()
 })
 
 test('keys rotate --now makes the first keys of a database that has none', async () => {
-  const folder = await folderWith('{}')
+  const folder = await folderWith(false)
   await cli.succeed(folder, ['keys', 'rotate', '--now', '--alg', 'RS256'])
   expect(await rowsOf(folder, 'latchkey_signing_keys')).toMatchObject([{ algorithm: 'RS256', generation: 1 }])
 })
 
-test('commands store no event while features.storedEvents is off', async () => {
-  const folder = await folderWith('{}')
+test('commands store no event while storedEvents is off', async () => {
+  const folder = await folderWith(false)
   expect(
     await eventsOf(folder, 'client', 'create', '--id', 'shop', '--redirect-uri', 'https://a.example.com/'),
   ).toEqual([])

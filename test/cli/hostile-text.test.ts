@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import knex from 'knex'
-import { openCommandLine, program, withDatabase } from '../support/command-line.ts'
+import { configuration, openCommandLine, program, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
@@ -20,7 +20,9 @@ const uri = `com.example.app:/cb?';touch$IFS'canary';'$(touch\${IFS}canary)\`tou
 
 /** A folder whose database holds such clients, events and tokens, however they came there. */
 const hostileFolder = async (): Promise<string> => {
-  const folder = cli.folder()
+  const folder = cli.folder(
+    configuration('storedEvents: true, features: [features.connections(), features.developers.off()]'),
+  )
   await cli.succeed(folder, ['migrate'])
   for (const name of ['shop', 'app'])
     await cli.succeed(folder, [

@@ -5,7 +5,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import request from 'supertest'
-import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { previewPages } from '../../lib/tools/preview/pages.ts'
 import { withOrigin } from '../../lib/web/pages/template-version.ts'
@@ -27,22 +26,19 @@ describe('latchkey preview', () => {
   mkdirSync(views)
   const server = createServer(
     previewPages(
-      resolveOptions(
-        {
-          secrets: ['a secret of this test, long enough'],
-          pages: { name: 'Juniper', accent: '#0a6', views, locales: { de: true } },
-          login: {
-            identifier: 'email',
-            current: () => undefined,
-            providers: [{ name: 'Larch', url: '/larch' }],
-          },
-          scopes: {
-            'notes:read': { description: 'See your notes', group: 'read' },
-            'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
-          },
+      resolveOptions({
+        secrets: ['a secret of this test, long enough'],
+        pages: { name: 'Juniper', accent: '#0a6', views, locales: { de: true } },
+        login: {
+          identifier: 'email',
+          current: () => undefined,
+          providers: [{ name: 'Larch', url: '/larch' }],
         },
-        featureOptions,
-      ),
+        scopes: {
+          'notes:read': { description: 'See your notes', group: 'read' },
+          'notes:delete': { description: 'Delete your notes', risk: 'high', optional: true },
+        },
+      }),
       [{ samples: featureSamples }],
     ),
   )
@@ -118,10 +114,7 @@ describe('the panel of latchkey preview', () => {
   writeFileSync(configuration, 'export default {}')
   const server = createServer(
     previewPages(
-      resolveOptions(
-        { secrets: ['a secret of this test, long enough'], pages: { name: 'Juniper', views } },
-        featureOptions,
-      ),
+      resolveOptions({ secrets: ['a secret of this test, long enough'], pages: { name: 'Juniper', views } }),
       [],
       configuration,
     ),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { featureOptions } from '../../lib/features/index.ts'
+import { authenticatorApps, pushedRequests } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { assess } from '../../lib/tools/assessment/requirements.ts'
@@ -12,9 +12,10 @@ const base = {
   secrets: ['N7Zq0xW4vT9cR2mK8sJ5hD1fB6gL3pYe'],
 }
 const rowsOf = (options: AuthRouterOptions = {}) =>
-  assess(resolveOptions({ ...base, ...options }, featureOptions, { NODE_ENV: 'test' }))
+  assess(resolveOptions({ ...base, ...options }, { NODE_ENV: 'test' }))
 const strict: AuthRouterOptions = {
-  features: { dpop: true, pushedRequests: { required: true }, fapi2: true, authenticatorApps: true },
+  protocol: { dpop: true, fapi2: true },
+  features: [pushedRequests({ required: true }), authenticatorApps()],
 }
 const unmet = (options?: AuthRouterOptions) => rowsOf(options).filter(({ state }) => state === 'not met')
 
@@ -32,17 +33,17 @@ test('no requirement is listed twice, and each test that shows one is there unde
 
 test('a strict configuration meets what defaults do not', () => {
   expect(unmet().map(({ reason }) => reason)).toContain(
-    'features.dpop or features.mutualTls, with features.fapi2',
+    'protocol.dpop or protocol.mutualTls, with protocol.fapi2',
   )
   expect(unmet(strict)).toEqual([])
 })
 
 test.each<[string, AuthRouterOptions]>([
-  ['10.4.4', { features: { implicit: true } }],
+  ['10.4.4', { protocol: { implicit: true } }],
   ['5.3.2.2 code', { lifetimes: { code: 120 } }],
   ['10.4.6', { codeChallengeMethods: ['S256', 'plain'] }],
-  ['10.4.13', { features: { pushedRequests: { required: true } } }],
-  ['10.4.14', { features: { dpop: true } }],
+  ['10.4.13', { features: [pushedRequests({ required: true })] }],
+  ['10.4.14', { protocol: { dpop: true } }],
   ['6.3.1', { limits: false }],
   ['7.3.1', { session: 'host' }],
 ])('the row %s follows its setting', (number, options) => {

@@ -42,7 +42,7 @@ const suite = (url?: string): void => {
   issuer: '${issuer}', secrets: ${JSON.stringify(secrets)},
   database: ${JSON.stringify({ knex: database.config, tablePrefix: database.tablePrefix })},
   users: { find: () => undefined, authenticate: () => undefined },
-  outbound: { allow: ['${receiver.origin}'] }, features: { storedEvents: true },
+  outbound: { allow: ['${receiver.origin}'] }, storedEvents: true,
 }`,
     })
   })

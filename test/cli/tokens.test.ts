@@ -1,8 +1,9 @@
+import { personalAccessTokens } from '../../lib/features/index.ts'
 import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
-import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
+import { personalTokenOptionIn } from '../../lib/features/personal-tokens/option.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
-import { openCommandLine } from '../support/command-line.ts'
+import { features, openCommandLine } from '../support/command-line.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { createUsers, type Host, issuer } from '../support/host.ts'
 import { files, introspectAs, notes, startResourceHost, tokensOf } from '../support/resource-host.ts'
@@ -20,14 +21,15 @@ beforeAll(async () => {
   await createUsers(shared, `${shared.tablePrefix}people`)
   host = await startResourceHost({
     database: shared,
-    options: { secrets, features: { personalAccessTokens: true } },
+    options: { secrets, features: [personalAccessTokens()] },
   })
   folder = cli.folder({
-    'latchkey.config.mjs': `export default {
+    'latchkey.config.mjs': `import { personalAccessTokens } from '${features()}'
+export default {
   issuer: '${issuer}', secrets: ${JSON.stringify(secrets)},
   database: ${JSON.stringify({ knex: shared.config, tablePrefix: shared.tablePrefix })},
   users: { find: () => undefined, authenticate: () => undefined },
-  features: { storedEvents: true },
+  storedEvents: true, features: [personalAccessTokens.off()],
 }`,
   })
 })
@@ -116,7 +118,7 @@ test.each([
 test('a personal access token is inspected, listed and revoked, by itself and by its id', async () => {
   const server = await serverBehind(host.oauth)!.ready()
   const expiresAt = server.now() + 86_400
-  const option = personalTokenOption(server.options)!
+  const option = personalTokenOptionIn(server.options)!
   const sid = await standingLogin(server.database, '1', server.now())
   const choice = { user: allowedUserOf('1'), sid, name: 'Backup\u001b[2J', scopes: ['notes:read'], expiresAt }
   const [one, other] = [

@@ -1,11 +1,11 @@
-import { openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
+import { configuration, openCommandLine, rowsOf, withDatabase } from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
 
 test('webhooks lists the newest hundred that were given up, or all', async () => {
   const folder = cli.folder({
-    'latchkey.config.mjs': 'export default { features: { storedEvents: true } }',
+    ...configuration('storedEvents: true, features: [features.webhooks.off()]'),
   })
   await cli.succeed(folder, ['migrate'])
   await withDatabase(folder, async (database) => {
@@ -30,7 +30,7 @@ test('webhooks lists the newest hundred that were given up, or all', async () =>
 
 test('webhooks lists what was given up, replay lets it be sent again, and enable undoes a 410', async () => {
   const folder = cli.folder({
-    'latchkey.config.mjs': 'export default { features: { storedEvents: true } }',
+    ...configuration('storedEvents: true, features: [features.webhooks.off()]'),
   })
   await cli.succeed(folder, ['migrate'])
   const dead = { endpoint: 'billing', event_id: 'one', lane: 'subject:1', attempts: 10, failure: 'timeout' }

@@ -1,4 +1,5 @@
 import express, { type Express, type RequestHandler } from 'express'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { diagnoseMcp, type McpDiagnosis, mcpHosts, requestAnswer } from '../../lib/tools/doctor/index.ts'
 import { listen, openServer, type TestServer } from '../support/client-server.ts'
@@ -57,7 +58,7 @@ const start = async ({ before = pass, ...plan }: Plan = {}): Promise<Express> =>
           document ? new URL(document.client_id).origin : [],
         ),
       },
-      features: { registration: true, clientMetadataDocuments: true, ...plan.features },
+      features: plan.features ?? [registration(), clientMetadataDocuments()],
     },
   })
   const app = express()
@@ -141,22 +142,23 @@ const planted: readonly (readonly [string, Plan, Readonly<Record<string, string 
   ],
   [
     'registration that is off',
-    { features: { registration: false } },
+    { features: [clientMetadataDocuments()] },
     { claude: 'no-registration', zed: undefined, warp: 'not-at-root' },
   ],
   [
     'documents that are off: their clients register',
-    { features: { clientMetadataDocuments: false } },
+    { features: [registration()] },
     { claude: undefined, zed: undefined, warp: undefined },
   ],
-  [
-    'both off',
-    { features: { registration: false, clientMetadataDocuments: false } },
-    { claude: 'no-registration', zed: 'no-documents', warp: 'not-at-root' },
-  ],
+  ['both off', { features: [] }, { claude: 'no-registration', zed: 'no-documents', warp: 'not-at-root' }],
   [
     'registration that needs a token',
-    { features: { registration: { initialAccessToken: 'an-initial-access-token-of-the-host' } } },
+    {
+      features: [
+        registration({ initialAccessToken: 'an-initial-access-token-of-the-host' }),
+        clientMetadataDocuments(),
+      ],
+    },
     { claude: 'registration-refused', zed: undefined, warp: 'registration-refused' },
   ],
   [

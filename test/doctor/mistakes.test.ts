@@ -8,6 +8,8 @@ import express, { type RequestHandler } from 'express'
 import session, { MemoryStore } from 'express-session'
 import knex from 'knex'
 import { Passport } from 'passport'
+import { definitionsOf } from '../../lib/features/feature.ts'
+import { admin, authenticatorApps, registration, secondFactor } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, authRouter, type ClientSeed, migrate } from '../../lib/index.ts'
 import type { Options } from '../../lib/options/options.ts'
 import { isUserMapping, type UserMapping } from '../../lib/options/users.ts'
@@ -29,6 +31,7 @@ import {
 } from '../../lib/tools/doctor/index.ts'
 import { nameChecks } from '../../lib/tools/doctor/users.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { kept } from '../support/features.ts'
 import { clients, createUsers, type Host, startHost } from '../support/host.ts'
 import { openProxy } from '../support/proxy.ts'
 
@@ -51,7 +54,7 @@ interface Plan {
   readonly hsts?: boolean
   readonly sqlite?: string
   readonly pages?: AuthRouterOptions['pages']
-  readonly admin?: NonNullable<AuthRouterOptions['features']>['admin']
+  readonly admin?: Parameters<typeof admin>[0]
   /** What the command reads instead of an option of the server. */
   readonly command?: (options: Options) => Partial<Options>
   readonly after?: RequestHandler
@@ -116,7 +119,7 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
       issuer: plan.issuer ?? issuer,
       pages: plan.pages ?? { name: 'Acme' },
       session: plan.ignoresSession ? undefined : 'host',
-      features: { admin: plan.admin ?? false },
+      features: plan.admin ? [admin(plan.admin)] : [],
       ...(plan.login && { login: plan.login }),
     },
     clients: plan.clients ?? [...clients],
@@ -130,7 +133,10 @@ const diagnose = async (plan: Plan): Promise<Diagnosis[]> => {
   const url = await serve(plan, host)
   const ofMount = (): Promise<Diagnosis[]> =>
     untilStopped(async () =>
-      diagnoseMount({ ...subject, mount: await openMount(url, options, now) }, await loadTools()),
+      diagnoseMount(
+        { ...subject, mount: await openMount(url, options, now) },
+        await loadTools(definitionsOf(options)),
+      ),
     )
   // What breaks the database would keep the server from answering.
   const ofRunning = await ofMount()
@@ -299,6 +305,8 @@ const isOld = (host: Host): Promise<unknown> => host.table('signing_keys').updat
 
 const lacksMigration = ({ table }: Host): Promise<unknown> =>
   table('migrations')
+    // One of the core.
+    .where('name', 'like', '0%')
     .orderBy('id', 'desc')
     .limit(1)
     .then(([{ id }]) => table('migrations').where({ id }).delete())
@@ -700,7 +708,7 @@ test('a scope that is gone is one line, however many clients have it', async () 
 })
 
 test('a server logs once at its start what needs no request, in every environment (M17)', async () => {
-  const first = await startHost()
+  const first = await startHost({ options: { features: [authenticatorApps(), registration()] } })
   await redirectsTo('http://shop.example.com/cb')(first)
   // They take no place in the log.
   await describedByStrangers(first)
@@ -733,15 +741,17 @@ test('a server logs once at its start what needs no request, in every environmen
   process.env.NODE_ENV = 'production'
   await start()
   const said = lines.splice(0)
-  await start({ login: { secondFactor: () => undefined } })
-  await start({ features: { authenticatorApps: true } })
+  await start({ features: [secondFactor({ find: () => undefined })] })
+  await start({ features: [authenticatorApps()] })
   process.env.NODE_ENV = env.NODE_ENV
   expect(inTests).toEqual(said.slice(1))
   expect(lines.join()).not.toContain('mfa_secret')
   expect(said).toEqual([
     expect.stringMatching(/^latchkey: the pages call the product Latchkey; set pages: /),
     expect.stringMatching(/^latchkey: \w+ has disabled_at, but users\.isActive is not set/),
-    expect.stringMatching(/^latchkey: \w+ has mfa_secret, but .*; set login\.secondFactor, or let your/),
+    expect.stringMatching(
+      /^latchkey: \w+ has mfa_secret, but .*; add secondFactor\(\) to the option features, or let your/,
+    ),
     expect.stringMatching(/^latchkey: redirect URI http:\/\/shop.example.com\/cb of client web sends codes/),
   ])
 })
@@ -775,6 +785,7 @@ test('an app that closes its database right after the start hears nothing of the
     users: { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } },
     logger: { info: error, warn: error, error },
     secrets: [serverSecret],
+    features: kept,
   })
   // The router itself would wait for the checks.
   await serverBehind(oauth)?.ready()

@@ -13,6 +13,7 @@ import {
   type TestDatabase,
   withoutIdleConnections,
 } from '../support/database.ts'
+import { kept } from '../support/features.ts'
 import { openPreparedDatabase } from '../support/prepared-database.ts'
 import { describeWith, services } from '../support/services.ts'
 
@@ -164,7 +165,7 @@ onSqlite('200 while another connection writes for long', async () => {
 })
 
 test('503 if the keys cannot be opened', async () => {
-  await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
+  await migrate(database.knex, { features: kept, database: { tablePrefix: database.tablePrefix } })
   await serve().oauth.ready()
   isUnavailable(await serve(['another secret, under which nothing was sealed']).probe())
 })

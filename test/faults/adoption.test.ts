@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import {
   type DatabaseKind,
@@ -19,7 +20,7 @@ const waiting: Readonly<Record<string, string>> = {
   MariaDB: "select 1 from information_schema.processlist where command = 'Execute' and info like ?",
 }
 
-const features = { registration: { allow: () => true } }
+const features = [registration({ allow: () => true })]
 const resource = 'https://notes.example.com/mcp'
 const described = { client_name: 'Notes', redirect_uris: [callback], token_endpoint_auth_method: 'none' }
 

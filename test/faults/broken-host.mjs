@@ -1,4 +1,5 @@
 // An app with one broken part, in a process of its own: node broken-host.mjs PACKAGE PART
+
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,7 @@ import knex from 'knex'
 const [, , folder, part] = process.argv
 const load = (file) => import(pathToFileURL(join(folder, file)).href)
 const { authRouter, OAuthError, defineGrant, seedClients } = await load('lib/index.js')
+const { registration } = await load('lib/features/index.js')
 const { actingAs } = await load('lib/tools/testing/index.js')
 
 const issuer = 'http://localhost:3000/oauth'
@@ -59,7 +61,7 @@ const functionsThat = (fail) => ({
   organizations: until(fail, [{ id: 'acme', name: 'Acme' }]),
   access: { allow: until(fail, true) },
   login: { current: until(fail), url: '/sign-in' },
-  features: { registration: { initialAccessToken: until(fail), allow: until(fail) } },
+  features: [registration({ initialAccessToken: until(fail), allow: until(fail) })],
 })
 const hookOf = (change) => (_req, res, next) => {
   const { writeHead } = res
@@ -154,11 +156,8 @@ const config = {
   ...options,
   database,
   limits: options?.limits ?? false,
-  features: {
-    registration: true,
-    ...options?.features,
-    grants: [defineGrant({ grantType: 'urn:example:pin', exchange: refusing })],
-  },
+  protocol: { grants: [defineGrant({ grantType: 'urn:example:pin', exchange: refusing })] },
+  features: options?.features ?? [registration()],
 }
 const oauth = authRouter(config)
 await oauth.ready()

@@ -1,3 +1,4 @@
+import { device } from '../../lib/features/index.ts'
 import { codesFor, connect, deviceClients, openCode, poll } from '../support/device.ts'
 import {
   type DatabaseKind,
@@ -21,7 +22,7 @@ describeOnSampled('the code of a device', (kind: DatabaseKind) => {
     database = openFaultDatabase(kind)
     await createUsers(database, `${database.tablePrefix}people`)
     const options = {
-      features: { deviceAuthorization: true },
+      features: [device()],
       database: { tablePrefix: database.tablePrefix },
     }
     host = await startHost({ database, clients: [...clients, ...deviceClients], options })

@@ -1,7 +1,9 @@
 // What has begun when everything of its user ends must not finish: each way to sign in, and everything that a login adds
 // and that outlives it. A function of the host is held in the middle, so that nothing here depends on time; the clock stands
 // still, so that the beginning, the revocation and the next sign-in have the same second.
+
 import { Secret, TOTP } from 'otpauth'
+import { authenticatorApps, passkeys, personalAccessTokens, secondFactor } from '../../lib/features/index.ts'
 import { passkeysPath } from '../../lib/features/passkeys/passkeys-page.ts'
 import { personalTokenFormPath } from '../../lib/features/personal-tokens/list-page.ts'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
@@ -112,10 +114,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
               return password === ada.password ? user : undefined
             },
           },
-          features: {
-            passkeys: true,
-            authenticatorApps: true,
-            personalAccessTokens: true,
+          protocol: {
             grants: [
               defineGrant({
                 grantType: free,
@@ -126,6 +125,7 @@ const inFlightOn = (kind: DatabaseKind): void => {
               }),
             ],
           },
+          features: [passkeys(), authenticatorApps(), personalAccessTokens()],
         },
         [web, app],
       )
@@ -335,15 +335,19 @@ const inFlightOn = (kind: DatabaseKind): void => {
             if (holds === 'remember') await gate.pass()
           },
           forget: () => void told.push('forget'),
-          secondFactor: () =>
-            needsCode && {
-              kind: 'code',
-              verify: async (code) => {
-                if (holds === 'code') await gate.pass()
-                return /^\d{6}$/.test(code)
-              },
-            },
         },
+        features: [
+          secondFactor({
+            find: () =>
+              needsCode && {
+                kind: 'code',
+                verify: async (code) => {
+                  if (holds === 'code') await gate.pass()
+                  return /^\d{6}$/.test(code)
+                },
+              },
+          }),
+        ],
       })
     })
     beforeEach(async () => {

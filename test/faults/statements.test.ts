@@ -1,5 +1,6 @@
 // Every statement of every request, failing in turn. No list of statements is kept: each request runs once unharmed and
 // is counted, then once for each of its statements and each way to fail; without TEST_ALL=1 for a sample.
+import { passkeys } from '../../lib/features/index.ts'
 import { listen, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { createChance, testSeed } from '../support/fault-chance.ts'
@@ -100,7 +101,7 @@ const onDatabase = (kind: DatabaseKind): void => {
         limits: false,
         database: { prune: false },
         lifetimes: { sessionIdle: 43_200, refreshGracePeriod: 3600 },
-        features: { passkeys: true },
+        features: [passkeys()],
       },
       before: [saboteur.middleware],
     })

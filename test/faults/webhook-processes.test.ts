@@ -5,6 +5,7 @@ import { migrate } from '../../lib/index.ts'
 import { compiledProgram } from '../support/compiled.ts'
 import { dropTables } from '../support/database.ts'
 import { until } from '../support/fault-programs.ts'
+import { kept } from '../support/features.ts'
 import { describeWith, services } from '../support/services.ts'
 import type { Announced, WebhookProcess } from '../support/webhook-process.ts'
 import { openWebhookReceiver, type WebhookReceiver, webhookSecret } from '../support/webhook-receiver.ts'
@@ -69,7 +70,7 @@ const sends = (config: Knex.Config): void => {
     receiver = await openWebhookReceiver()
     database = knex(config)
     await dropTables(database, tablePrefix)
-    await migrate(database, { database: { tablePrefix } })
+    await migrate(database, { features: kept, database: { tablePrefix } })
   })
   afterEach(async () => {
     await Promise.all(children.splice(0).map(end))

@@ -23,7 +23,7 @@ let host: Host
 let server: ServerSetup
 beforeEach(async () => {
   clock = stopClock()
-  host = await startHost({ options: { features: { storedEvents: true } } })
+  host = await startHost({ options: { storedEvents: true } })
   server = serverBehind(host.oauth)!
 })
 afterEach(async () => {

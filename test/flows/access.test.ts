@@ -1,4 +1,5 @@
 import type supertest from 'supertest'
+import { device, personalAccessTokens, secondFactor } from '../../lib/features/index.ts'
 import { type AuthEvent, type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import type { AccessRequest } from '../../lib/options/access.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
@@ -53,10 +54,6 @@ beforeAll(async () => {
       acrValues: ['pwd', 'mfa', 'hardware'],
       login: {
         acr: 'pwd',
-        secondFactor: (_, { acrValues }) =>
-          acrValues.includes('mfa') || acrValues.includes('hardware')
-            ? { kind: 'code', verify: (code) => code.length === 6, acr: 'mfa' }
-            : undefined,
       },
       access: {
         allow: (user, request) => {
@@ -64,14 +61,22 @@ beforeAll(async () => {
           return allow(user, request)
         },
       },
-      features: {
+      protocol: {
         implicit: true,
-        deviceAuthorization: true,
-        personalAccessTokens: true,
         tokenExchange: { allow: () => true },
         trustedIssuers: { [idp]: { jwks: { keys: [key.publicJwk as never] } } },
         grants: [defineGrant({ grantType: pinGrant, exchange: ({ scopes }) => ({ subject: 1, scopes }) })],
       },
+      features: [
+        device(),
+        personalAccessTokens(),
+        secondFactor({
+          find: (_, { acrValues }) =>
+            acrValues.includes('mfa') || acrValues.includes('hardware')
+              ? { kind: 'code', verify: (code) => code.length === 6, acr: 'mfa' }
+              : undefined,
+        }),
+      ],
     },
   })
   host.oauth.events.on('access.denied', (event) => void denied.push(event))

@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { authenticatorApps, developers, passkeys, personalAccessTokens } from '../../lib/features/index.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { openTestDatabase } from '../support/database.ts'
 import { authorizeUrl, callback, createUsers, type Host, pkce, startHost } from '../support/host.ts'
@@ -151,12 +152,12 @@ describe('the links between the pages of an account', () => {
   test('each page links to all, marks itself, and offers the sign-out and the languages', async () => {
     const many = await startHost({
       options: {
-        features: {
-          personalAccessTokens: true,
-          passkeys: true,
-          authenticatorApps: true,
-          developers: { allow: () => true },
-        },
+        features: [
+          personalAccessTokens(),
+          passkeys(),
+          authenticatorApps(),
+          developers({ allow: () => true }),
+        ],
       },
     })
     const agent = new RawBrowser(many.app)

@@ -1,3 +1,4 @@
+import { admin, authenticatorApps, passkeys, personalAccessTokens } from '../../lib/features/index.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
@@ -14,13 +15,13 @@ const loginUrl = authorizeUrl({ client_id: 'web', scope: 'openid' })
 const options: Partial<AuthRouterOptions> = {
   session: 'own',
   limits: { store: 'database' },
-  features: {
-    admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-    storedEvents: true,
-    passkeys: true,
-    authenticatorApps: true,
-    personalAccessTokens: true,
-  },
+  storedEvents: true,
+  features: [
+    admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+    passkeys(),
+    authenticatorApps(),
+    personalAccessTokens(),
+  ],
 }
 
 let host: Host

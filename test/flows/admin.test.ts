@@ -1,3 +1,4 @@
+import { admin } from '../../lib/features/index.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
@@ -99,7 +100,7 @@ describe('refusals', () => {
         403,
       )
 
-      const options = { login: { url: '/sign-in', current: () => undefined }, features: { admin: { allow } } }
+      const options = { login: { url: '/sign-in', current: () => undefined }, features: [admin({ allow })] }
       const other = await startHost({ options, database: host.database })
       const visitor = new RawBrowser(other.app)
       const sent = await visitor.get(linkOf(await visitor.get(page), 'sign-in'))
@@ -126,7 +127,7 @@ describe('refusals', () => {
     ['an empty string', '', 403],
   ])('%s from the option lets no one in', async (_, answer, status) => {
     const decide = () => (answer instanceof Error ? Promise.reject(answer) : answer)
-    const options = { features: { admin: { allow: decide as never } } }
+    const options = { features: [admin({ allow: decide as never })] }
     const other = await startHost({ options, database: host.database })
     expectErrorPage(await new RawBrowser(other.app).get('/oauth/admin'), status)
   })
@@ -522,13 +523,13 @@ describe('keys, events and all pages', () => {
     expect((await carol.get('/oauth/admin/events?before=1;drop')).status).toBe(200)
   })
 
-  test('without features.storedEvents the page names the missing option, and no page links to it', async () => {
+  test('without storedEvents the page names the missing option, and no page links to it', async () => {
     const other = await startHost({
-      options: { features: { admin: { allow: () => true } } },
+      options: { features: [admin({ allow: () => true })] },
       database: host.database,
     })
     const someone = new RawBrowser(other.app)
-    expect(textOf(await someone.get('/oauth/admin/events'))).toContain('features.storedEvents')
+    expect(textOf(await someone.get('/oauth/admin/events'))).toContain('storedEvents')
     expect(textOf(await someone.get(pathTo('self')))).not.toContain('Events of this client')
     const page = await someone.get('/oauth/admin/disable-client?client_id=self')
     // An administrator without an id is no actor.

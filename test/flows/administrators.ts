@@ -1,4 +1,5 @@
 import type { Request } from 'express'
+import { admin } from '../../lib/features/index.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import { laterHost, clients as testClients } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -10,7 +11,7 @@ export const allow = async ({ req }: { req: Request }) => req.get('x-admin') ?? 
 const self = { client_id: 'self', grant_types: ['client_credentials' as const] }
 export const host = laterHost({
   clients: [...testClients, self],
-  options: { features: { admin: { allow }, storedEvents: true }, limits: false },
+  options: { storedEvents: true, features: [admin({ allow })], limits: false },
 })
 /** What was announced. */
 export const events: AuthEvent[] = []

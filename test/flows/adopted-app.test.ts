@@ -1,6 +1,8 @@
+import { device } from '../../lib/features/index.ts'
 import { migrate } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { askForCodes, deviceGrant } from '../support/device.ts'
+import { kept } from '../support/features.ts'
 import { authorizeUrl, clients, type Host, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -52,7 +54,7 @@ test('a scope that the client is not registered with is named, too', async () =>
 
 test('what a device asks for is treated in the same way', async () => {
   const grant_types = [deviceGrant]
-  await start({ features: { deviceAuthorization: true } }, undefined, {
+  await start({ features: [device()] }, undefined, {
     ...app,
     grant_types,
     redirect_uris: [],
@@ -68,7 +70,7 @@ test('what a device asks for is treated in the same way', async () => {
 test('in production a client cannot write into the log in this way', async () => {
   jest.replaceProperty(process.env, 'NODE_ENV', 'production')
   const database = openTestDatabase()
-  await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
+  await migrate(database.knex, { features: kept, database: { tablePrefix: database.tablePrefix } })
   const agent = await start({ secrets: [secret], users: undefined }, database)
   const page = await agent.open(authorizeUrl({ client_id: 'app', scope: 'openid links:raed' }))
   expect(page.url.pathname).toBe('/oauth/login')

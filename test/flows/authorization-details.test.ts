@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import supertest from 'supertest'
+import { device } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, authRouter, OAuthError } from '../../lib/index.ts'
 import { actingAs } from '../../lib/tools/testing/index.ts'
 import { codesFor, connect, deviceClients, poll } from '../support/device.ts'
@@ -19,8 +20,7 @@ const types = ['payment', 'account', 'ledger', 'order']
 const scope = 'openid notes:read offline_access'
 
 const options: Partial<AuthRouterOptions> = {
-  features: {
-    deviceAuthorization: true,
+  protocol: {
     requestObjects: true,
     authorizationDetails: {
       payment: {
@@ -44,6 +44,7 @@ const options: Partial<AuthRouterOptions> = {
       },
     },
   },
+  features: [device()],
   resources: {
     [bank]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['bank-api'] },
   },
@@ -262,7 +263,7 @@ test('a template of the host shows an object instead of its lines', async () => 
   writeFileSync(join(views, 'partials/payment.eta'), '<p id="own">Pay <%= it.detail.amount %> now</p>')
   const authorizationDetails = { payment: { description: 'Make a payment', partial: 'partials/payment' } }
   const other = await startHost({
-    options: { pages: { views }, features: { authorizationDetails } },
+    options: { pages: { views }, protocol: { authorizationDetails } },
     clients: [{ ...clients[0]!, authorization_details_types: ['payment'] }],
   })
   const browser = new RawBrowser(other.app)
@@ -270,7 +271,7 @@ test('a template of the host shows an object instead of its lines', async () => 
   expect(page.html).toContain('<p id="own">Pay &lt;b&gt;1 now</p>')
   await other.close()
   const missing = { authorizationDetails: { payment: { description: 'Pay', partial: 'partials/none' } } }
-  expect(() => authRouter({ features: missing, pages: { views }, issuer: 'http://localhost:3000' })).toThrow(
+  expect(() => authRouter({ protocol: missing, pages: { views }, issuer: 'http://localhost:3000' })).toThrow(
     'partials/none.eta',
   )
 })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, OAuthError } from '../../lib/index.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
@@ -60,7 +61,7 @@ test('an OAuthError of users.find is no answer to a client, whatever it says', a
 
 test('an OAuthError of initialAccessToken is a server error', async () => {
   const initialAccessToken = () => Promise.reject(refusal())
-  await withHost({ features: { registration: { initialAccessToken } } }, async ({ app }) => {
+  await withHost({ features: [registration({ initialAccessToken })] }, async ({ app }) => {
     const { status, body } = await supertest(app)
       .post('/oauth/register')
       .set('Authorization', 'Bearer initial')
@@ -71,7 +72,7 @@ test('an OAuthError of initialAccessToken is a server error', async () => {
 
 test('headers of an OAuthError that no answer can have make it a server error', async () => {
   const allow = () => Promise.reject(refusal())
-  await withHost({ features: { registration: { allow } } }, async ({ app }) => {
+  await withHost({ features: [registration({ allow })] }, async ({ app }) => {
     const { status, body } = await supertest(app)
       .post('/oauth/register')
       .send({ redirect_uris: ['https://client.example.com/callback'] })

@@ -168,7 +168,7 @@ test('a scope beside a claim must exist', () => {
     columns: { id: 'id', username: 'email', password: 'password_hash' },
     claims: { badge: { value: 'badge', scope: 'badgee' } },
   }
-  expect(() => resolveOptions({ users, scopes: { badge: 'See your badge' } }, [])).toThrow(
+  expect(() => resolveOptions({ users, scopes: { badge: 'See your badge' } })).toThrow(
     "users.claims['badge'].scope: badgee is not in the option scopes; did you mean badge?",
   )
 })

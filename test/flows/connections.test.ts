@@ -1,9 +1,16 @@
 import express, { type Express, type RequestHandler } from 'express'
 import supertest from 'supertest'
 import { connectionsOf } from '../../lib/features/connections/connections.ts'
+import {
+  admin,
+  clientMetadataDocuments,
+  connections,
+  pushedRequests,
+  registration,
+} from '../../lib/features/index.ts'
 import { createCallReports } from '../../lib/guard/call-reports.ts'
 import { type ResourceServerOptions, resourceServer } from '../../lib/guard/index.ts'
-import type { AuthRouterOptions } from '../../lib/index.ts'
+import type { AuthRouterOptions, Feature } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type EventRecord, listEventsOfRequest } from '../../lib/storage/repositories/events.ts'
 import { diagnoseMcp, type McpDiagnosis, type McpHost, requestAnswer } from '../../lib/tools/doctor/index.ts'
@@ -39,7 +46,8 @@ afterEach(() => host.close())
 
 interface Mistake {
   readonly options?: Partial<AuthRouterOptions>
-  readonly features?: AuthRouterOptions['features']
+  /** Beside the admin pages. @default `recorded` */
+  readonly features?: readonly Feature[]
   /** The resource of the guard. @default that of the route */
   readonly guarded?: string
   readonly scope?: string
@@ -49,6 +57,8 @@ interface Mistake {
 }
 
 const pass: RequestHandler = (_req, _res, next) => next()
+
+const recorded = [connections(), registration(), clientMetadataDocuments()]
 
 const start = async (mistake: Mistake = {}): Promise<Express> => {
   const { guarded = mcp, scope = 'notes:read', proxy = pass } = mistake
@@ -62,13 +72,8 @@ const start = async (mistake: Mistake = {}): Promise<Express> => {
       outbound: { allowSelfDescribed: [documents.origin] },
       limits: false,
       ...mistake.options,
-      features: {
-        storedEvents: true,
-        registration: true,
-        clientMetadataDocuments: true,
-        admin: { allow: () => 'mira' },
-        ...mistake.features,
-      },
+      storedEvents: true,
+      features: [...(mistake.features ?? recorded), admin({ allow: () => 'mira' })],
     },
   })
   const app = express()
@@ -393,8 +398,10 @@ describe.each(both)('a client %s', (_, behaviour) => {
   })
 
   test('without a secret, where the metadata has no `none`', async () => {
-    const features = { fapi2: true, pushedRequests: { required: true }, dpop: true }
-    const app = await start({ features })
+    const app = await start({
+      options: { protocol: { fapi2: true, dpop: true } },
+      features: [...recorded, pushedRequests({ required: true })],
+    })
     expect(await stopped(new Client(app, mcp, behaviour).connect())).toBe('no public clients')
     expect(await page(app)).toContain('token_endpoint_auth_methods_supported has no none')
     expect((await doctorOf(app, behaviour)).causes).toEqual(['no-public-clients'])
@@ -853,11 +860,8 @@ test('twice as many events of strangers cost twice as much, not four times', asy
   expect((await costOf(400)) / (await costOf(200))).toBeLessThan(2.5)
 })
 
-test.each([
-  ['switched off', { connections: false }],
-  ['without stored events', { storedEvents: false }],
-])('%s, nothing is seen, and the page does not exist', async (_, features) => {
-  const app = await start({ features })
+test('without connections(), nothing is seen, and the page does not exist', async () => {
+  const app = await start({ features: [registration(), clientMetadataDocuments()] })
   const types: string[] = []
   host.oauth.events.on('*', (event) => void types.push(event.type, ...('agent' in event ? ['agent'] : [])))
   await new Client(app, mcp, registering).connect()

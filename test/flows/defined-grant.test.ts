@@ -51,7 +51,7 @@ beforeAll(async () => {
     options: {
       scopes: { 'till:open': 'Open the till', 'notes:read': 'Read', 'notes:write': 'Write' },
       resources: { [api]: { scopes: ['notes:read'], accessToken: 'jwt' } },
-      features: { grants: [documentedGrant({ redeem }), freeGrant] },
+      protocol: { grants: [documentedGrant({ redeem }), freeGrant] },
       organizations: ({ id }) => (id === 1 ? [{ id: 'acme', name: 'Acme' }] : []),
     },
     clients: [
@@ -234,7 +234,7 @@ test.each([
 test('clients cannot be registered for a grant that the host has not defined', async () => {
   const seed = { client_id: 'x', grant_types: ['urn:example:grant-type:pim' as const] }
   await expect(host.oauth.clients.create(seed)).rejects.toThrow(
-    'grant_types: urn:example:grant-type:pim is not in the option features.grants; did you mean urn:example:grant-type:pin?',
+    'grant_types: urn:example:grant-type:pim is not in the option protocol.grants; did you mean urn:example:grant-type:pin?',
   )
   await expect(seedClients(host.database.knex, [seed], {})).rejects.toThrow(
     'pass the options of authRouter()',

@@ -1,7 +1,9 @@
 import supertest from 'supertest'
+import { clientMetadataDocuments, developers, registration } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, migrate } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { kept } from '../support/features.ts'
 import { authorizeUrl, callback, createUsers, type Host, pkce, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -21,20 +23,19 @@ let server: TestServer
 let host: Host
 const start = async (nodeEnv: string | undefined) => {
   const options: Partial<AuthRouterOptions> = {
-    features: {
-      registration: true,
-      clientMetadataDocuments: true,
-      frontChannelLogout: true,
-      requestObjects: true,
-      developers: { allow: () => true, scopes: ['openid'] },
-    },
+    protocol: { frontChannelLogout: true, requestObjects: true },
+    features: [
+      registration(),
+      clientMetadataDocuments(),
+      developers({ allow: () => true, scopes: ['openid'] }),
+    ],
     outbound: { allowSelfDescribed: [server.origin] },
     limits: false,
   }
   process.env.NODE_ENV = nodeEnv
   const database = openTestDatabase()
   const { knex, tablePrefix } = database
-  await migrate(knex, { database: { knex, tablePrefix } })
+  await migrate(knex, { features: kept, database: { knex, tablePrefix } })
   await createUsers(database, `${tablePrefix}people`)
   host = await startHost({ options, database })
 }

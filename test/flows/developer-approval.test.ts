@@ -1,9 +1,10 @@
 import type { Request } from 'express'
 import { developerAdministration } from '../../lib/features/developers/administration.ts'
+import { admin, developers, registration } from '../../lib/features/index.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import {
-  developers,
+  developerOptions,
   events,
   host,
   redirectUri,
@@ -148,8 +149,8 @@ describe('approval', () => {
 
 test('on the admin pages, a decision applies only to the request that the administrator saw', async () => {
   says[ada.email] = 'approval'
-  const admin = ({ req }: { req: Request }) => req.get('x-admin') ?? false
-  const both = await startHost({ options: { features: { developers, admin: { allow: admin } } } })
+  const allow = ({ req }: { req: Request }) => req.get('x-admin') ?? false
+  const both = await startHost({ options: { features: [developers(developerOptions), admin({ allow })] } })
   const heard: AuthEvent[] = []
   both.oauth.events.on('*', (event) => heard.push(event))
   const owner = await signedIn(ada, both)
@@ -188,22 +189,24 @@ test('on the admin pages, a decision applies only to the request that the admini
   expect(textOf(late)).toContain('Nothing was saved')
   expect(await both.oauth.clients.get(two.clientId)).toMatchObject({ client_name: 'Desk 3', disabled: true })
   await both.close()
-  const plain = await startHost({ options: { features: { admin: { allow: admin } } } })
+  const plain = await startHost({ options: { features: [admin({ allow })] } })
   expect((await new RawBrowser(plain.app, undefined, { 'x-admin': 'carol' }).get(list)).status).toBe(404)
   await plain.close()
 })
 
 test('the number of requests that wait is read once for an admin page, and not for a form', async () => {
   says[ada.email] = 'approval'
-  const both = await startHost({ options: { features: { developers, admin: { allow: () => true } } } })
+  const both = await startHost({
+    options: { features: [developers(developerOptions), admin({ allow: () => true })] },
+  })
   const { clientId } = await register(await signedIn(ada, both))
-  const admin = new RawBrowser(both.app)
-  const form = fieldsOf(await admin.open(`/oauth/admin/request?client_id=${clientId}`), 'value="approve"')
+  const operator = new RawBrowser(both.app)
+  const form = fieldsOf(await operator.open(`/oauth/admin/request?client_id=${clientId}`), 'value="approve"')
   const count = await countStatements(both.database.knex, [both.usersTable])
   const counted = () => count.ours.filter((sql) => sql.startsWith('select count(*) as waiting')).length
-  const answer = await admin.post('/oauth/admin/request', form)
+  const answer = await operator.post('/oauth/admin/request', form)
   expect([answer.status, counted()]).toEqual([303, 0])
-  await admin.follow(answer)
+  await operator.follow(answer)
   expect(counted()).toBe(1)
   await both.close()
 })
@@ -239,7 +242,7 @@ describe('owners', () => {
   })
 
   test('a client’s registration access token is refused once its new owner has changed the client', async () => {
-    const open = await startHost({ options: { features: { registration: true, developers } } })
+    const open = await startHost({ options: { features: [registration(), developers(developerOptions)] } })
     const owner = await signedIn(ada, open)
     const body = JSON.stringify({ client_name: 'Self', redirect_uris: [redirectUri] })
     const headers = { 'content-type': 'application/json' }
@@ -253,11 +256,12 @@ describe('owners', () => {
     await open.close()
   })
 
-  test('while the option is off, owned clients are exported, approved and released', async () => {
+  test('after developers.off(), owned clients are exported, approved and released', async () => {
     says[ada.email] = 'approval'
-    const on = await startHost({ options: { features: { developers } } })
+    const on = await startHost({ options: { features: [developers(developerOptions)] } })
     const { clientId } = await register(await signedIn(ada, on))
-    const off = await startHost({ database: on.database, clients: [] })
+    const options = { features: [developers.off()] }
+    const off = await startHost({ database: on.database, clients: [], options })
     expect(off.oauth).not.toHaveProperty('developers')
     expect((await new RawBrowser(off.app).get(root)).status).toBe(404)
     expect(await off.oauth.users.export(1)).toMatchObject({ clients: [clientId] })
@@ -272,7 +276,7 @@ describe('owners', () => {
   })
 
   test('an erased user leaves disabled clients without an owner', async () => {
-    const { oauth, ...own } = await startHost({ options: { features: { developers } } })
+    const { oauth, ...own } = await startHost({ options: { features: [developers(developerOptions)] } })
     const { clientId } = await register(await signedIn(ada, own))
     const other = await register(await signedIn(bob, own))
     expect((await oauth.users.export(1)).clients).toEqual([clientId])

@@ -1,9 +1,10 @@
+import { developers, secondFactor } from '../../lib/features/index.ts'
 import type { HostLogin } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
 import {
   desk,
-  developers,
+  developerOptions,
   events,
   host,
   redirectUri,
@@ -83,7 +84,7 @@ describe('who may register clients', () => {
     says[ada.email] = false
     expect(await linked(agent)).toEqual([200, undefined])
     const fails = () => Promise.reject(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }))
-    const broken = await startHost({ options: { features: { developers: { allow: fails } } } })
+    const broken = await startHost({ options: { features: [developers({ allow: fails })] } })
     const other = new RawBrowser(broken.app)
     await other.signIn(await other.open('/oauth/account'))
     expect(await linked(other)).toEqual([200, undefined])
@@ -121,7 +122,7 @@ describe('who may register clients', () => {
       asked.push([user.id, req.path])
       throw Object.assign(new Error('away'), { code: 'ECONNREFUSED' })
     }
-    const broken = await startHost({ options: { features: { developers: { allow: allow as never } } } })
+    const broken = await startHost({ options: { features: [developers({ allow: allow as never })] } })
     const browser = new RawBrowser(broken.app)
     const page = await browser.signIn(await browser.open(root))
     expectErrorPage(page, 503)
@@ -165,8 +166,10 @@ describe('the sign-in of these pages', () => {
   const edit = at('edit', 'web')
 
   test('asks for the second factor and returns to the page', async () => {
-    const secondFactor = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
-    const strict = await startHost({ options: { features: { developers }, login: { secondFactor } } })
+    const find = () => ({ kind: 'code' as const, verify: (code: string) => code === '123456' })
+    const strict = await startHost({
+      options: { features: [developers(developerOptions), secondFactor({ find })] },
+    })
     await strict.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(strict.app)
     const code = await browser.signIn(await browser.open(edit))
@@ -180,7 +183,7 @@ describe('the sign-in of these pages', () => {
   test('happens on the login page of the host, with prompt=login if the user must sign in again', async () => {
     let current: HostLogin | undefined
     const login = { url: '/login', current: () => current }
-    const own = await startHost({ options: { features: { developers }, login } })
+    const own = await startHost({ options: { features: [developers(developerOptions)], login } })
     await own.oauth.developers!.transfer('web', 1)
     const browser = new RawBrowser(own.app)
     const returnTo = `${edit}&returned=1`
@@ -208,7 +211,7 @@ describe('the first minute of a client (pages 25)', () => {
     const storing = await startHost({
       database: host.database,
       clients: [],
-      options: { features: { developers, storedEvents: true } },
+      options: { storedEvents: true, features: [developers(developerOptions)] },
     })
     try {
       const { clientId, secret = '' } = await register(agent)
@@ -553,7 +556,7 @@ describe('the quota', () => {
   test('a user who registers and deletes again and again is stopped', async () => {
     const limits = { developerClient: { max: 2, seconds: 60 } }
     const limited = await startHost({
-      options: { features: { developers }, limits: { quotas: limits } },
+      options: { features: [developers({ ...developerOptions, limits })] },
     })
     const browser = await signedIn(ada, limited)
     for (const _ of [1, 2]) {
@@ -568,7 +571,7 @@ describe('the quota', () => {
 
 test('a list of 1,000 clients has pages of 20, each with the same few statements', async () => {
   const many = await startHost({
-    options: { features: { developers: { ...developers, maxClients: 1000 } } },
+    options: { features: [developers({ ...developerOptions, maxClients: 1000 })] },
   })
   const browser = await signedIn(ada, many)
   const { clientId } = await register(browser)

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
+import { device } from '../../lib/features/index.ts'
 import { type AuthEvent, OAuthError } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { Grant } from '../../lib/oauth/grants/grant.ts'
@@ -29,7 +30,7 @@ const events: AuthEvent[] = []
 beforeAll(async () => {
   host = await startHost({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization: true } },
+    options: { features: [device()] },
   })
   host.oauth.events.on('*', (event) => events.push(event))
   ada = new RawBrowser(host.app)
@@ -155,7 +156,7 @@ describe('polling', () => {
   })
 
   test('twice in a second is slow_down with any interval (L9)', async () => {
-    const options = { features: { deviceAuthorization: { interval: 1 } } }
+    const options = { features: [device({ interval: 1 })] }
     const hasty = await startHost({ clients: [...clients, ...deviceClients], options })
     const clock = stopClock()
     const codes = await codesFor(hasty)
@@ -268,7 +269,7 @@ describe('a device may ask for what an authorization request may ask for', () =>
     other = await startHost({
       clients: [...clients, ...deviceClients],
       options: {
-        features: { deviceAuthorization: { verificationUri: 'https://example.com/tv', lifetime: 120 } },
+        features: [device({ verificationUri: 'https://example.com/tv', lifetime: 120 })],
         resources: { [api]: { scopes: ['notes:read'], accessToken: 'jwt' } },
         organizations: () => ['initech', 'globex'].map((id) => ({ id, name: id })),
       },
@@ -310,7 +311,7 @@ describe('a device may ask for what an authorization request may ask for', () =>
 test('a grant of a feature gets what is presented, read with the client in one statement', async () => {
   const own = await startHost({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization: true } },
+    options: { features: [device()] },
   })
   const code = await codeFor(own)
   const presented: unknown[] = []
@@ -323,8 +324,8 @@ test('a grant of a feature gets what is presented, read with the client in one s
       throw new OAuthError('authorization_pending', 'read')
     },
   }
-  const device = serverBehind(own.oauth)?.features.find(({ grants }) => grants !== undefined)
-  if (device?.grants) jest.replaceProperty(device, 'grants', [grant])
+  const ofDevice = serverBehind(own.oauth)?.features.find(({ grants }) => grants !== undefined)
+  if (ofDevice?.grants) jest.replaceProperty(ofDevice, 'grants', [grant])
   const count = await countStatements(own.database.knex, [own.usersTable])
   count.reset()
   expectError(await poll(own, { device_code: code }), 400, 'authorization_pending')
@@ -337,7 +338,7 @@ test('the browser may go from the form to the host’s login page, and returns t
   const own = await startHost({
     clients: deviceClients,
     options: {
-      features: { deviceAuthorization: true },
+      features: [device()],
       login: {
         url: 'https://accounts.example.com/sign-in',
         current: ({ req: { headers } }) => headers.cookie?.includes('host_user=1') && { subject: 1 },

@@ -10,6 +10,7 @@ import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange
 import { compiledProgram } from '../support/compiled.ts'
 import { openSharedDatabase, type SharedDatabase } from '../support/database.ts'
 import { connect, deviceGrant } from '../support/device.ts'
+import { kept } from '../support/features.ts'
 import { callback, createUsers, people, secret } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -69,7 +70,7 @@ beforeAll(async () => {
   const { knex, tablePrefix, config } = database
   usersTable = `${tablePrefix}people`
   await createUsers(database, usersTable)
-  await migrate(knex, { database: { tablePrefix } })
+  await migrate(knex, { features: kept, database: { tablePrefix } })
   await startThere({ config, tablePrefix, usersTable })
   const options = sharedOptions(`${there}/oauth`, knex, { config, tablePrefix, usersTable })
   await seedClients(knex, clients, options)

@@ -138,13 +138,14 @@ export const tokensOf = ({ status, body, text }: supertest.Response): TokenAnswe
 /** A host whose endpoints are all found through its metadata. */
 export const startDiscoveredHost = async (
   site: ClientSite,
-  features: NonNullable<AuthRouterOptions['features']>,
+  { protocol, features }: Partial<Pick<AuthRouterOptions, 'protocol' | 'features'>>,
 ) => {
   const host: Host = await startHost({
-    clients: seedsAt(site, features.implicit === true),
+    clients: seedsAt(site, protocol?.implicit === true),
     options: {
       users: onePerson(),
-      features,
+      ...(protocol && { protocol }),
+      ...(features && { features }),
       outbound: { allow: [site.origin], allowSelfDescribed: [site.origin] },
       scopes: { roles: { description: 'Know your roles', claims: ['roles', 'rank'] } },
     },

@@ -1,4 +1,6 @@
 import supertest from 'supertest'
+import { clientMetadataDocuments, pushedRequests, registration } from '../../lib/features/index.ts'
+import type { AuthRouterOptions } from '../../lib/index.ts'
 import { certificate } from '../support/certificate.ts'
 import { clientAnswer } from '../support/client-answer.ts'
 import { callback, type Host, issuer, pkce, secret, startHost } from '../support/host.ts'
@@ -88,25 +90,25 @@ beforeAll(async () => {
 })
 afterAll(() => client.close())
 
-const features = {
+const options: Readonly<Record<string, Partial<Pick<AuthRouterOptions, 'protocol' | 'features'>>>> = {
   'by default': {},
-  'with features.implicit': { implicit: true },
+  'with protocol.implicit': { protocol: { implicit: true } },
   'with clients that describe themselves and request objects': {
-    registration: true,
-    clientMetadataDocuments: true,
-    requestObjects: true,
-    pushedRequests: true as const,
-    frontChannelLogout: true,
-    mutualTls: { header: 'Client-Cert', ca: certificate.cert, url: 'https://mtls.example.com/oauth' },
+    protocol: {
+      requestObjects: true,
+      frontChannelLogout: true,
+      mutualTls: { header: 'Client-Cert', ca: certificate.cert, url: 'https://mtls.example.com/oauth' },
+    },
+    features: [registration(), clientMetadataDocuments(), pushedRequests()],
   },
 }
 
-describe.each(Object.entries(features))('%s', (_, features) => {
-  const implicit = 'implicit' in features
-  const describesItself = 'registration' in features
+describe.each(Object.entries(options))('%s', (_, given) => {
+  const implicit = given.protocol?.implicit === true
+  const describesItself = given.features !== undefined
   let host: Awaited<ReturnType<typeof startDiscoveredHost>>
   beforeAll(async () => {
-    host = await startDiscoveredHost(client, features)
+    host = await startDiscoveredHost(client, given)
   })
   afterAll(() => host.close())
 
@@ -471,7 +473,7 @@ describe.each(Object.entries(features))('%s', (_, features) => {
     expect(Object.keys(host.metadata).sort()).toEqual([...Object.keys(probes), ...together].sort())
   })
 
-  // Without features.implicit the others are the same code.
+  // Without protocol.implicit the others are the same code.
   const plain = ['response_types_supported', 'grant_types_supported', 'claims_supported']
   const probed = implicit ? Object.keys(probes) : describesItself ? Object.keys(ofSelfDescription) : plain
   test.each(probed)('%s is true', (name) => probes[name]!(), 60_000)

@@ -1,5 +1,6 @@
 import express from 'express'
 import supertest from 'supertest'
+import { pushedRequests, registration } from '../../lib/features/index.ts'
 import { resourceServer } from '../../lib/guard/index.ts'
 import { type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import { urlsBelow } from '../../lib/web/http/dpop.ts'
@@ -35,13 +36,12 @@ const ownGrant = 'urn:example:grant-type:own'
 const exchangeGrant = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 const options: Partial<AuthRouterOptions> = {
-  features: {
+  protocol: {
     dpop: true,
-    registration: true,
-    pushedRequests: true,
     tokenExchange: { allow: () => true },
     grants: [defineGrant({ grantType: ownGrant, exchange: () => ({ subject: 1, scopes: ['notes:read'] }) })],
   },
+  features: [registration(), pushedRequests()],
   resources: {
     [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' },
     [opaqueApi]: { scopes: ['notes:read'], introspection: ['web'] },
@@ -333,7 +333,7 @@ describe('a code that is bound to a key', () => {
 
 describe('nonces', () => {
   const aNonce = expect.stringMatching(/^[\w-]{43}$/)
-  const required: Partial<AuthRouterOptions> = { features: { dpop: { nonces: 'required' } } }
+  const required: Partial<AuthRouterOptions> = { protocol: { dpop: { nonces: 'required' } } }
   const fields = { ...web, grant_type: 'client_credentials', scope: 'notes:read' }
   const url = 'http://localhost:3000/oauth/token'
   const send = async (at: Pick<Host, 'app'>, nonce?: string) =>
@@ -415,7 +415,7 @@ test('the URL does not follow a request target with a host either', () => {
 })
 
 test('with used proofs in memory guards take no statement, and the token endpoint still does', async () => {
-  const one = await startHost({ options: { features: { dpop: { usedProofs: 'memory' } } } })
+  const one = await startHost({ options: { protocol: { dpop: { usedProofs: 'memory' } } } })
   const [at, notes] = ['http://localhost:3000/oauth/token', 'http://localhost:3000/api/notes']
   const fields = { ...web, grant_type: 'client_credentials', scope: 'notes:read' }
   const { body } = await post(one, fields).set('DPoP', await dpopProof(key, 'POST', at))
@@ -429,7 +429,7 @@ test('with used proofs in memory guards take no statement, and the token endpoin
 
 test('a bound token for a resource is for nothing once the host has no resources', async () => {
   const { access_token } = await tokensFor(opaqueApi)
-  const later = await startHost({ database: host.database, options: { issuer, features: { dpop: true } } })
+  const later = await startHost({ database: host.database, options: { issuer, protocol: { dpop: true } } })
   const use = (token: string) =>
     withProof(supertest(later.app).get('/api/notes'), key, `${server.origin}/api/notes`, token)
   expect((await use((await tokensFor()).access_token)).status).toBe(200)

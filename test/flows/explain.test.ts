@@ -1,4 +1,5 @@
 import type supertest from 'supertest'
+import { admin, connections } from '../../lib/features/index.ts'
 import type { ClientSeed } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { listEventsOfRequest } from '../../lib/storage/repositories/events.ts'
@@ -22,7 +23,8 @@ beforeAll(async () => {
   const off = { client_id: 'off', client_secret: secret, redirect_uris: [callback] }
   host = await startHost({
     options: {
-      features: { storedEvents: true, admin: { allow: () => false } },
+      storedEvents: true,
+      features: [connections(), admin({ allow: () => false })],
       lifetimes: { refreshGracePeriod: 0 },
       codeChallengeMethods: ['S256', 'plain'],
     },
@@ -245,7 +247,7 @@ test('the events of a user are part of their export, and leave with them', async
 describe('a database that does not store events', () => {
   const issue = async (lines: unknown[]) => {
     const logger = { info: () => {}, warn: () => {}, error: (line: unknown) => void lines.push(line) }
-    const other = await startHost({ options: { features: { storedEvents: true }, logger } })
+    const other = await startHost({ options: { storedEvents: true, logger } })
     const name = `${other.database.tablePrefix}events`
     await other.database.knex.schema.renameTable(name, `${name}_away`)
     const { status, body } = await post(other, { ...web, grant_type: 'client_credentials' })
@@ -308,7 +310,7 @@ describe('a database that does not store events', () => {
   })
 
   test('for their content, however many come first, stores one that comes after them', async () => {
-    const other = await startHost({ options: { features: { storedEvents: true } } })
+    const other = await startHost({ options: { storedEvents: true } })
     const { events, eventLog } = serverBehind(other.oauth)!
     const keys = { keyId: 1n as unknown as string, algorithm: 'RS256', signsFrom: 0 }
     for (let time = 0; time < 4; time += 1) events.announce('key.published', undefined, keys)
@@ -319,7 +321,7 @@ describe('a database that does not store events', () => {
   })
 
   test('for their content stores the others', async () => {
-    const other = await startHost({ options: { features: { storedEvents: true } } })
+    const other = await startHost({ options: { storedEvents: true } })
     const { events, eventLog } = serverBehind(other.oauth)!
     events.announce('second_factor.added', undefined, { subject: 'ada' })
     const keys = { keyId: 1n as unknown as string, algorithm: 'RS256', signsFrom: 0 }
@@ -333,7 +335,7 @@ describe('a database that does not store events', () => {
 })
 
 test('users.revokeAll() works with a reason that is no text', async () => {
-  const other = await startHost({ options: { features: { storedEvents: true } } })
+  const other = await startHost({ options: { storedEvents: true } })
   const reason: { self?: unknown } = {}
   reason.self = reason
   await other.oauth.users.revokeAll('1', reason as unknown as string)

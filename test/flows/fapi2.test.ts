@@ -1,6 +1,6 @@
 import { decodeProtectedHeader, SignJWT } from 'jose'
 import supertest from 'supertest'
-import { featureOptions } from '../../lib/features/index.ts'
+import { pushedRequests, registration } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { stopClock } from '../support/clock.ts'
@@ -19,7 +19,7 @@ import {
 // What the FAPI 2.0 Security Profile requires at runtime. Its rules for metadata are in test/protocol.
 
 const audience = 'https://api.example.com/accounts'
-const strict: AuthRouterOptions['features'] = { pushedRequests: true, dpop: true, requestObjects: true }
+const strict = { protocol: { dpop: true, requestObjects: true }, features: [pushedRequests()] }
 const { verifier, challenge } = pkce()
 const asked = {
   response_type: 'code',
@@ -60,7 +60,7 @@ const seed = (): ClientSeed => ({
 beforeAll(async () => {
   keys = { PS256: await createClientKey('PS256', 'PS256'), RS256: await createClientKey('RS256', 'RS256') }
   proof = await createDpopKey()
-  host = await start({ features: strict }, [seed()])
+  host = await start(strict, [seed()])
   agent = new RawBrowser(host.app)
 })
 afterAll(() => host.close())
@@ -183,14 +183,9 @@ describe('the token endpoint', () => {
   })
 })
 
-describe('features.fapi2', () => {
-  const features = {
-    ...strict,
-    fapi2: true,
-    pushedRequests: { required: true },
-    registration: true,
-  } as const
-  const options = { features } as const
+describe('protocol.fapi2', () => {
+  const protocol = { ...strict.protocol, fapi2: true }
+  const options = { protocol, features: [pushedRequests({ required: true }), registration()] }
   let held: Host
   beforeAll(async () => {
     const { security_profile: _, ...unsaid } = seed()
@@ -215,7 +210,7 @@ describe('features.fapi2', () => {
   })
 
   test('does not serve a client that was registered before it', async () => {
-    const before = await startHost({ options: { features: { ...strict } } })
+    const before = await startHost({ options: strict })
     const after = await startHost({ options, clients: [], database: before.database })
     const form = { grant_type: 'client_credentials', client_id: 'web', client_secret: secret }
     const ask = ({ app }: Host) => supertest(app).post('/oauth/token').type('form').send(form)
@@ -240,13 +235,13 @@ describe('features.fapi2', () => {
   })
 
   test.each<[string, Partial<AuthRouterOptions>]>([
-    ['pushed requests are not required', { features: { ...features, pushedRequests: true } }],
-    ['nothing binds tokens', { features: { ...features, dpop: false } }],
-    ['the implicit grant is on', { features: { ...features, implicit: true } }],
+    ['pushed requests are not required', { features: [pushedRequests()] }],
+    ['nothing binds tokens', { protocol: { ...protocol, dpop: false } }],
+    ['the implicit grant is on', { protocol: { ...protocol, implicit: true } }],
     ['plain PKCE is on', { codeChallengeMethods: ['S256', 'plain'] }],
   ])('is refused if %s', (_what, changed) => {
     const database = { client: 'better-sqlite3', connection: ':memory:' }
     const given = { database, secrets: ['a secret of 32 bytes, for a test'], ...options, ...changed }
-    expect(() => resolveOptions(given, featureOptions)).toThrow('features.fapi2')
+    expect(() => resolveOptions(given)).toThrow('protocol.fapi2')
   })
 })

@@ -1,7 +1,7 @@
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import {
   type DatabaseKind,
@@ -9,6 +9,7 @@ import {
   type FaultDatabase,
   openFaultDatabase,
 } from '../support/fault-databases.ts'
+import { expiredIn } from '../support/features.ts'
 import { authorizeUrl, callback, createUsers, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -34,7 +35,7 @@ describeOnSampled('clients that describe themselves end after their last use', (
       clients: [],
       options: {
         database: { tablePrefix: database.tablePrefix, prune: false },
-        features: { registration: { allow: (client) => allow(client) || undefined } },
+        features: [registration({ allow: (client) => allow(client) || undefined })],
         resources: { 'https://notes.example.com/api': { scopes: ['notes:read'] } },
         lifetimes: { refreshTokenIdle: 50 * day },
         limits: false,
@@ -49,7 +50,11 @@ describeOnSampled('clients that describe themselves end after their last use', (
 
   const prune = () => {
     const { database: pruned } = openDatabase(database.knex, database.tablePrefix)
-    return removeExpiredRows(pruned, { now: clock.now(), expired, refreshGracePeriod: 10 })
+    return removeExpiredRows(pruned, {
+      now: clock.now(),
+      expired: expiredIn(host.oauth),
+      refreshGracePeriod: 10,
+    })
   }
   const after = async (days: number): Promise<void> => {
     clock.travel(days * day)

@@ -33,7 +33,7 @@ const clients = [
 
 let host: Host
 beforeAll(async () => {
-  host = await startHost({ clients, options: { features: { frontChannelLogout: true } } })
+  host = await startHost({ clients, options: { protocol: { frontChannelLogout: true } } })
 })
 afterAll(() => host.close())
 
@@ -75,7 +75,7 @@ test('the page opens each client’s logout page, with iss and its own sid, and 
 })
 
 test('it goes on although the host still reports its own login', async () => {
-  const options = { features: { frontChannelLogout: true }, login: { current: () => ({ subject: 1 }) } }
+  const options = { protocol: { frontChannelLogout: true }, login: { current: () => ({ subject: 1 }) } }
   const reporting = await startHost({ clients, options })
   const agent = new RawBrowser(reporting.app)
   const idToken = await signIn(reporting, agent, 'shop')
@@ -132,7 +132,7 @@ describeWith('chromium', 'in Chromium', () => {
       frontchannel_logout_uri: `${client.origin}/out`,
     }
     own = await startHost({
-      options: { issuer: `${provider.origin}/oauth`, features: { frontChannelLogout: true } },
+      options: { issuer: `${provider.origin}/oauth`, protocol: { frontChannelLogout: true } },
       clients: [seed('web', { ...uris, post_logout_redirect_uris: [`${client.origin}/bye`] })],
     })
     provider.serve(own.app)

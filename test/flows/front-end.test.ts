@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express'
 import express from 'express'
+import { authenticatorApps, device } from '../../lib/features/index.ts'
 import { OptionsError } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
@@ -28,7 +29,7 @@ let host: Host
 let other: Host
 beforeAll(async () => {
   const pages = { url }
-  const features = { authenticatorApps: true, deviceAuthorization: true } as const
+  const features = [authenticatorApps(), device()]
   const organizations = () => [acme, globex]
   host = await startHost({ options: { pages, features, organizations } })
   // A host that renders on its own server, and takes the form there.

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express'
 import session from 'express-session'
+import { admin, authenticatorApps, device, passkeys, personalAccessTokens } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { stopClock } from '../support/clock.ts'
@@ -436,13 +437,13 @@ describe('a reported login', () => {
 })
 
 test('a form of another site begins no login and no browser, however the host knows its user', async () => {
-  const features = {
-    admin: { allow: () => true },
-    authenticatorApps: true,
-    deviceAuthorization: true,
-    passkeys: true,
-    personalAccessTokens: true,
-  }
+  const features = [
+    admin({ allow: () => true }),
+    authenticatorApps(),
+    device(),
+    passkeys(),
+    personalAccessTokens(),
+  ]
   const host = await start(
     { current: ({ req }) => req.get('x-user') !== undefined && { subject: 1 } },
     { options: { features } },

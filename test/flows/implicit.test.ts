@@ -39,7 +39,7 @@ let on: Host
 let off: Host
 beforeAll(async () => {
   const options = { users: onePerson() }
-  on = await startHost({ clients, options: { ...options, features: { implicit: true } } })
+  on = await startHost({ clients, options: { ...options, protocol: { implicit: true } } })
   off = await startHost({ clients, options })
 })
 afterAll(async () => {

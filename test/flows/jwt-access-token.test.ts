@@ -32,7 +32,7 @@ let tokens: TokenAnswer
 beforeAll(async () => {
   host = await startResourceHost({
     options: {
-      features: { implicit: true },
+      protocol: { implicit: true },
       organizations: ({ id }) => [{ id: `org-of-${id}`, name: 'Acme' }],
     },
     clients: [

@@ -3,8 +3,8 @@ import supertest from 'supertest'
 import { OAuthError } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { stopClock } from '../support/clock.ts'
+import { expired } from '../support/features.ts'
 import { createGate } from '../support/gate.ts'
 import { type Host, issuer, secret, startHost } from '../support/host.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
@@ -31,7 +31,7 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       resources: { [api]: { scopes: ['notes:read', 'notes:write'], accessToken: 'jwt' } },
-      features: {
+      protocol: {
         authorizationDetails: {
           payment: {
             description: 'Make a payment',

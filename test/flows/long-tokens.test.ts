@@ -49,7 +49,7 @@ beforeAll(async () => {
           claims: () => ({ groups }),
         },
       },
-      features: { tokenExchange: { allow: () => true } },
+      protocol: { tokenExchange: { allow: () => true } },
     },
     clients: [
       {

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const [web, native] = clients
   const response_types: ClientSeed['response_types'] = ['code', 'token', 'id_token', 'code id_token token']
   const options: Partial<AuthRouterOptions> = {
-    features: { implicit: true },
+    protocol: { implicit: true },
     limits: false,
     logger: { info: () => {}, warn: () => {}, error: (...words: unknown[]) => void logged.push(words) },
   }

@@ -1,6 +1,7 @@
 // Hosts that cannot run here, played from what is known of their requests.
 
 import express from 'express'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { type McpHost, mcpHosts } from '../../lib/tools/doctor/mcp-hosts.ts'
 import type { TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
@@ -18,7 +19,7 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       resources: { [resource]: { scopes: ['notes:read', 'notes:write'] } },
-      features: { registration: true, clientMetadataDocuments: true },
+      features: [registration(), clientMetadataDocuments()],
       outbound: {
         allowSelfDescribed: mcpHosts.flatMap(({ document }) =>
           document ? new URL(document.client_id).origin : [],

@@ -1,5 +1,6 @@
 import { hash } from '@node-rs/bcrypt'
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { importedMark } from '../../lib/keys/secrets.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { createDpopKey, type DpopKey, dpopProof } from '../support/dpop-client.ts'
@@ -45,7 +46,8 @@ beforeAll(async () => {
   host = await startHost({
     clients: [...clients, { ...kept, redirect_uris: [callback], refresh_token_rotation: false }],
     options: {
-      features: { registration: { allow: () => change().then(() => true) }, dpop: true },
+      protocol: { dpop: true },
+      features: [registration({ allow: () => change().then(() => true) })],
       limits: false,
       users: {
         find: async (id) => {

@@ -1,11 +1,12 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
-import type { AuthRouterOptions } from '../../lib/index.ts'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
+import type { AuthRouterOptions, Limit } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
+import { expired } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -30,7 +31,7 @@ beforeAll(async () => {
     read.push(String(req.url))
     answer(req, res)
   })
-  usual = await startWith(true)
+  usual = await startWith({})
 })
 afterAll(() => usual.close())
 afterAll(() => server.close())
@@ -63,26 +64,32 @@ const json = { 'content-type': 'application/json' }
 const serve = (members: Members, headers: Record<string, string> = json) =>
   respond(200, headers, JSON.stringify(documentOf(members)))
 
-type Documents = NonNullable<AuthRouterOptions['features']>['clientMetadataDocuments']
+type Limits = Readonly<Partial<Record<'document' | 'clientHost', Limit>>>
+type Documents = Parameters<typeof clientMetadataDocuments>[0]
 
 /** The same host; nothing answers at this port. */
 const otherPort = () => `https://${new URL(server.origin).hostname}:1`
 
 const startWith = (
-  documents: Documents,
-  limits?: object,
+  documents: Documents = {},
+  limits?: Limits,
   options: Partial<AuthRouterOptions> = {},
 ): Promise<Host> =>
   startHost({
     options: {
       ...options,
-      features: { clientMetadataDocuments: documents },
+      features: [
+        clientMetadataDocuments({
+          ...(limits?.document && { limits: { document: limits.document } }),
+          ...documents,
+        }),
+      ],
       outbound: { allowSelfDescribed: [server.origin, otherPort()] },
-      limits: limits ? { quotas: limits } : false,
+      limits: limits ? { quotas: limits.clientHost ? { clientHost: limits.clientHost } : {} } : false,
       lifetimes: { code: 900 },
     },
   })
-const start = async (documents: Documents, limits?: object) => {
+const start = async (documents: Documents = {}, limits?: Limits) => {
   host = await startWith(documents, limits)
 }
 
@@ -152,7 +159,7 @@ test('with identityScopes off such a client gets no identity scopes; with it on 
   expect(without).not.toHaveProperty('id_token')
   expectError(await userinfo(host, without.access_token), 403, 'insufficient_scope')
   await host.close()
-  expect(await grantWith(true)).toMatchObject({
+  expect(await grantWith({})).toMatchObject({
     scope: 'openid profile email offline_access notes:read',
     id_token: expect.any(String),
   })
@@ -449,7 +456,7 @@ test('a client that a user has allowed something stays; an unused one is removed
 })
 
 test('URLs without a document are limited by address, and store nothing', async () => {
-  await start(true, { document: { max: 3, seconds: 600 } })
+  await start({}, { document: { max: 3, seconds: 600 } })
   respond(404, {}, '')
   const statuses: number[] = []
   for (let count = 0; count < 5; count += 1) statuses.push((await open(`${server.origin}/${count}`)).status)
@@ -459,7 +466,7 @@ test('URLs without a document are limited by address, and store nothing', async 
 })
 
 test('URLs without a document are limited by host, whatever the port (M14)', async () => {
-  await start(true, { clientHost: { max: 1, seconds: 600 } })
+  await start({}, { clientHost: { max: 1, seconds: 600 } })
   respond(404, {}, '')
   await open(`${server.origin}/a`)
   expect((await open(`${server.origin}/b`)).status).toBe(429)
@@ -473,7 +480,7 @@ test('a document of more than 16 kB is not used (M16)', async () => {
 })
 
 test('reading a known document again counts for its host too, and the client works meanwhile', async () => {
-  await start(true, { clientHost: { max: 1, seconds: 86_400 } })
+  await start({}, { clientHost: { max: 1, seconds: 86_400 } })
   await open()
   clock.travel(3601)
   expect((await open()).status).toBe(200)
@@ -483,7 +490,7 @@ test('reading a known document again counts for its host too, and the client wor
 
 test('a sector is confirmed by its list of redirect URIs', async () => {
   const { app, close } = await startHost({
-    options: { features: { registration: true }, outbound: { allowSelfDescribed: [server.origin] } },
+    options: { features: [registration()], outbound: { allowSelfDescribed: [server.origin] } },
   })
   const register = (sector: string) =>
     supertest(app)
@@ -506,16 +513,14 @@ describe('an assertion of a trusted issuer (I4)', () => {
   const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
   const idp = 'https://idp.example.com'
   let idpKey: ClientKey
-  const startTrusting = async (quotas?: object) => {
+  const startTrusting = async (limits?: Limits) => {
     idpKey = await createClientKey('ES256', 'idp')
     host = await startHost({
       options: {
-        features: {
-          clientMetadataDocuments: true,
-          trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } },
-        },
+        protocol: { trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } } },
+        features: [clientMetadataDocuments({ limits: limits ?? false })],
         outbound: { allowSelfDescribed: [server.origin] },
-        limits: quotas ? { quotas } : false,
+        ...(!limits && { limits: false }),
       },
     })
   }
@@ -574,10 +579,8 @@ describe('an assertion of a trusted issuer (I4)', () => {
     await startTrusting()
     const other = await startHost({
       options: {
-        features: {
-          registration: true,
-          trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } },
-        },
+        protocol: { trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } } },
+        features: [registration()],
       },
     })
     const metadata = { redirect_uris: [callback], grant_types: ['authorization_code', jwtBearer] }

@@ -127,7 +127,7 @@ const startWith = async (mutualTls: object | boolean, issuer?: string): Promise<
     clients: await seeds(),
     options: {
       ...(issuer !== undefined && { issuer }),
-      features: { mutualTls },
+      protocol: { mutualTls },
       resources: {
         [audience]: { scopes: ['notes:read'], accessToken: 'jwt' },
         [`${audience}/opaque`]: { scopes: ['notes:read'], introspection: ['secret'] },

@@ -31,7 +31,7 @@ beforeAll(async () => {
       [api]: { scopes: ['notes:read'] },
       [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' },
     },
-    features: {
+    protocol: {
       trustedIssuers: {
         [idp]: { jwks, organization: ({ org_id }) => org_id },
         [acmeIdp]: { jwks, organization: () => 'acme' },

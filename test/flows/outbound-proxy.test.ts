@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { SignJWT } from 'jose'
 import { Webhook } from 'standardwebhooks'
+import { clientMetadataDocuments, webhooks } from '../../lib/features/index.ts'
 import { resourceServer } from '../../lib/guard/index.ts'
 import type { TestServer } from '../support/client-server.ts'
 import { authorizeUrl, callback, type Host, pkce, secret, startHost } from '../support/host.ts'
@@ -27,10 +28,10 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       outbound: { proxy: proxy.url.replace('://', '://ada:secret@') },
-      features: {
-        clientMetadataDocuments: true,
-        storedEvents: true,
-        webhooks: {
+      storedEvents: true,
+      features: [
+        clientMetadataDocuments(),
+        webhooks({
           endpoints: {
             receiver: {
               url: `${there.origin}/hook`,
@@ -38,8 +39,8 @@ beforeAll(async () => {
               events: ['user.revoked'],
             },
           },
-        },
-      },
+        }),
+      ],
     },
     clients: [
       {

@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import type { ClientSeed } from '../../lib/index.ts'
 import { authorizeUrl, type Host, secret, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
@@ -40,7 +41,7 @@ beforeAll(async () => {
     ]),
     ...joining.map(([name, uri]) => client(name, uri)),
   ]
-  host = await startHost({ clients, options: { features: { registration: true } } })
+  host = await startHost({ clients, options: { features: [registration()] } })
 })
 afterAll(() => host.close())
 

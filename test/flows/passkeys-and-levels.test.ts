@@ -1,8 +1,10 @@
 import session from 'express-session'
 import { Secret, TOTP } from 'otpauth'
 import supertest from 'supertest'
+import { authenticatorApps, passkeys, secondFactor } from '../../lib/features/index.ts'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import type { AuthRouterOptions, HostLogin } from '../../lib/index.ts'
+import type { Feature } from '../../lib/options/features.ts'
 import { askedBy, createAuthenticator, passkeyForm } from '../support/authenticator.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
@@ -19,9 +21,10 @@ afterAll(() => Promise.all(open.map((host) => host.close())))
 afterEach(() => jest.restoreAllMocks())
 
 const start = async (
-  passkeys: boolean | { acr: string },
+  own: Parameters<typeof passkeys>[0],
   login: AuthRouterOptions['login'] = {},
   settings: HostSettings = {},
+  more: readonly Feature[] = [],
 ): Promise<Host> => {
   const host = await startHost({
     clients: [
@@ -34,7 +37,12 @@ const start = async (
       },
     ],
     ...settings,
-    options: { acrValues: ['password', 'mfa'], login, features: { passkeys }, ...settings.options },
+    options: {
+      acrValues: ['password', 'mfa'],
+      login,
+      features: [passkeys(own), ...more],
+      ...settings.options,
+    },
   })
   open.push(host)
   await host.table('passkeys').insert(authenticator.row('1'))
@@ -53,10 +61,15 @@ describe('with a second factor', () => {
       { acr: 'mfa' },
       {
         acr: 'password',
-        secondFactor: (user, { acrValues }) =>
-          user.id === 1 &&
-          acrValues.includes('mfa') && { kind: 'code', verify: (code) => code === '123456', acr: 'mfa' },
       },
+      {},
+      [
+        secondFactor({
+          find: (user, { acrValues }) =>
+            user.id === 1 &&
+            acrValues.includes('mfa') && { kind: 'code', verify: (code) => code === '123456', acr: 'mfa' },
+        }),
+      ],
     )
     host.app.get('/api/mfa', host.oauth.requireToken('notes:read', { acr: 'mfa' }), (_req, res) => {
       res.json({})
@@ -102,14 +115,14 @@ describe('with a second factor', () => {
 
 describe('with authenticator apps', () => {
   const settings = `/oauth${settingsPath}`
-  const features = { passkeys: true, authenticatorApps: true }
+  const features = [passkeys(), authenticatorApps()]
   const user = { id: 1, username: 'ada@example.com' }
 
   test.each([
     ['functions', { find: () => user, authenticate: () => user }],
     ['a table', undefined],
   ])('who has a passkey sets one up only after a sign-in with it: users in %s (M5)', async (_, users) => {
-    const host = await start(true, {}, { options: { ...(users && { users }), features } })
+    const host = await start({}, {}, { options: { ...(users && { users }), features } })
     const browser = new RawBrowser(host.app)
     const asked = await browser.signIn(await browser.open(settings))
     expect(asked.html).toContain('Use your passkey to continue.')
@@ -122,7 +135,7 @@ describe('with authenticator apps', () => {
 
   test('adding a passkey needs a sign-in with the app’s code, unless the app was set up since then', async () => {
     const clock = stopClock()
-    const host = await start(true, {}, { options: { features } })
+    const host = await start({}, {}, { options: { features } })
     await host.table('passkeys').delete()
     const browser = new RawBrowser(host.app)
     const shown = await browser.signIn(await browser.open(settings))
@@ -166,7 +179,7 @@ describe('with the session of an app', () => {
   })
 
   test('a login whose time the app does not know adds no passkey', async () => {
-    const host = await start(true, { current: () => ({ subject: 1 }) })
+    const host = await start({}, { current: () => ({ subject: 1 }) })
     const browser = new RawBrowser(host.app)
     codeOf(await browser.open(url()))
     const confirm = await browser.open(page)
@@ -177,7 +190,7 @@ describe('with the session of an app', () => {
 
 describe('without the option', () => {
   test('there is no page and no script, and a passkey does not sign in', async () => {
-    const host = await start(false)
+    const host = await start({}, {}, { options: { features: [] } })
     const browser = new RawBrowser(host.app)
     const login = await browser.open(url())
     expect(login.html).not.toContain('passkey')
@@ -193,8 +206,8 @@ describe('without the option', () => {
     jest.doMock('@simplewebauthn/server', () => {
       throw new Error('Cannot find module')
     })
-    await expect(start(true)).rejects.toThrow(
-      'latchkey: features.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
+    await expect(start({})).rejects.toThrow(
+      'latchkey: passkeys() needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
     )
     jest.dontMock('@simplewebauthn/server')
   })

@@ -1,3 +1,4 @@
+import { passkeys } from '../../lib/features/index.ts'
 import { passkeysPath } from '../../lib/features/passkeys/passkeys-page.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import {
@@ -31,7 +32,7 @@ beforeAll(async () => {
         scope: 'openid notes:read',
       },
     ],
-    options: { acrValues: ['password', 'strong'], features: { passkeys: { acr: 'strong' } } },
+    options: { acrValues: ['password', 'strong'], features: [passkeys({ acr: 'strong' })] },
   })
   host.oauth.events.on('*', (event) => events.push(event))
 })

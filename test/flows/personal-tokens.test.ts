@@ -1,23 +1,24 @@
 import { crc32 } from 'node:zlib'
+import { personalAccessTokens } from '../../lib/features/index.ts'
 import { issuePersonalToken, revokePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
-import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
+import { personalTokenOptionIn } from '../../lib/features/personal-tokens/option.ts'
 import { isPersonalTokenValue } from '../../lib/features/personal-tokens/value.ts'
-import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import type { AuthEvent } from '../../lib/index.ts'
 import { tokenExchangeGrantType } from '../../lib/protocol/tokens/token-exchange.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
+import { expired } from '../support/features.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { standingLogin } from '../support/standing-login.ts'
 import { bob, guarded, introspect, post, revoke, tokensFor, userinfo, web } from '../support/tokens.ts'
 
 const day = 86_400
-const features: AuthRouterOptions['features'] = {
-  personalAccessTokens: { maxPerUser: 3 },
-  tokenExchange: { allow: () => true },
+const options = {
+  protocol: { tokenExchange: { allow: () => true } },
+  features: [personalAccessTokens({ maxPerUser: 3 })],
 }
 
 let clock: Clock
@@ -32,7 +33,7 @@ beforeAll(async () => {
   }
   host = await startHost({
     clients: [...clients, { ...api, may_introspect: true } as (typeof clients)[0]],
-    options: { features },
+    options,
   })
   host.oauth.events.on('*', (event) => void events.push(event))
 })
@@ -46,9 +47,9 @@ beforeEach(async () => {
 afterEach(() => jest.restoreAllMocks())
 
 /** Another router on the same database, with these options. */
-const another = (options: HostSettings['options'] = {}): Promise<Host> =>
-  startHost({ database: host.database, clients: [], options: { features, ...options } })
-const optionOf = (of: Host) => personalTokenOption(serverBehind(of.oauth)!.options)!
+const another = (more: HostSettings['options'] = {}): Promise<Host> =>
+  startHost({ database: host.database, clients: [], options: { ...options, ...more } })
+const optionOf = (of: Host) => personalTokenOptionIn(serverBehind(of.oauth)!.options)!
 const server = async (of = host) => serverBehind(of.oauth)!.ready()
 const make = async (given: { subject?: string; scopes?: string[]; days?: number } = {}, of = host) => {
   const { subject = '1', scopes = ['notes:read'], days = 30 } = given
@@ -182,11 +183,12 @@ describe('a personal access token', () => {
 
   test('loses scopes that the option no longer has, and is refused when the option is off', async () => {
     const { value } = await make({ scopes: ['notes:read', 'notes:write'] })
-    const started = (more: AuthRouterOptions['features']) => another({ features: more })
-    const narrow = await started({ personalAccessTokens: { scopes: ['notes:write'] } })
+    const started = (own: Parameters<typeof personalAccessTokens>[0]) =>
+      another({ features: [personalAccessTokens(own)] })
+    const narrow = await started({ scopes: ['notes:write'] })
     expect((await guarded(narrow, value)).status).toBe(403)
-    expect(await status(value, await started({}))).toBe(401)
-    expect(await status(value, await started({ personalAccessTokens: { prefix: 'acme_pat_' } }))).toBe(401)
+    expect(await status(value, await another({ features: [] }))).toBe(401)
+    expect(await status(value, await started({ prefix: 'acme_pat_' }))).toBe(401)
     expect(await status(value)).toBe(200)
   })
 
@@ -393,7 +395,7 @@ describe('the pages', () => {
     expect(open.html).toContain(`min="${dateIn(1)}" max="${dateIn(365)}"`)
     await agent.submit(open, form, { ...chosen, days: 'other', until: dateIn(45) })
     expect(Number((await rows())[0].expires_at)).toBe(clock.now() + 45 * day)
-    const short = await another({ features: { personalAccessTokens: { maxLifetime: 2 * day } } })
+    const short = await another({ features: [personalAccessTokens({ maxLifetime: 2 * day })] })
     const last = await (await signedIn(short)).open('/oauth/account/tokens/new')
     expect(last.html).toMatch(/value="other" checked/)
     expect(last.html).toContain(`value="${dateIn(2)}" min="${dateIn(1)}" max="${dateIn(2)}"`)
@@ -493,7 +495,7 @@ describe('the pages', () => {
   })
 
   test('without the option there are none', async () => {
-    const off = await another({ features: {} })
+    const off = await another({ features: [] })
     const agent = await signedIn(off)
     expect((await agent.open('/oauth/account')).html).not.toContain('/account/tokens')
     expect((await agent.get('/oauth/account/tokens')).status).toBe(404)

@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose'
 import supertest from 'supertest'
+import { pushedRequests } from '../../lib/features/index.ts'
 import { texts } from '../../lib/features/pushed-requests/texts/index.ts'
 import type { ClientSeed } from '../../lib/index.ts'
 import { ar } from '../../lib/web/pages/i18n/locales/ar.ts'
@@ -23,7 +24,7 @@ beforeAll(async () => {
   key = await createClientKey('ES256', 'ES256')
   const keyed = { redirect_uris: [callback], jwks: { keys: [key.publicJwk] } as ClientSeed['jwks'] }
   host = await startHost({
-    options: { features: { pushedRequests: true, requestObjects: true } },
+    options: { protocol: { requestObjects: true }, features: [pushedRequests()] },
     clients: [
       ...clients,
       { ...keyed, client_id: 'keyed', token_endpoint_auth_method: 'private_key_jwt' },
@@ -279,7 +280,7 @@ describe('a request that must be pushed', () => {
   })
 
   test('by the server: other requests are refused, and discovery publishes it', async () => {
-    const strict = await startHost({ options: { features: { pushedRequests: { required: true } } } })
+    const strict = await startHost({ options: { features: [pushedRequests({ required: true })] } })
     const agent = new RawBrowser(strict.app)
     expectRequired(await agent.get(authorizeUrl({ client_id: 'web', scope: 'openid', state: 's' })))
     const { body } = await supertest(strict.app).get('/oauth/.well-known/openid-configuration')
@@ -300,8 +301,7 @@ test('a stranger cannot push out what a public client has pushed: one address ha
   }
   const limited = await startHost({
     options: {
-      features: { pushedRequests: true },
-      limits: { quotas: { pushedRequest: { max: 2, seconds: 60 } } },
+      features: [pushedRequests({ limits: { pushedRequest: { max: 2, seconds: 60 } } })],
     },
     clients: [
       ...clients,

@@ -1,10 +1,11 @@
 import express from 'express'
 import supertest from 'supertest'
-import { type AuthRouterOptions, OAuthError } from '../../lib/index.ts'
+import { registration } from '../../lib/features/index.ts'
+import { type AuthRouterOptions, type Feature, OAuthError } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { stopClock } from '../support/clock.ts'
+import { expired } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -15,7 +16,7 @@ type Members = Readonly<Record<string, unknown>>
 const resource = 'https://notes.example.com/mcp'
 
 let host: Host
-const start = async (features: AuthRouterOptions['features'], more: Partial<AuthRouterOptions> = {}) => {
+const start = async (features: readonly Feature[], more: Partial<AuthRouterOptions> = {}) => {
   host = await startHost({
     options: {
       features,
@@ -66,7 +67,7 @@ const manage = (method: 'get' | 'put' | 'delete', client_id = '', token = '') =>
   supertest(host.app)[method](`/oauth/register/${client_id}`).set('Authorization', `Bearer ${token}`)
 
 describe('open registration', () => {
-  beforeAll(() => start({ registration: true }, { limits: false }))
+  beforeAll(() => start([registration()], { limits: false }))
   afterAll(() => host.close())
 
   test('answers with everything that was registered, and the client works', async () => {
@@ -437,7 +438,7 @@ describe('who may register', () => {
     ['a string', token],
     ['a function', async (given: string) => given === token],
   ])('with an initial access token, %s', async (_, initialAccessToken) => {
-    await start({ registration: { initialAccessToken } })
+    await start([registration({ initialAccessToken })])
     const bearer = (value: string) => ({ Authorization: `Bearer ${value}` })
     const bare = await register(mcp)
     expectError(bare, 401, 'invalid_token')
@@ -458,7 +459,7 @@ describe('who may register', () => {
       if (client_name === 'wrong') return { scope: 'unknown' }
       return { scope: 'openid', access_token_lifetime: 60 }
     }
-    await start({ registration: { allow: policy } }, { logger })
+    await start([registration({ allow: policy })], { logger })
     expectError(await register({ ...mcp, client_name: 'no' }), 400, 'invalid_client_metadata')
     expectError(await register({ ...mcp, client_name: 'throws' }), 403, 'access_denied')
     expectError(await register({ ...mcp, client_name: 'wrong' }), 500, 'server_error')
@@ -470,7 +471,7 @@ describe('who may register', () => {
   })
 
   test('a client without redirect URIs is refused, whatever else it leaves out (mcp 14)', async () => {
-    await start({ registration: true })
+    await start([registration()])
     for (const body of [
       {},
       { client_name: 'Nothing' },
@@ -481,9 +482,9 @@ describe('who may register', () => {
   })
 
   test('a policy also decides about changes', async () => {
-    await start({
-      registration: { allow: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' },
-    })
+    await start([
+      registration({ allow: ({ client_name }, { clientId }) => !clientId || client_name === 'yes' }),
+    ])
     const { client_id = '', registration_access_token: token } = await registered()
     const change = (client_name: string) =>
       manage('put', client_id, token).send({ ...mcp, client_id, client_name })
@@ -500,7 +501,7 @@ describe('who may register', () => {
       registration: { max: 2, seconds: 3600 },
       registrationDaily: { max: 3, seconds: 86_400 },
     }
-    await start({ registration: true }, { limits: { quotas: limits }, logger })
+    await start([registration({ limits })], { logger })
     const app = express().set('trust proxy', 1).use(host.app)
     host.app.set('trust proxy', 1)
     const from = async (address: string) =>
@@ -509,7 +510,7 @@ describe('who may register', () => {
     expect(await from('192.0.2.2')).toBe(201)
     clock.travel(3601)
     expect(await from('192.0.2.1')).toBe(429)
-    expect(warnings.filter((line) => line.includes('limits.quotas.registration'))).toHaveLength(1)
+    expect(warnings.filter((line) => line.includes('registration({ limits })'))).toHaveLength(1)
     clock.travel(86_400)
     expect(await from('192.0.2.1')).toBe(201)
     expect(await host.table('clients').whereNotIn('client_id', ['web', 'native'])).toHaveLength(4)
@@ -518,7 +519,7 @@ describe('who may register', () => {
   test('clients that users have allowed something do not count, up to ten times the quota (mcp 9)', async () => {
     const clock = stopClock()
     clock.travel(3600 - (clock.now() % 3600))
-    await start({ registration: true }, { limits: { quotas: { registration: { max: 2, seconds: 3600 } } } })
+    await start([registration({ limits: { registration: { max: 2, seconds: 3600 } } })])
     host.app.set('trust proxy', 1)
     const from = (address: string) =>
       supertest(host.app).post('/oauth/register').set('X-Forwarded-For', address).send(mcp)
@@ -541,7 +542,7 @@ describe('who may register', () => {
   })
 
   test('clients that nobody has allowed still count (mcp 9)', async () => {
-    await start({ registration: true }, { limits: { quotas: { registration: { max: 2, seconds: 3600 } } } })
+    await start([registration({ limits: { registration: { max: 2, seconds: 3600 } } })])
     const [first] = [await registered(), await registered()]
     expect((await grantTo(first.client_id!)).status).toBe(200)
     await registered()
@@ -549,7 +550,7 @@ describe('who may register', () => {
   })
 
   test('with identityScopes off such clients get no identity scopes; with it on again they do', async () => {
-    await start({ registration: { identityScopes: false } }, { limits: false })
+    await start([registration({ identityScopes: false })], { limits: false })
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('offline_access notes:read notes:write')
     const asked = 'openid profile email offline_access notes:read'
@@ -561,24 +562,23 @@ describe('who may register', () => {
     expect((await registered({ ...mcp, scope: 'openid email notes:read' })).scope).toBe('notes:read')
 
     const { database } = host
-    const later = async (registration: NonNullable<AuthRouterOptions['features']>['registration']) => {
+    const later = async (registered: Feature) => {
       host = await startHost({
         database,
         options: {
-          features: { registration },
+          features: [registered],
           resources: { [resource]: { scopes: ['notes:read', 'notes:write'] } },
         },
       })
       return (await grantTo(client_id, new RawBrowser(host.app), asked)).body.scope
     }
-    expect(await later(false)).toBe('offline_access notes:read')
-    expect(await later(true)).toBe('openid profile email offline_access notes:read')
-    expect(await later({ identityScopes: false })).toBe('offline_access notes:read')
+    expect(await later(registration.off())).toBe('offline_access notes:read')
+    expect(await later(registration())).toBe('openid profile email offline_access notes:read')
+    expect(await later(registration({ identityScopes: false }))).toBe('offline_access notes:read')
   })
 
   test('all networks of one site share a quota of ten of them (M14)', async () => {
-    const limits = { quotas: { registration: { max: 1, seconds: 3600 } } }
-    await start({ registration: true }, { limits })
+    await start([registration({ limits: { registration: { max: 1, seconds: 3600 } } })])
     host.app.set('trust proxy', 1)
     const from = async (address: string) =>
       (await supertest(host.app).post('/oauth/register').set('X-Forwarded-For', address).send(mcp)).status
@@ -590,14 +590,14 @@ describe('who may register', () => {
   })
 
   test('new resources add their scopes to clients that are registered', async () => {
-    await start({ registration: true }, { resources: {} })
+    await start([registration()], { resources: {} })
     const { client_id = '', scope } = await registered()
     expect(scope).toBe('openid profile email offline_access')
     const columns = { id: 'id', username: 'email', password: 'password_hash' }
     const { app } = await startHost({
       database: host.database,
       options: {
-        features: { registration: true },
+        features: [registration()],
         users: { table: host.usersTable, columns },
         resources: { [resource]: { scopes: ['notes:read'] } },
       },
@@ -607,7 +607,7 @@ describe('who may register', () => {
   })
 
   test('without the feature there is no endpoint', async () => {
-    await start({})
+    await start([])
     expect((await register(mcp)).status).toBe(404)
     const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
     expect(body).not.toHaveProperty('registration_endpoint')

@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose'
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { type ClientSeed, seedClients } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
@@ -47,7 +48,8 @@ beforeAll(async () => {
   })
   host = await startHost({
     options: {
-      features: { requestObjects: true, registration: true },
+      protocol: { requestObjects: true },
+      features: [registration()],
       outbound: { allow: [publisher.origin] },
     },
     clients: [

@@ -41,7 +41,7 @@ let host: Host
 let agent: RawBrowser
 beforeAll(async () => {
   host = await startHost({
-    options: { features: { implicit: true, requestObjects: true } },
+    options: { protocol: { implicit: true, requestObjects: true } },
     clients: [
       ...clients,
       { client_id: 'shop', client_secret: secret, redirect_uris: [callback, withQuery], scope: 'openid' },

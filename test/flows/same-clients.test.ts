@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { admin, registration } from '../../lib/features/index.ts'
 import type { AuthEvent } from '../../lib/index.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
@@ -13,7 +14,7 @@ const events: AuthEvent[] = []
 beforeAll(async () => {
   host = await startHost({
     options: {
-      features: { registration: true, admin: { allow: ({ req }) => req.get('x-admin') ?? false } },
+      features: [registration(), admin({ allow: ({ req }) => req.get('x-admin') ?? false })],
       limits: false,
     },
   })

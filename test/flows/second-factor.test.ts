@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { device, secondFactor } from '../../lib/features/index.ts'
 import { codePath } from '../../lib/features/second-factor/pending-login.ts'
 import type { AuthEvent, SecondFactor } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
@@ -39,11 +40,15 @@ describe('a second factor of the host', () => {
     host = await startHost({
       clients: [{ ...firstParty, client_id: 'web' }, ...deviceClients],
       options: {
-        features: { deviceAuthorization: true },
+        features: [
+          device(),
+          secondFactor({
+            find: (user, { acrValues }) => (user.id === 1 || acrValues.includes('mfa')) && factor,
+          }),
+        ],
         acrValues: ['password', 'mfa'],
         login: {
           acr: 'password',
-          secondFactor: (user, { acrValues }) => (user.id === 1 || acrValues.includes('mfa')) && factor,
         },
       },
     })
@@ -234,7 +239,7 @@ describe('a second factor of the host', () => {
     ['an empty list of methods', { kind: 'code', verify: () => true, amr: [] }],
     ['a method that is no string', { kind: 'code', verify: () => true, amr: ['otp', 1] }],
     ['a result that is no boolean', { kind: 'code', verify: () => ({ valid: false }) }],
-  ])('login.secondFactor that returns %s signs no user in', async (_case, wrong) => {
+  ])('secondFactor({ find }) that returns %s signs no user in', async (_case, wrong) => {
     factor = wrong as SecondFactor
     const agent = new RawBrowser(host.app)
     let page = await agent.signIn(await agent.open(url()))
@@ -253,12 +258,14 @@ test('the function gets what users.find() returns, and a user who is not found d
     clients: [{ ...firstParty, client_id: 'web' }],
     options: {
       users: { find: () => (isFound ? found : undefined), authenticate: () => ({ id: 'a' }) },
-      login: {
-        secondFactor: (user) => {
-          asked.push(user)
-          return Boolean(user.totp_secret) && { kind: 'code', verify: () => true }
-        },
-      },
+      features: [
+        secondFactor({
+          find: (user) => {
+            asked.push(user)
+            return Boolean(user.totp_secret) && { kind: 'code', verify: () => true }
+          },
+        }),
+      ],
     },
   })
   const browser = new RawBrowser(host.app)

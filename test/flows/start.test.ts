@@ -10,6 +10,7 @@ import {
   silence,
 } from '../support/fault-databases.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import { kept } from '../support/features.ts'
 import { authorizeUrl, clients, issuer, secret } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -135,7 +136,7 @@ const onServer = (kind: Exclude<DatabaseKind, 'SQLite'>): void => {
   beforeAll(async () => {
     proxy = await openFaultProxy(url)
     const { tablePrefix } = database
-    await migrate(database.knex, { database: { tablePrefix } })
+    await migrate(database.knex, { features: kept, database: { tablePrefix } })
     await seedClients(database.knex, clients, { database: { tablePrefix }, scopes, logger: quiet })
   })
   afterEach(async () => {

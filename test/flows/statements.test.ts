@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { type CountedOperation, type OperationName, operationsAt } from '../support/counted-operations.ts'
 import { openTestDatabase } from '../support/database.ts'
@@ -17,12 +18,11 @@ beforeAll(async () => {
   // With these features the client of the host costs no more.
   host = await startHost({
     options: {
-      features: {
-        registration: true,
-        clientMetadataDocuments: true,
+      protocol: {
         tokenExchange: { allow: () => true },
         authorizationDetails: { payment: { description: 'Make a payment' } },
       },
+      features: [registration(), clientMetadataDocuments()],
     },
   })
   const { knex } = host.database

@@ -1,3 +1,4 @@
+import { device, secondFactor } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { codesFor, deviceClients, openCode, poll, typeCode } from '../support/device.ts'
 import { authorizeUrl, callback, type Host, secret, startHost } from '../support/host.ts'
@@ -13,7 +14,7 @@ let allow: Allow = () => true
 const options: Partial<AuthRouterOptions> = {
   acrValues: ['pwd', 'mfa', 'hardware'],
   access: { allow: (user, request) => allow(user, request) },
-  features: { deviceAuthorization: true },
+  features: [device()],
 }
 const web = { client_id: 'web', client_secret: secret, redirect_uris: [callback], first_party: true }
 
@@ -28,11 +29,18 @@ let own: Host
 beforeAll(async () => {
   const clients = [web, ...deviceClients]
   ofApp = await startHost({ clients, options: { ...options, login: { url: '/sign-in', current } } })
-  const secondFactor = (_: unknown, { acrValues }: { acrValues: readonly string[] }) =>
+  const find = (_: unknown, { acrValues }: { acrValues: readonly string[] }) =>
     acrValues.some((acr) => acr !== 'pwd')
       ? { kind: 'code' as const, verify: (code: string) => code === '123456', acr: 'mfa' }
       : undefined
-  own = await startHost({ clients, options: { ...options, login: { acr: 'pwd', secondFactor } } })
+  own = await startHost({
+    clients,
+    options: {
+      ...options,
+      login: { acr: 'pwd' },
+      features: [...(options.features ?? []), secondFactor({ find })],
+    },
+  })
 })
 afterAll(async () => {
   await ofApp.close()

@@ -1,7 +1,9 @@
+import { admin, developers } from '../../lib/features/index.ts'
 // What people read who come from an app that cannot be used: it depends on the state of the app, and on who reads.
-import { type AuthRouterOptions, migrate } from '../../lib/index.ts'
+import { migrate } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { kept } from '../support/features.ts'
 import { authorizeUrl, callback, createUsers, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -26,14 +28,13 @@ beforeAll(async () => {
   process.env.NODE_ENV = 'production'
   const database = openTestDatabase()
   const { knex, tablePrefix } = database
-  await migrate(knex, { database: { knex, tablePrefix } })
+  await migrate(knex, { features: kept, database: { knex, tablePrefix } })
   await createUsers(database, `${tablePrefix}people`)
-  const features: AuthRouterOptions['features'] = {
-    developers: { allow: () => 'approval' },
-    admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-    storedEvents: true,
-  }
-  host = await startHost({ database, options: { features, limits: false } })
+  const features = [
+    developers({ allow: () => 'approval' }),
+    admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+  ]
+  host = await startHost({ database, options: { storedEvents: true, features, limits: false } })
   for (const name of ['visitor', 'user', 'owner', 'operator'] as const) browsers[name] = readers[name]()
   const { user, owner } = browsers
   await owner.signIn(await owner.open(developer), ada.email, ada.password)

@@ -51,7 +51,7 @@ beforeAll(async () => {
     users: undefined,
     secrets: [serverSecret],
     logger,
-    features: { storedEvents: true },
+    storedEvents: true,
     codeChallengeMethods: ['S256', 'plain'] as const,
   }
   host = await startHost({ database, before: [watch], options })

@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { authorizeUrl, callback, type Host, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, pageOf, RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -8,7 +9,7 @@ const after = 'https://client.example.com/after'
 let host: Host
 let clientId: string
 beforeAll(async () => {
-  host = await startHost({ options: { features: { registration: true, requestObjects: true } } })
+  host = await startHost({ options: { protocol: { requestObjects: true }, features: [registration()] } })
   const answer = await supertest(host.app)
     .post('/oauth/register')
     .send({
@@ -90,7 +91,7 @@ describe('a link of a stranger to our server (RFC 9700 §4.11.2)', () => {
 
   test('that a user without a workspace opens leads back only by their act', async () => {
     const other = await startHost({
-      options: { features: { registration: true }, organizations: async () => [] },
+      options: { features: [registration()], organizations: async () => [] },
     })
     const registered = await supertest(other.app)
       .post('/oauth/register')

@@ -1,7 +1,6 @@
 import createKnex from 'knex'
 import { createClient } from 'redis'
 import { changeSilently } from '../../lib/events/events.ts'
-import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
@@ -423,7 +422,7 @@ test('latchkey user unlock lets the user sign in at once, but cannot lift locks 
     const secrets: AuthRouterOptions['secrets'] = ['a secret of the tests that is long enough']
     const context: CommandContext = {
       ...openDatabase(knex, tablePrefix),
-      options: resolveOptions({ limits, secrets }, featureOptions),
+      options: resolveOptions({ limits, secrets }),
       installed: [],
       events: { announce: () => {}, change: changeSilently },
       server: () => Promise.reject(new Error('this command needs no server')),

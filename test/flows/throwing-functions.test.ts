@@ -3,10 +3,18 @@ import { join } from 'node:path'
 import { hash } from '@node-rs/bcrypt'
 import session from 'express-session'
 import supertest from 'supertest'
+import {
+  admin,
+  clientMetadataDocuments,
+  developers,
+  registration,
+  secondFactor,
+} from '../../lib/features/index.ts'
 import { type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { openTestDatabase } from '../support/database.ts'
+import { kept } from '../support/features.ts'
 import { authorizeUrl, callback, createUsers, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -81,7 +89,6 @@ const ownOptions = (): Partial<AuthRouterOptions> => ({
   },
   organizations: as('organizations', () => [{ id: 'acme', name: 'Acme' }]),
   access: { allow: as('access.allow', () => true) },
-  login: { secondFactor: as('login.secondFactor', () => undefined) },
   scopes: {
     'notes:read': {
       description: 'Read your notes',
@@ -91,50 +98,54 @@ const ownOptions = (): Partial<AuthRouterOptions> => ({
   resources: {
     [api]: { scopes: ['notes:read'], accessToken: 'jwt', claims: as('resources.*.claims', () => ({})) },
   },
-  features: {
-    clientMetadataDocuments: { allow: as('features.clientMetadataDocuments.allow', () => true) },
-    registration: {
-      initialAccessToken: as('features.registration.initialAccessToken', () => true),
-      allow: as('features.registration.allow', () => true),
-    },
+  protocol: {
     authorizationDetails: {
       payment: {
         description: 'Make a payment',
-        parse: as('features.authorizationDetails.*.parse', (detail) => detail),
-        describe: as('features.authorizationDetails.*.describe', () => []),
+        parse: as('protocol.authorizationDetails.*.parse', (detail) => detail),
+        describe: as('protocol.authorizationDetails.*.describe', () => []),
       },
     },
     grants: [
       defineGrant({
         grantType: pinGrant,
-        exchange: as('features.grants[].exchange', () => ({ subject: '1', scopes: ['notes:read'] })),
+        exchange: as('protocol.grants[].exchange', () => ({ subject: '1', scopes: ['notes:read'] })),
       }),
     ],
-    tokenExchange: { allow: as('features.tokenExchange.allow', () => true) },
+    tokenExchange: { allow: as('protocol.tokenExchange.allow', () => true) },
     trustedIssuers: {
       [idp]: {
         jwks: { keys: [key.publicJwk as never] },
-        user: as('features.trustedIssuers.*.user', () => 1),
-        organization: as('features.trustedIssuers.*.organization', () => 'acme'),
+        user: as('protocol.trustedIssuers.*.user', () => 1),
+        organization: as('protocol.trustedIssuers.*.organization', () => 'acme'),
       },
       'https://cloud.example.com': {
         jwks: { keys: [key.publicJwk as never] },
-        client: as('features.trustedIssuers.*.client', () => 'deployer'),
+        client: as('protocol.trustedIssuers.*.client', () => 'deployer'),
       },
     },
-    admin: { allow: as('features.admin.allow', () => true) },
-    developers: {
-      allow: as('features.developers.allow', () => true),
-      scopes: ['notes:read'],
-      redirectUris: as('features.developers.redirectUris', () => true),
-    },
   },
+  features: [
+    clientMetadataDocuments({ allow: as('clientMetadataDocuments({ allow })', () => true) }),
+    registration({
+      initialAccessToken: as('registration({ initialAccessToken })', () => true),
+      allow: as('registration({ allow })', () => true),
+    }),
+    secondFactor({ find: as('secondFactor({ find })', () => undefined) }),
+    admin({ allow: as('admin({ allow })', () => true) }),
+    developers({
+      allow: as('developers({ allow })', () => true),
+      scopes: ['notes:read'],
+      redirectUris: as('developers({ redirectUris })', () => true),
+    }),
+  ],
 })
 
 /** With users in a table, whose passwords are of another kind and then weak, and a login in the session of the app. */
 const tableOptions = (name: string): Partial<AuthRouterOptions> => ({
   logger,
   limits,
+  features: kept,
   users: {
     table: name,
     columns: { id: 'id', username: 'email', password: 'password_hash' },
@@ -300,10 +311,10 @@ const newClient = async (host: Host): Promise<Attempt> => {
 
 /** The status while the function throws, and when it works again. */
 const cases: [path: string, host: () => Host, begin: (host: Host) => Promise<Attempt>, number, number][] = [
-  ['features.registration.initialAccessToken', () => own, registered, 500, 201],
-  ['features.registration.allow', () => own, registered, 500, 201],
+  ['registration({ initialAccessToken })', () => own, registered, 500, 201],
+  ['registration({ allow })', () => own, registered, 500, 201],
   [
-    'features.clientMetadataDocuments.allow',
+    'clientMetadataDocuments({ allow })',
     () => own,
     async (host) => {
       const agent = new RawBrowser(host.app)
@@ -315,7 +326,7 @@ const cases: [path: string, host: () => Host, begin: (host: Host) => Promise<Att
     200,
   ],
   [
-    'features.authorizationDetails.*.parse',
+    'protocol.authorizationDetails.*.parse',
     () => own,
     (host) => opened(host, request({ authorization_details: details })),
     500,
@@ -328,7 +339,7 @@ const cases: [path: string, host: () => Host, begin: (host: Host) => Promise<Att
   ['users.find', () => own, info, 500, 200],
   ['users.find', () => own, refreshed, 500, 200],
   ['users.isActive', () => inTable, info, 500, 200],
-  ['login.secondFactor', () => own, login, 500, 200],
+  ['secondFactor({ find })', () => own, login, 500, 200],
   ['organizations', () => own, refreshed, 500, 200],
   ['organizations', () => own, allowed, 500, 303],
   ['access.allow', () => own, (host) => opened(host, request()), 503, 200],
@@ -336,30 +347,30 @@ const cases: [path: string, host: () => Host, begin: (host: Host) => Promise<Att
   ['access.allow', () => own, redeemed, 503, 200],
   ['access.allow', () => own, refreshed, 503, 200],
   [
-    'features.authorizationDetails.*.describe',
+    'protocol.authorizationDetails.*.describe',
     () => own,
     (host) => opened(host, request({ authorization_details: details })),
     500,
     200,
   ],
   [
-    'features.grants[].exchange',
+    'protocol.grants[].exchange',
     () => own,
     async (host) => () => post(host, { ...web, grant_type: pinGrant }),
     500,
     200,
   ],
-  ['features.tokenExchange.allow', () => own, exchanged, 500, 200],
-  ['features.trustedIssuers.*.user', () => own, asserted, 500, 200],
-  ['features.trustedIssuers.*.organization', () => own, asserted, 500, 200],
-  ['features.trustedIssuers.*.client', () => own, deployed, 500, 200],
+  ['protocol.tokenExchange.allow', () => own, exchanged, 500, 200],
+  ['protocol.trustedIssuers.*.user', () => own, asserted, 500, 200],
+  ['protocol.trustedIssuers.*.organization', () => own, asserted, 500, 200],
+  ['protocol.trustedIssuers.*.client', () => own, deployed, 500, 200],
   ['users.claims', () => own, redeemed, 500, 200],
   ['users.claims', () => own, info, 500, 200],
   ['users.claims', () => inTable, redeemed, 500, 200],
   ['resources.*.claims', () => own, (host) => redeemed(host, { resource: api }), 500, 200],
-  ['features.admin.allow', () => own, (host) => opened(host, '/oauth/admin'), 500, 200],
-  ['features.developers.allow', () => own, (host) => opened(host, '/oauth/developer'), 500, 200],
-  ['features.developers.redirectUris', () => own, newClient, 500, 200],
+  ['admin({ allow })', () => own, (host) => opened(host, '/oauth/admin'), 500, 200],
+  ['developers({ allow })', () => own, (host) => opened(host, '/oauth/developer'), 500, 200],
+  ['developers({ redirectUris })', () => own, newClient, 500, 200],
 ]
 
 test.each(cases)(
@@ -381,7 +392,7 @@ test.each(cases)(
 test.each<[string, () => Host]>([
   ['users.authenticate', () => own],
   ['users.verify', () => inTable],
-  ['login.secondFactor', () => own],
+  ['secondFactor({ find })', () => own],
 ])('%s that throws counts as no wrong password', async (path, at) => {
   const attempt = await login(at())
   const before = await failures(at())

@@ -1,5 +1,6 @@
 import express, { type RequestHandler } from 'express'
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { type ClientSeed, seedClients } from '../../lib/index.ts'
 import { stopClock } from '../support/clock.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
@@ -28,7 +29,7 @@ const signs: Readonly<Record<string, string>> = {
 beforeAll(async () => {
   const policy = () => ({ client_secret_expires_at: Math.floor(Date.now() / 1000) + 60 })
   host = await startHost({
-    options: { features: { registration: { allow: policy } } },
+    options: { features: [registration({ allow: policy })] },
     clients: [
       ...clients,
       { ...confidential, client_id: 'basic', token_endpoint_auth_method: 'client_secret_basic' },

@@ -186,7 +186,7 @@ test.each<[string, () => Promise<unknown>, () => Promise<unknown>]>([
 test('the metadata lists the grant only when it is on', async () => {
   const { body } = await supertest(host.app).get('/oauth/.well-known/openid-configuration')
   expect(body.grant_types_supported).toContain('urn:ietf:params:oauth:grant-type:token-exchange')
-  const off = await startExchangeHost({ options: { features: {} } })
+  const off = await startExchangeHost({ options: { protocol: {} } })
   const without = await supertest(off.app).get('/oauth/.well-known/openid-configuration')
   expect(without.body.grant_types_supported).not.toContain('urn:ietf:params:oauth:grant-type:token-exchange')
   expectError(await exchange(off, 'x'), 400, 'unsupported_grant_type')
@@ -212,7 +212,7 @@ test('an exchanged token does not reveal claims that the user allowed only the f
   }
   const claimed: Host = await startHost({
     clients: [...clients, reader],
-    options: { features: { tokenExchange: { allow: () => ({ scopes: ['openid'] }) } } },
+    options: { protocol: { tokenExchange: { allow: () => ({ scopes: ['openid'] }) } } },
   })
   const claims = JSON.stringify({ userinfo: { email: null } })
   const first = await tokensFor(claimed, { scope: 'openid', claims })

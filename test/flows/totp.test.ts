@@ -1,4 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
+import { admin, authenticatorApps } from '../../lib/features/index.ts'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
@@ -8,7 +9,7 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { type Answer, formOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { answerOf, bob, redeem, userinfo } from '../support/tokens.ts'
 
-// The second factor that Latchkey keeps (`features.authenticatorApps`).
+// The second factor that Latchkey keeps (`authenticatorApps()`).
 
 const mapping = { id: 'id', username: 'email', password: 'password_hash' }
 const aboutAda = '/oauth/admin/users?q=ada%40example.com'
@@ -27,14 +28,14 @@ const start = async (
   database?: Host['database'],
 ): Promise<Host> => {
   const logger = { info: () => {}, warn: () => {}, error: (line: string) => void logged.push(line) }
-  const totp = { acrValues: ['mfa'], features: { authenticatorApps: { acr: 'mfa' } }, logger }
+  const totp = { acrValues: ['mfa'], features: [authenticatorApps({ acr: 'mfa' })], logger }
   const started = await startHost({ ...(database && { database }), options: { ...totp, ...options } })
   started.oauth.events.on('*', (event) => void events.push(event))
   return started
 }
 beforeAll(async () => {
   host = await start()
-  const features = { authenticatorApps: { acr: 'mfa' }, admin: { allow: () => true } }
+  const features = [authenticatorApps({ acr: 'mfa' }), admin({ allow: () => true })]
   const users = { table: host.usersTable, columns: mapping }
   watched = await start({ features, users }, host.database)
 })

@@ -1,4 +1,5 @@
 import session from 'express-session'
+import { authenticatorApps, developers, passkeys } from '../../lib/features/index.ts'
 import { type AuthEvent, seedUsers } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
@@ -134,20 +135,20 @@ test('revokeAll(), export() and erase() find no user under an unknown id', async
 test('a call that names no user by an id rejects and says so, whatever stands in its place', async () => {
   const at = await startHost({
     clients: [{ client_id: 'web', client_secret: secret, redirect_uris: [callback] }],
-    options: { features: { passkeys: true, authenticatorApps: true, developers: { allow: () => true } } },
+    options: { features: [passkeys(), authenticatorApps(), developers({ allow: () => true })] },
   })
   const announced: AuthEvent[] = []
   at.oauth.events.on('*', (event) => announced.push(event))
-  const { users, sessions, grants, passkeys, secondFactor, developers } = at.oauth
+  const { users, sessions, grants } = at.oauth
   const calls: Record<string, (id: never) => Promise<unknown>> = {
     'users.revokeAll': users.revokeAll,
     'users.export': users.export,
     'users.erase': users.erase,
     'sessions.list': (user) => sessions.list({ user }),
     'grants.list': (user) => grants.list({ user }),
-    'passkeys.removeAll': passkeys!.removeAll,
-    'secondFactor.remove': secondFactor!.remove,
-    'developers.transfer': (id) => developers!.transfer('web', id ?? undefined),
+    'passkeys.removeAll': at.oauth.passkeys!.removeAll,
+    'secondFactor.remove': at.oauth.secondFactor!.remove,
+    'developers.transfer': (id) => at.oauth.developers!.transfer('web', id ?? undefined),
     // These take the id of a session or grant.
     'sessions.end': sessions.end,
     'grants.end': grants.end,
@@ -158,8 +159,8 @@ test('a call that names no user by an id rejects and says so, whatever stands in
       await expect(call(id as never)).rejects.toThrow(new RegExp(`^latchkey: ${name}\\(\\) needs the id`))
   }
   expect(announced).toEqual([])
-  await developers!.transfer('web', 1n)
-  expect(await developers!.ownerOf('web')).toBe('1')
+  await at.oauth.developers!.transfer('web', 1n)
+  expect(await at.oauth.developers!.ownerOf('web')).toBe('1')
   await users.revokeAll(1n)
   expect(announced).toContainEqual(expect.objectContaining({ type: 'user.revoked', subject: '1' }))
   await at.close()
@@ -279,7 +280,7 @@ describe('users.erase(id)', () => {
   })
 
   test('removes failed sign-ins under the names of the user from the stored events, and no others', async () => {
-    const kept = await startHost({ options: { features: { storedEvents: true } } })
+    const kept = await startHost({ options: { storedEvents: true } })
     const fail = async (name: string) => {
       const agent = new RawBrowser(kept.app)
       await agent.signIn(await agent.open(authorizeUrl({ client_id: 'web', scope: 'openid' })), name, 'wrong')
@@ -296,7 +297,7 @@ describe('users.erase(id)', () => {
   })
 
   test('keeps the stored events about another user who signed in under the same name', async () => {
-    const kept = await startHost({ options: { features: { storedEvents: true } } })
+    const kept = await startHost({ options: { storedEvents: true } })
     await signedIn(ada, kept)
     await serverBehind(kept.oauth)!.eventLog!.settled()
     const [row] = await kept.table('events').where({ type: 'login.succeeded' })

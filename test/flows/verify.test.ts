@@ -21,7 +21,7 @@ const header = 'X-Client-Cert'
 const options: Partial<AuthRouterOptions> = {
   trustProxy: 1,
   acrValues: ['mfa'],
-  features: { dpop: { nonces: 'required' }, mutualTls: { header } },
+  protocol: { dpop: { nonces: 'required' }, mutualTls: { header } },
   resources: { [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' } },
 }
 

@@ -1,3 +1,4 @@
+import { webhooks } from '../../lib/features/index.ts'
 import type { WebhookEndpoints } from '../../lib/features/webhooks/option.ts'
 import { conditionOf, endpointStatuses } from '../../lib/features/webhooks/status.ts'
 import type { ServerSetup } from '../../lib/oauth/authorization-server.ts'
@@ -22,7 +23,7 @@ beforeEach(async () => {
   logged = []
   const note = (line: string): void => void logged.push(line)
   const logger = { info: () => {}, warn: note, error: note }
-  host = await startHost({ options: { features: { storedEvents: true }, logger } })
+  host = await startHost({ options: { storedEvents: true, logger, features: [webhooks.off()] } })
   server = serverBehind(host.oauth)!
   endpoints = { crm: { url: receiver.url, secrets: [webhookSecret], events: ['*'] } }
   sender = await startStepper(server, endpoints)

@@ -1,11 +1,12 @@
 import { Webhook } from 'standardwebhooks'
-import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import { admin, connections, webhooks } from '../../lib/features/index.ts'
+import type { AuthEvent } from '../../lib/index.ts'
 import type { ServerSetup } from '../../lib/oauth/authorization-server.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { until as settled } from '../support/fault-programs.ts'
+import { expired } from '../support/features.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { createInbox } from '../support/logout-receiver.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -43,10 +44,7 @@ afterEach(async () => {
   jest.restoreAllMocks()
 })
 
-const webhooksTo = (
-  url: string,
-  more: object = {},
-): NonNullable<AuthRouterOptions['features']>['webhooks'] => ({
+const webhooksTo = (url: string, more: object = {}): Parameters<typeof webhooks>[0] => ({
   endpoints: { test: { url, secrets: [webhookSecret], events: ['user.*', 'login.*'], ...more } },
 })
 
@@ -60,11 +58,8 @@ const start = async (more: object = {}): Promise<void> => {
         columns: { id: 'id', username: 'email', password: 'password_hash' },
       },
       logger: { info: () => {}, warn: note, error: note },
-      features: {
-        storedEvents: true,
-        admin: { allow: () => 'mira' },
-        webhooks: webhooksTo(receiver.url, more),
-      },
+      storedEvents: true,
+      features: [connections(), admin({ allow: () => 'mira' }), webhooks(webhooksTo(receiver.url, more))],
     },
   })
   server = serverBehind(host.oauth)!

@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { registration } from '../../lib/features/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Host, startHost } from '../support/host.ts'
 
@@ -6,7 +7,8 @@ let host: Host
 beforeAll(async () => {
   host = await startHost({
     options: {
-      features: { registration: true, dpop: true, mutualTls: { header: 'X-SSL-Client-Cert' } },
+      protocol: { dpop: true, mutualTls: { header: 'X-SSL-Client-Cert' } },
+      features: [registration()],
     },
   })
 })

@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
+import { pushedRequests } from '../../lib/features/index.ts'
 import { defineGrant } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { callback, clients, secret } from '../support/host.ts'
@@ -22,8 +23,7 @@ beforeAll(async () => {
         [orders]: { scopes: ['orders:read'], introspection: ['orders-api'] },
         [stock]: { scopes: ['orders:read'], accessToken: 'jwt' },
       },
-      features: {
-        pushedRequests: true,
+      protocol: {
         dpop: {},
         tokenExchange: { allow: ({ client }) => client.client_id !== 'plain' },
         authorizationDetails: { order: { description: 'Change an order' } },
@@ -35,6 +35,7 @@ beforeAll(async () => {
           }),
         ],
       },
+      features: [pushedRequests()],
     },
     clients: [
       {

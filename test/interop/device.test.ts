@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
+import { device } from '../../lib/features/index.ts'
 import { connect, deviceClients } from '../support/device.ts'
 import { clients } from '../support/host.ts'
 import { type Provider, startProvider } from '../support/stock-client.ts'
@@ -7,10 +8,9 @@ import { type Provider, startProvider } from '../support/stock-client.ts'
 let provider: Provider
 let config: openid.Configuration
 beforeAll(async () => {
-  const deviceAuthorization = { interval: 1 }
   provider = await startProvider({
     clients: [...clients, ...deviceClients],
-    options: { features: { deviceAuthorization } },
+    options: { features: [device({ interval: 1 })] },
   })
   config = await openid.discovery(new URL(provider.issuer), 'tv', undefined, openid.None(), {
     execute: [openid.allowInsecureRequests],

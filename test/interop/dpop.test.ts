@@ -1,5 +1,6 @@
 import * as oauth from 'oauth4webapi'
 import * as openid from 'openid-client'
+import { pushedRequests } from '../../lib/features/index.ts'
 import { callback } from '../support/host.ts'
 import { answer, type Provider, startProvider } from '../support/stock-client.ts'
 import { ada } from '../support/tokens.ts'
@@ -14,7 +15,9 @@ describe.each(['none', 'required'] as const)('with nonces: %s', (nonces) => {
   let provider: Provider
   let api: URL
   beforeAll(async () => {
-    provider = await startProvider({ options: { features: { dpop: { nonces }, pushedRequests: true } } })
+    provider = await startProvider({
+      options: { protocol: { dpop: { nonces } }, features: [pushedRequests()] },
+    })
     api = new URL('/api/notes', provider.issuer)
   })
   afterAll(() => provider?.close())

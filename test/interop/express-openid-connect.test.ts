@@ -76,7 +76,7 @@ describe('express-openid-connect', () => {
     client = await startWebClient({
       callback: '/callback',
       registration: { response_types: ['id_token'], grant_types: ['implicit'] },
-      options: { features: { implicit: true } },
+      options: { protocol: { implicit: true } },
       app: (place) => app(place, {}),
     })
     const visit = await client.signIn('/login')

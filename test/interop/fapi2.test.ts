@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { decodeProtectedHeader } from 'jose'
 import * as openid from 'openid-client'
+import { pushedRequests } from '../../lib/features/index.ts'
 import type { ClientSeed } from '../../lib/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { callback, type Host, startHost } from '../support/host.ts'
@@ -31,12 +32,8 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       issuer: `${browsers.origin}/oauth`,
-      features: {
-        pushedRequests: { required: true },
-        dpop: { nonces: 'required' },
-        mutualTls: { url: `${clients.origin}/oauth` },
-        fapi2: true,
-      },
+      protocol: { dpop: { nonces: 'required' }, mutualTls: { url: `${clients.origin}/oauth` }, fapi2: true },
+      features: [pushedRequests({ required: true })],
     },
     clients: [
       {

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { freePort } from '../support/free-ports.ts'
 import { type Host, startHost } from '../support/host.ts'
@@ -22,7 +23,7 @@ beforeAll(async () => {
     options: {
       issuer: `${server.origin}/oauth`,
       resources: { [mcp]: { scopes: ['notes:read', 'notes:write'] } },
-      features: { registration: true, clientMetadataDocuments: true },
+      features: [registration(), clientMetadataDocuments()],
     },
     clients: [
       {

@@ -10,6 +10,7 @@ import * as nodeTls from 'node:tls'
 import { promisify } from 'node:util'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, McpServer, requireScopes } from '@modelcontextprotocol/server'
+import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
 import { certificate } from '../support/certificate.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { freePort } from '../support/free-ports.ts'
@@ -56,7 +57,7 @@ beforeAll(async () => {
     options: {
       issuer: `${server.origin}/oauth`,
       resources: { [mcp]: { scopes: ['notes:read', 'notes:write'] } },
-      features: { registration: true, clientMetadataDocuments: true },
+      features: [registration(), clientMetadataDocuments()],
       outbound: { allowSelfDescribed: [origin] },
     },
     clients: [

@@ -30,7 +30,7 @@ beforeAll(async () => {
   host = await startHost({
     options: {
       issuer: `${browsers.origin}/oauth`,
-      features: { mutualTls: { url: `${clients.origin}/oauth` } },
+      protocol: { mutualTls: { url: `${clients.origin}/oauth` } },
     },
     clients: [
       { ...common, ...subject, client_id: 'shop', token_endpoint_auth_method: 'tls_client_auth' },

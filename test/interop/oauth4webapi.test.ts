@@ -1,5 +1,6 @@
 import express from 'express'
 import * as oauth from 'oauth4webapi'
+import { pushedRequests } from '../../lib/features/index.ts'
 import { callback } from '../support/host.ts'
 import { createClientKey } from '../support/signing-client.ts'
 import { answer, messageSigningClient, startProvider } from '../support/stock-client.ts'
@@ -14,7 +15,7 @@ const http = { [oauth.allowInsecureRequests]: true }
 test('oauth4webapi signs its request, pushes it, and verifies the signed response', async () => {
   const { privateKey, publicJwk } = await createClientKey('ES256', 'mine')
   const provider = await startProvider({
-    options: { features: { pushedRequests: { required: true }, requestObjects: true } },
+    options: { protocol: { requestObjects: true }, features: [pushedRequests({ required: true })] },
     clients: [messageSigningClient(publicJwk)],
   })
   const issuer = new URL(provider.issuer)

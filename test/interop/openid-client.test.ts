@@ -1,5 +1,6 @@
 import express from 'express'
 import * as openid from 'openid-client'
+import { pushedRequests } from '../../lib/features/index.ts'
 import { callback } from '../support/host.ts'
 import { createClientKey } from '../support/signing-client.ts'
 import { answer, messageSigningClient, type Provider, startProvider } from '../support/stock-client.ts'
@@ -15,7 +16,7 @@ describe('openid-client with a key of its own', () => {
   beforeAll(async () => {
     const { privateKey, publicJwk } = await createClientKey('ES256', 'mine')
     provider = await startProvider({
-      options: { features: { pushedRequests: { required: true }, requestObjects: true } },
+      options: { protocol: { requestObjects: true }, features: [pushedRequests({ required: true })] },
       clients: [messageSigningClient(publicJwk)],
     })
     config = await openid.discovery(

@@ -7,7 +7,6 @@ import {
   exportJWK,
   jwtVerify,
 } from 'jose'
-import { featureOptions } from '../../lib/features/index.ts'
 import { signJwt } from '../../lib/keys/jwt.ts'
 import { revokeKey } from '../../lib/keys/key-revocation.ts'
 import { type KeyRing, openKeyRing } from '../../lib/keys/key-ring.ts'
@@ -26,8 +25,8 @@ import {
   listSigningKeys,
   type SigningKeyRecord,
 } from '../../lib/storage/repositories/index.ts'
-import { migrations } from '../../lib/storage/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { migrations } from '../support/features.ts'
 
 const [first, second] = ['the first secret of at least 32 bytes', 'the second secret of at least 32 bytes']
 const day = 86_400
@@ -68,7 +67,7 @@ const optionsWith = (secrets: string[]): KeyOptions => {
     warn: () => {},
     error: (...problem: unknown[]) => void problems.push(problem),
   }
-  return { ...resolveOptions({ database: server.knex, secrets }, featureOptions), logger }
+  return { ...resolveOptions({ database: server.knex, secrets }), logger }
 }
 const options = () => optionsWith([first])
 const openRing = (with_ = options()) => openKeyRing(db, with_, now)

@@ -1,7 +1,6 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { featureOptions } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, Options } from '../../lib/options/options.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 
@@ -13,7 +12,7 @@ const production = { NODE_ENV: 'production' }
 const resolve = (
   options: Record<string, unknown> = {},
   environment: NodeJS.ProcessEnv = { NODE_ENV: 'test' },
-): Options => resolveOptions({ ...right, ...options }, featureOptions, environment)
+): Options => resolveOptions({ ...right, ...options }, environment)
 
 const folders: string[] = []
 const temporaryFolder = (): string => {
@@ -113,7 +112,7 @@ describe('production', () => {
     const logger = { info: () => {}, warn: () => {}, error: () => {} }
     const isMeant = (issuer: string) => resolve({ issuer, logger }, { NODE_ENV }).production
     expect({ host: isMeant(issuers.host), here: isMeant(issuers.here) }).toEqual(expected)
-    const explained = () => resolveOptions({}, featureOptions, { NODE_ENV: 'staging' })
+    const explained = () => resolveOptions({}, { NODE_ENV: 'staging' })
     expect(explained).toThrow('NODE_ENV=staging counts as production')
   })
 

@@ -1,4 +1,3 @@
-import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 
 /** Options as a host without TypeScript may write them. */
@@ -10,7 +9,6 @@ const resolve = (options: Record<string, unknown>) =>
       secrets: ['s'.repeat(32)],
       ...options,
     },
-    featureOptions,
     { NODE_ENV: 'test' },
   )
 const scope = (more: object) => ({ scopes: { 'orders:read': { description: 'See your orders', ...more } } })

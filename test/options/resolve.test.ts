@@ -2,8 +2,16 @@ import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { featureOptions } from '../../lib/features/index.ts'
+import {
+  clientMetadataDocuments,
+  developers,
+  device,
+  passkeys,
+  pushedRequests,
+  registration,
+} from '../../lib/features/index.ts'
 import { OptionsError } from '../../lib/options/check.ts'
+import type { Feature } from '../../lib/options/features.ts'
 import type { AuthRouterOptions, Options } from '../../lib/options/options.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { knownScopes } from '../../lib/options/scopes.ts'
@@ -14,11 +22,16 @@ const issuer = 'https://app.example.com/oauth'
 const logo = join(__dirname, '../../example-app/notes/public/notes.svg')
 const right: AuthRouterOptions = { issuer, database: { client: 'pg' }, secrets: [secret] }
 const production = { NODE_ENV: 'production' }
+/** Features as a host without TypeScript may write them. */
+const untyped = { developers, passkeys, registration } as unknown as Record<
+  'developers' | 'passkeys' | 'registration',
+  (given?: unknown) => Feature
+>
 /** Options as a host without TypeScript may write them. */
 const resolve = (
   options: Record<string, unknown> = {},
   environment: NodeJS.ProcessEnv = { NODE_ENV: 'test' },
-): Options => resolveOptions({ ...right, ...options }, featureOptions, environment)
+): Options => resolveOptions({ ...right, ...options }, environment)
 
 const folders: string[] = []
 afterAll(() => {
@@ -49,7 +62,7 @@ describe('defaults', () => {
       },
       limits: { authorizationsPerClient: 100 },
       codeChallengeMethods: ['S256'],
-      features: { implicit: false },
+      protocol: { implicit: false },
       pages: {},
       logger: console,
     })
@@ -157,7 +170,7 @@ describe('an unknown name is refused with the nearest known one', () => {
     [{ pages: { links: { privacy_: '/' } } }, 'pages.links.privacy_', 'pages.links.privacy'],
     [{ pages: { logo: { ligth: '/a' } } }, 'pages.logo.ligth', 'pages.logo.light'],
     [{ login: { provider: [] } }, 'login.provider', 'login.providers'],
-    [{ features: { passkeys: { rpID: 'x' } } }, 'features.passkeys.rpID', 'features.passkeys.rpId'],
+    [{ features: [untyped.passkeys({ rpID: 'x' })] }, 'passkeys({ rpID })', 'passkeys({ rpId })'],
     [{ scopes: { x: { desc: 'x' } } }, "scopes['x'].desc", "scopes['x'].description"],
     [{ scopes: { x: { descripton: 'x' } } }, "scopes['x'].descripton", "scopes['x'].description"],
     [
@@ -165,7 +178,7 @@ describe('an unknown name is refused with the nearest known one', () => {
       "resources['https://api.example.com'].scope",
       "resources['https://api.example.com'].scopes",
     ],
-    [{ features: { implict: true } }, 'features.implict', 'features.implicit'],
+    [{ protocol: { implict: true } }, 'protocol.implict', 'protocol.implicit'],
     [{ users: { table: 'users', colums: {} } }, 'users.colums', 'users.columns'],
     [{ users: { table: 'x', columns: { usernam: 'x' } } }, 'users.columns.usernam', 'users.columns.username'],
     [{ users: { find() {}, authentcate() {} } }, 'users.authentcate', 'users.authenticate'],
@@ -194,7 +207,6 @@ test.each<[string, Record<string, unknown>]>([
   ],
   ['functions with claims', { users: { ...functions, claims: () => ({}) } }],
   ['the host’s own login page', { login: { url: '/login', current: () => undefined } }],
-  ['passkeys', { acrValues: ['strong'], features: { passkeys: { rpName: 'Notes', acr: 'strong' } } }],
   ['a hook after the login', { login: { remember: () => undefined } }],
   ['our own session', { session: 'own' }],
   ['the host’s session', { session: 'host' }],
@@ -220,12 +232,33 @@ test.each<[string, Record<string, unknown>]>([
   expect(resolve(options)).toMatchObject(options)
 })
 
+test('a feature has its options, and after .off() none', () => {
+  const { features } = resolve({
+    acrValues: ['strong'],
+    features: [passkeys({ rpName: 'Notes', acr: 'strong' }), device.off()],
+  })
+  expect(features).toMatchObject([
+    { name: 'passkeys', option: { rpName: 'Notes', acr: 'strong' } },
+    { name: 'device', option: undefined },
+  ])
+})
+
+test('limits of a feature are among all limits, and limits: false turns them off', () => {
+  const own = device({ limits: { userCodeTotal: { max: 1, seconds: 2 }, deviceCode: false } })
+  const { failures, quotas } = resolve({ features: [own] }).limits
+  expect([failures.userCodeTotal, quotas.deviceCode]).toEqual([{ max: 1, seconds: 2 }, false])
+  expect(failures.userCodeUser).toMatchObject({ max: 10 })
+  expect(resolve({ features: [own], limits: false }).limits.failures.userCodeTotal).toBe(false)
+  expect(resolve({ features: [device({ limits: false })] }).limits.failures.userCodeUser).toBe(false)
+  expect(resolve().limits.failures).not.toHaveProperty('userCodeTotal')
+})
+
 test('the keys of a trusted issuer are read as those of clients are (M11)', () => {
   const good = { kty: 'RSA', n: Buffer.alloc(256, 0xff).toString('base64url'), e: 'AQAB', kid: 'good' }
   const keys = [good, { ...good, kid: 'long', e: 'AQABAQABAQAB' }]
   const trustedIssuers = { 'https://idp.example.com': { jwks: { keys } } }
-  const { features } = resolve({ features: { trustedIssuers } })
-  expect(features.trustedIssuers['https://idp.example.com']?.jwks).toEqual({ keys: [good] })
+  const { protocol } = resolve({ protocol: { trustedIssuers } })
+  expect(protocol.trustedIssuers['https://idp.example.com']?.jwks).toEqual({ keys: [good] })
 })
 
 const resource = { scopes: ['orders:read'] }
@@ -400,29 +433,29 @@ test.each<Refused>([
   [{ database: { prune: 'never' } }, 'prune must be true or false'],
   [{ codeChallengeMethods: [] }, "codeChallengeMethods must be a list with 'S256'"],
   [{ codeChallengeMethods: ['S256', 'S512'] }, "codeChallengeMethods[1] must be 'S256' or 'plain'"],
-  [{ features: { implicit: 'yes' } }, 'features.implicit must be true or false'],
+  [{ protocol: { implicit: 'yes' } }, 'protocol.implicit must be true or false'],
   [
-    { features: { deviceAuthorization: { lifetime: 59 } } },
-    'lifetime must be a whole number of seconds, from 60 to 3600',
+    { features: [device({ lifetime: 59 })] },
+    'device({ lifetime }) must be a whole number of seconds, from 60 to 3600',
   ],
   [
-    { features: { deviceAuthorization: { interval: 61 } } },
-    'interval must be a whole number of seconds, from 1 to 60',
+    { features: [device({ interval: 61 })] },
+    'device({ interval }) must be a whole number of seconds, from 1 to 60',
   ],
   [
-    { features: { deviceAuthorization: { verificationUri: 'https://example.com/tv?a=b' } } },
-    'verificationUri must be a URL without a query',
+    { features: [device({ verificationUri: 'https://example.com/tv?a=b' })] },
+    'device({ verificationUri }) must be a URL without a query',
   ],
-  [{ features: { registration: 'yes' } }, 'features.registration must be true, false or an object'],
+  [{ features: [untyped.registration('yes')] }, 'registration({}) must be an object'],
   [
-    { features: { registration: { initialAccessToken: undefined } } },
-    'initialAccessToken must be a function',
+    { features: [registration({ initialAccessToken: undefined })] },
+    'registration({ initialAccessToken }) must be a function',
   ],
-  [{ features: { registration: { initialAccessToken: 'x'.repeat(40) } } }, 'a random string of at least 32'],
-  [{ features: { registration: { allow: true } } }, 'features.registration.allow must be a function'],
+  [{ features: [registration({ initialAccessToken: 'x'.repeat(40) })] }, 'a random string of at least 32'],
+  [{ features: [untyped.registration({ allow: true })] }, 'registration({ allow }) must be a function'],
   [
-    { features: { clientMetadataDocuments: { deniedOrigins: ['https://a.example/'] } } },
-    'deniedOrigins[0] must be an origin',
+    { features: [clientMetadataDocuments({ deniedOrigins: ['https://a.example/'] })] },
+    'clientMetadataDocuments({ deniedOrigins })[0] must be an origin',
   ],
   ...['./no-such-folder', 'file:///no-such-folder', new URL('https://a.example/views/')].map((views) =>
     brand({ views }, 'views must be an existing folder'),
@@ -442,22 +475,25 @@ test.each<Refused>([
   brand({ links: { signUp: 'mailto:join@acme.example' } }, 'links.signUp must be a path'),
   [{ login: { identifier: 'phone' } }, "login.identifier must be 'email', 'username' or 'either'"],
   [{ login: { providers: [{ name: 'X', url: '/x' }] } }, 'login.current is required'],
-  [{ features: { passkeys: 'yes' } }, 'features.passkeys must be true, false or an object'],
-  [{ features: { passkeys: { rpName: 1 } } }, 'features.passkeys.rpName must be a string that is not empty'],
-  [{ features: { passkeys: { acr: 'mfa' } } }, 'features.passkeys.acr must be one of the option acrValues'],
+  [{ features: [passkeys] }, 'features[0] must be called, as in passkeys()'],
+  [{ features: [passkeys(), passkeys()] }, 'features must have passkeys() once'],
+  [{ features: { passkeys: {} } }, 'features must be a list of features, such as [passkeys()]'],
+  [{ features: [true] }, "features[0] must be a feature of 'latchkey/features', such as passkeys()"],
   [
-    { features: { passkeys: true }, login: { url: '/login', current: () => undefined } },
+    { features: [untyped.passkeys({ rpName: 1 })] },
+    'passkeys({ rpName }) must be a string that is not empty',
+  ],
+  [{ features: [passkeys({ acr: 'mfa' })] }, 'passkeys({ acr }) must be one of the option acrValues'],
+  [
+    { features: [passkeys()], login: { url: '/login', current: () => undefined } },
     'with login.url your page',
   ],
-  [
-    { issuer: 'http://127.0.0.1:3000', features: { passkeys: true } },
-    'browsers have no passkeys for 127.0.0.1',
-  ],
-  [{ issuer: 'http://[::1]:3000', features: { passkeys: true } }, 'browsers have no passkeys for [::1]'],
+  [{ issuer: 'http://127.0.0.1:3000', features: [passkeys()] }, 'browsers have no passkeys for 127.0.0.1'],
+  [{ issuer: 'http://[::1]:3000', features: [passkeys()] }, 'browsers have no passkeys for [::1]'],
   ...['com', 'other.com', 'evilexample.com', 'app.example.com.', 'x.app.example.com'].map(
     (rpId): Refused => [
-      { issuer: 'https://app.example.com', features: { passkeys: { rpId } } },
-      'features.passkeys.rpId must be app.example.com',
+      { issuer: 'https://app.example.com', features: [passkeys({ rpId })] },
+      'passkeys({ rpId }) must be app.example.com',
     ],
   ),
   ...[{ url: '/x' }, { name: 'X' }, { name: 'X', url: 'x' }, { name: 'X', url: '/x', icon: 'x' }, 'X'].map(
@@ -466,31 +502,30 @@ test.each<Refused>([
       'login.providers[0]',
     ],
   ),
-  [{ features: { developers: true } }, 'features.developers must be false or an object with allow'],
-  [{ features: { developers: {} } }, 'features.developers.allow is required'],
+  [{ features: [untyped.developers()] }, 'developers({ allow }) is required'],
   [
-    { features: { developers: { allow, maxClient: 3 } } },
-    'features.developers.maxClient is not an option; did you mean features.developers.maxClients?',
+    { features: [untyped.developers({ allow, maxClient: 3 })] },
+    'developers({ maxClient }) is not an option; did you mean developers({ maxClients })?',
   ],
   [
-    { features: { developers: { allow, maxClients: 0 } } },
-    'features.developers.maxClients must be a whole number, at least 1',
+    { features: [developers({ allow, maxClients: 0 })] },
+    'developers({ maxClients }) must be a whole number, at least 1',
+  ],
+  [{ features: [developers({ allow, scopes: [] })] }, 'developers({ scopes }) must be a list of scopes'],
+  [
+    { features: [developers({ allow, scopes: ['opnid'] })] },
+    'developers({ scopes }): opnid is not in the option scopes',
   ],
   [
-    { features: { developers: { allow, scopes: [] } } },
-    'features.developers.scopes must be a list of scopes',
+    { features: [untyped.developers({ allow, redirectUris: ['https://x.example/'] })] },
+    'developers({ redirectUris }) must be a function',
   ],
   [
-    { features: { developers: { allow, scopes: ['opnid'] } } },
-    'features.developers.scopes: opnid is not in the option scopes',
-  ],
-  [
-    { features: { developers: { allow, redirectUris: ['https://x.example/'] } } },
-    'features.developers.redirectUris must be a function',
-  ],
-  [
-    { features: { developers: { allow }, fapi2: true, pushedRequests: { required: true }, dpop: true } },
-    'features.developers must be off with features.fapi2',
+    {
+      protocol: { fapi2: true, dpop: true },
+      features: [developers({ allow }), pushedRequests({ required: true })],
+    },
+    'developers() cannot be used with protocol.fapi2',
   ],
   [{ pages: { links: { help: 5 } } }, 'pages.links.help must be a path'],
   [{ outbound: { allow: ['http://127.0.0.1:4001/x'] } }, 'outbound.allow[0] must be an origin'],
@@ -501,14 +536,12 @@ test.each<Refused>([
 })
 
 test.each([[null], ['config'], [[]], [5]])('refuses %j instead of the options', (options) => {
-  expect(() => resolveOptions(options as never, featureOptions, {})).toThrow(
-    'latchkey: options must be an object',
-  )
+  expect(() => resolveOptions(options as never, {})).toThrow('latchkey: options must be an object')
 })
 
 test('any options are resolved or refused with an OptionsError', () => {
   const given =
-    'database users login session scopes lifetimes pages limits logger issuer secrets codeChallengeMethods features outbound'
+    'database users login session scopes lifetimes pages limits logger issuer secrets codeChallengeMethods protocol storedEvents features outbound'
   fc.assert(
     fc.property(fc.constantFrom(...given.split(' ')), fc.anything(), (name, value) => {
       try {

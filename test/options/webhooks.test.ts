@@ -1,22 +1,23 @@
-import { type AuthRouterOptions, authRouter, OptionsError } from '../../lib/index.ts'
+import { webhooks } from '../../lib/features/index.ts'
+import { authRouter, OptionsError } from '../../lib/index.ts'
 import { webhookSecret } from '../support/webhook-receiver.ts'
 
-const checked = (webhooks: unknown, more: object = {}) => {
-  const features = { storedEvents: true, webhooks, ...more } as AuthRouterOptions['features']
+const checked = (given: unknown, storedEvents = true) => {
+  const features = [webhooks(given as Parameters<typeof webhooks>[0])]
   const quiet = { info: () => {}, warn: () => {}, error: () => {} }
   const database = {
     client: 'better-sqlite3',
     connection: { filename: ':memory:' },
     useNullAsDefault: true,
   }
-  return () => authRouter({ features, logger: quiet, database })
+  return () => authRouter({ storedEvents, features, logger: quiet, database })
 }
 const endpoint = { url: 'https://hooks.example.com', secrets: [webhookSecret], events: ['login.*'] }
 const short = `whsec_${Buffer.alloc(16).toString('base64')}`
 
 test.each([
-  ['no receiver', { endpoints: {} }, 'features.webhooks.endpoints must name an endpoint'],
-  ['true', true, 'features.webhooks must be false or an object with endpoints'],
+  ['no receiver', { endpoints: {} }, 'webhooks({ endpoints }) must name an endpoint'],
+  ['true', true, 'webhooks({}) must be an object'],
   ['http', { endpoints: { a: { ...endpoint, url: 'http://hooks.example.com' } } }, 'must use https'],
   [
     'a misspelt type',
@@ -30,13 +31,11 @@ test.each([
   ],
   ['no secret', { endpoints: { a: { ...endpoint, secrets: [undefined] } } }, 'secrets[0] is required'],
   ['a bad name', { endpoints: { 'A b': endpoint } }, "has the name 'A b'"],
-])('refuses %s', (_what, webhooks, message) => {
-  expect(checked(webhooks)).toThrow(OptionsError)
-  expect(checked(webhooks)).toThrow(message)
+])('refuses %s', (_what, given, message) => {
+  expect(checked(given)).toThrow(OptionsError)
+  expect(checked(given)).toThrow(message)
 })
 
 test('refuses webhooks without stored events', () => {
-  expect(checked({ endpoints: { a: endpoint } }, { storedEvents: false })).toThrow(
-    'features.webhooks needs features.storedEvents: true',
-  )
+  expect(checked({ endpoints: { a: endpoint } }, false)).toThrow('webhooks() needs storedEvents: true')
 })

@@ -7,7 +7,6 @@ import {
 } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
-import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { createOutbound, OutboundError } from '../../lib/outbound/outbound.ts'
 import { isPublicAddress } from '../../lib/outbound/public-address.ts'
@@ -517,12 +516,11 @@ describe('at one time', () => {
 test('the options outbound.allow and outbound.allowSelfDescribed are lists of origins', () => {
   const secrets = ['a secret of the tests that is long enough']
   const allowOf = (...allow: string[]) =>
-    resolveOptions({ database: { client: 'better-sqlite3' }, secrets, outbound: { allow } }, featureOptions)
-      .outbound.allow
+    resolveOptions({ database: { client: 'better-sqlite3' }, secrets, outbound: { allow } }).outbound.allow
   expect(allowOf()).toEqual([])
   const strangers = { outbound: { allowSelfDescribed: ['http://127.0.0.1:4001'] } }
   const database = { client: 'better-sqlite3' }
-  expect(resolveOptions({ database, secrets, ...strangers }, featureOptions).outbound).toEqual({
+  expect(resolveOptions({ database, secrets, ...strangers }).outbound).toEqual({
     allow: [],
     allowSelfDescribed: ['http://127.0.0.1:4001'],
   })

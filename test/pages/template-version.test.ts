@@ -3,7 +3,6 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
-import { featureOptions } from '../../lib/features/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { compose } from '../../lib/router.ts'
 import {
@@ -89,7 +88,6 @@ describe('copies of our templates', () => {
         pages: { views: copies(`in ${environment}`, '0.0.9') },
         logger: { info: () => {}, warn: (text) => told.push(text), error: () => {} },
       },
-      featureOptions,
       { NODE_ENV: environment },
     )
     const told: string[] = []

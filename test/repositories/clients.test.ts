@@ -8,11 +8,12 @@ import {
   longestIdTokenLifetime,
 } from '../../lib/storage/repositories/clients.ts'
 import { describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
+import { kept } from '../support/features.ts'
 
 describeOnSampled('clients', (kind) => {
   const { knex, tablePrefix, close } = openFaultDatabase(kind)
   const { database } = openDatabase(knex, tablePrefix)
-  beforeAll(() => migrate(knex, { database: { tablePrefix } }))
+  beforeAll(() => migrate(knex, { features: kept, database: { tablePrefix } }))
   afterAll(close)
 
   const store = (clientId: string, more: object) => {

@@ -1,3 +1,4 @@
+import { admin, connections, registration, webhooks } from '../../lib/features/index.ts'
 import {
   findDueLanes,
   findUntriedLane,
@@ -14,6 +15,7 @@ import {
   listLoginsPage,
 } from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
+import { kept } from '../support/features.ts'
 import { createUsers, type Host } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { startResourceHost } from '../support/resource-host.ts'
@@ -111,7 +113,7 @@ const webhooksAt = async (database: Database): Promise<void> => {
 describeWith('postgresql', 'on PostgreSQL with many rows', () => {
   let database: FaultDatabase
   let host: Host
-  const admin = { 'x-admin': 'yes' }
+  const byAdmin = { 'x-admin': 'yes' }
   beforeAll(async () => {
     database = openFaultDatabase('PostgreSQL')
     await createUsers(database, `${database.tablePrefix}people`)
@@ -119,12 +121,14 @@ describeWith('postgresql', 'on PostgreSQL with many rows', () => {
       database,
       options: {
         database: { prune: false },
-        features: {
-          registration: true,
-          storedEvents: true,
-          webhooks: { endpoints: { crm } },
-          admin: { allow: ({ req }) => req.get('x-admin') ?? false },
-        },
+        storedEvents: true,
+        features: [
+          ...kept.filter(({ name }) => !['registration', 'webhooks', 'admin', 'connections'].includes(name)),
+          connections(),
+          registration(),
+          webhooks({ endpoints: { crm } }),
+          admin({ allow: ({ req }) => req.get('x-admin') ?? false }),
+        ],
       },
     })
   })
@@ -152,7 +156,7 @@ describeWith('postgresql', 'on PostgreSQL with many rows', () => {
   test('every statement of a request goes by an index, and so do those of pruning (M12, M18)', async () => {
     const count = await countStatements(database.knex, [host.usersTable, 'information_schema'])
     await everythingAt(host)
-    const operator = new RawBrowser(host.app, undefined, admin)
+    const operator = new RawBrowser(host.app, undefined, byAdmin)
     for (const path of [
       '',
       '/clients',

@@ -1,3 +1,4 @@
+import { kept } from '../support/features.ts'
 import type { Host } from '../support/host.ts'
 import { startResourceHost } from '../support/resource-host.ts'
 import { countStatements, type StatementCount } from '../support/statement-count.ts'
@@ -36,7 +37,7 @@ let host: Host
 let count: StatementCount
 
 beforeAll(async () => {
-  host = await startResourceHost({ options: { database: { prune: false } } })
+  host = await startResourceHost({ options: { database: { prune: false }, features: kept } })
   count = await countStatements(host.database.knex, [host.usersTable])
 })
 afterAll(() => host.close())

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { changeSilently } from '../../lib/events/events.ts'
 import { developerAdministration } from '../../lib/features/developers/administration.ts'
+import { developerOptionIn } from '../../lib/features/developers/option.ts'
 import { registerDeveloperClient } from '../../lib/features/developers/register.ts'
 import { listClientIdsOfOwner } from '../../lib/features/developers/table.ts'
-import { featureOptions } from '../../lib/features/index.ts'
+import { developers } from '../../lib/features/index.ts'
 import { migrate, rollback } from '../../lib/index.ts'
 import { createThrottle } from '../../lib/limits/throttle.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
@@ -14,6 +15,7 @@ import type { Database, Driver } from '../../lib/storage/database/types.ts'
 import { listClients } from '../../lib/storage/repositories/clients.ts'
 import { beginLogin, countRevocations } from '../../lib/storage/repositories/index.ts'
 import { decrementThrottles, incrementThrottles } from '../../lib/storage/repositories/throttles.ts'
+import { kept } from '../support/features.ts'
 import { checkedInBurst } from '../support/login-burst.ts'
 import { describeWith, services } from '../support/services.ts'
 import { countStatements } from '../support/statement-count.ts'
@@ -91,7 +93,7 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
   })
 
   test('of twenty wrong passwords in flight in two processes, five are checked, in each round (M7)', async () => {
-    const { limits } = resolveOptions({}, featureOptions)
+    const { limits } = resolveOptions({})
     const processes = [1, 2].map(() => createThrottle(limits, { database: db, now: () => now }).login)
     const checked: number[] = []
     for (let round = 1; round <= 10; round += 1)
@@ -106,7 +108,7 @@ const countingOn = (opened: () => OpenedDatabase, { lacksReturning = false } = {
     /** How many statements an attempt costs. */
     const costOf = async (user?: typeof ada): Promise<number> => {
       statements.length = 0
-      const { login } = createThrottle(resolveOptions({}, featureOptions).limits, {
+      const { login } = createThrottle(resolveOptions({}).limits, {
         database,
         now: () => now,
       })
@@ -140,10 +142,10 @@ const racingOn = (config: Knex.Config): void => {
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(config, tablePrefix)
-    await migrate(opened.hostKnex, { database: { tablePrefix } })
+    await migrate(opened.hostKnex, { features: kept, database: { tablePrefix } })
   })
   afterAll(async () => {
-    await rollback(opened.hostKnex, { database: { tablePrefix } })
+    await rollback(opened.hostKnex, { features: kept, database: { tablePrefix } })
     for (const name of ['migrations', 'migrations_lock'])
       await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
     await opened.close()
@@ -156,21 +158,18 @@ const racingOn = (config: Knex.Config): void => {
 
   test('parallel requests never exceed a user’s quota of clients, and one decision on each counts', async () => {
     const maxClients = 3
-    const options = resolveOptions(
-      {
-        issuer: 'https://app.example.com',
-        database: config,
-        secrets: ['s'.repeat(32)],
-        features: { developers: { allow: () => 'approval', maxClients } },
-      },
-      featureOptions,
-    )
+    const options = resolveOptions({
+      issuer: 'https://app.example.com',
+      database: config,
+      secrets: ['s'.repeat(32)],
+      features: [developers({ allow: () => 'approval', maxClients })],
+    })
     const { database } = opened
     const now = () => start
     const context = {
       database,
       options,
-      option: options.features.developers,
+      option: developerOptionIn(options),
       installed: [],
       now,
       events: { change: changeSilently },

@@ -12,8 +12,8 @@ import {
   type NewLogin,
 } from '../../lib/storage/repositories/index.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../lib/storage/schema.ts'
 import { endAllOf } from '../../lib/users/account/end-all.ts'
+import { expired, kept } from '../support/features.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // Attempts and revocations of one user at the same moment, on one schema of each database.
@@ -27,10 +27,10 @@ const racingOn = (config: Knex.Config): void => {
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(config, tablePrefix)
-    await migrate(opened.hostKnex, { database: { tablePrefix } })
+    await migrate(opened.hostKnex, { features: kept, database: { tablePrefix } })
   })
   afterAll(async () => {
-    await rollback(opened.hostKnex, { database: { tablePrefix } })
+    await rollback(opened.hostKnex, { features: kept, database: { tablePrefix } })
     for (const name of ['migrations', 'migrations_lock'])
       await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
     await opened.close()

@@ -26,6 +26,7 @@ import {
 } from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
 import { listThrottles } from '../../lib/storage/repositories/throttles.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
+import { kept } from '../support/features.ts'
 import { describeWith } from '../support/services.ts'
 import { fillTables } from './large-tables.ts'
 
@@ -116,7 +117,7 @@ describeWith('mariadb', `on MariaDB with ${total} rows of each table`, () => {
     // Its status is that of one connection.
     server = openFaultDatabase('MariaDB', { own: (config) => ({ ...config, pool: { min: 1, max: 1 } }) })
     const { knex, tablePrefix } = server
-    await migrate(knex, { database: { tablePrefix } })
+    await migrate(knex, { features: kept, database: { tablePrefix } })
     await fillTables(knex, tablePrefix, total, [
       'logins',
       'authorizations',

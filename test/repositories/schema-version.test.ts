@@ -11,8 +11,8 @@ import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { schemaVersion } from '../../lib/storage/database/schema-version.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired, migrations } from '../../lib/storage/schema.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
+import { expired, kept, migrations } from '../support/features.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { codeOf } from '../support/outcomes.ts'
 import { openPreparedDatabase } from '../support/prepared-database.ts'
@@ -47,7 +47,8 @@ afterEach(async () => {
   await database?.close()
 })
 
-const migrated = () => migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
+const migrated = () =>
+  migrate(database.knex, { features: kept, database: { tablePrefix: database.tablePrefix } })
 const version = () => schemaVersion(openDatabase(database.knex, database.tablePrefix).database, migrations)
 
 /** Records a migration as a newer version does. */
@@ -79,6 +80,7 @@ const boot = async (environment: 'development' | 'production'): Promise<AuthRout
       issuer: 'https://app.example.com/oauth',
       database: { knex: database.knex, tablePrefix: database.tablePrefix },
       secrets,
+      features: kept,
       logger: log,
     })
     opened.push(oauth)
@@ -120,8 +122,10 @@ describe('in a database that has tables of another server under these names', ()
 
   test('it works with the prefix that the error names', async () => {
     const tablePrefix = `${database.tablePrefix}lk_`
-    expect(await migrate(database.knex, { database: { tablePrefix } })).toEqual([...migrations.keys()])
-    await rollback(database.knex, { database: { tablePrefix } })
+    expect(await migrate(database.knex, { features: kept, database: { tablePrefix } })).toEqual([
+      ...migrations.keys(),
+    ])
+    await rollback(database.knex, { features: kept, database: { tablePrefix } })
     expect(await tablesHere()).toEqual(others)
   })
 })
@@ -176,7 +180,10 @@ test.each(['production', 'development'] as const)(
 test('running old code and old code that starts both work on an expanded schema', async () => {
   await open()
   const { knex, tablePrefix } = database
-  const settings = { options: { users: undefined }, database: { ...database, close: async () => {} } }
+  const settings = {
+    options: { users: undefined, features: kept },
+    database: { ...database, close: async () => {} },
+  }
   const running = await startHost(settings)
   opened.push(running.oauth)
   await seedUsers(knex, [{ username: ada.email, password: ada.password }], { database: { tablePrefix } })
@@ -223,11 +230,11 @@ test('old code leaves a newer schema alone: it neither migrates it nor rolls hal
   const { knex, tablePrefix } = database
   expect(await migrated()).toEqual([])
   expect((await version()).newer).toEqual([newer])
-  await expect(rollback(knex, { database: { tablePrefix } })).rejects.toThrow(
+  await expect(rollback(knex, { features: kept, database: { tablePrefix } })).rejects.toThrow(
     `the database is newer than this version, by ${newer}; roll back with the version that made it`,
   )
   const configuration = {
-    migrationSource: migrationSource({ database: { tablePrefix } }),
+    migrationSource: migrationSource({ features: kept, database: { tablePrefix } }),
     tableName: `${tablePrefix}migrations`,
   }
   await expect(knex.migrate.latest(configuration)).rejects.toThrow(newer)
@@ -259,7 +266,7 @@ test('code that reads what a newer version has removed does not start, migrate o
     await expect(boot(environment)).rejects.toThrow(refusal)
   await expect(migrated()).rejects.toThrow(refusal)
   const { knex, tablePrefix } = database
-  await expect(rollback(knex, { database: { tablePrefix } })).rejects.toThrow(refusal)
+  await expect(rollback(knex, { features: kept, database: { tablePrefix } })).rejects.toThrow(refusal)
 })
 
 test('code that knows the migration that a removal needs starts after the removal', async () => {

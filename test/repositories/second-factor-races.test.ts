@@ -15,6 +15,7 @@ import {
 import { migrate, rollback } from '../../lib/index.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import { createLogin } from '../../lib/storage/repositories/index.ts'
+import { kept } from '../support/features.ts'
 import { describeWith, services } from '../support/services.ts'
 
 // Parallel calls on one schema of each database.
@@ -28,10 +29,10 @@ const racingOn = (config: Knex.Config): void => {
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(config, tablePrefix)
-    await migrate(opened.hostKnex, { database: { tablePrefix } })
+    await migrate(opened.hostKnex, { features: kept, database: { tablePrefix } })
   })
   afterAll(async () => {
-    await rollback(opened.hostKnex, { database: { tablePrefix } })
+    await rollback(opened.hostKnex, { features: kept, database: { tablePrefix } })
     for (const name of ['migrations', 'migrations_lock'])
       await opened.hostKnex.schema.dropTableIfExists(tablePrefix + name)
     await opened.close()

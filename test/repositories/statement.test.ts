@@ -19,6 +19,7 @@ import type { Database, Row } from '../../lib/storage/database/types.ts'
 import { createReplay, createUser, findUserByUsername } from '../../lib/storage/repositories/index.ts'
 import { databaseOn } from '../support/database.ts'
 import { type FaultProxy, openFaultProxy } from '../support/fault-proxy.ts'
+import { kept } from '../support/features.ts'
 import { clients, issuer, startHost } from '../support/host.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
 import { ada, codeFor, redeem, refresh, web } from '../support/tokens.ts'
@@ -54,7 +55,7 @@ for (const [service, client] of kinds) {
     const opened: (() => Promise<unknown>)[] = []
 
     beforeAll(async () => {
-      await migrate(straight, { database: { tablePrefix } })
+      await migrate(straight, { features: kept, database: { tablePrefix } })
       const scopes = { 'notes:read': 'Read', 'notes:write': 'Write' }
       await seedClients(straight, clients, { database: { tablePrefix }, scopes, logger: quiet })
       proxy = await openFaultProxy(services[service])
@@ -65,7 +66,7 @@ for (const [service, client] of kinds) {
     })
     afterAll(async () => {
       await proxy.close()
-      await rollback(straight, { database: { tablePrefix } })
+      await rollback(straight, { features: kept, database: { tablePrefix } })
       await straight.schema.dropTableIfExists(`${tablePrefix}migrations`)
       await straight.schema.dropTableIfExists(`${tablePrefix}migrations_lock`)
       await straight.destroy()

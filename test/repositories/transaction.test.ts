@@ -7,6 +7,7 @@ import { command, type Write } from '../../lib/storage/database/statement.ts'
 import { transaction, writeAll, writeIf } from '../../lib/storage/database/transaction.ts'
 import type { DriverOptions } from '../../lib/storage/database/types.ts'
 import { createLogin, createReplay, findLogin, lockLogin } from '../../lib/storage/repositories/index.ts'
+import { kept } from '../support/features.ts'
 import { describeWith, type Service, services } from '../support/services.ts'
 import { watchedDatabase } from './watched-driver.ts'
 
@@ -44,7 +45,7 @@ const configOf = (client: string, more: object): Knex.Config => {
 }
 
 const removeTables = async (knex: Knex): Promise<void> => {
-  await rollback(knex, { database: { tablePrefix } })
+  await rollback(knex, { features: kept, database: { tablePrefix } })
   for (const name of ['migrations', 'migrations_lock'])
     await knex.schema.dropTableIfExists(tablePrefix + name)
 }
@@ -58,7 +59,7 @@ const transactionsOn = (
   let opened: OpenedDatabase
   beforeAll(async () => {
     opened = openDatabase(configOf(client, more), tablePrefix, options)
-    await migrate(opened.hostKnex, { database: { tablePrefix } })
+    await migrate(opened.hostKnex, { features: kept, database: { tablePrefix } })
     await opened.hostKnex(`${tablePrefix}logins`).delete()
   })
   afterAll(async () => {

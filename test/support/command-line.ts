@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import knex, { type Knex } from 'knex'
 import type { CliOutcome, CliRun } from './cli-process.ts'
 import { compiledProgram } from './compiled.ts'
@@ -26,6 +27,14 @@ interface CommandLine {
   succeed(folder: string, args: readonly string[], surroundings?: Surroundings): Promise<CliOutcome>
   close(): Promise<void>
 }
+
+/** The URL of `latchkey/features` as the command loads it, for configuration files. */
+export const features = (): string => pathToFileURL(compiledProgram('lib/features/index.ts')).href
+
+/** A configuration file with these options, in which `features` has the functions of `latchkey/features`. */
+export const configuration = (options: string): Readonly<Record<string, string>> => ({
+  'latchkey.config.mjs': `import * as features from '${features()}'\nexport default { ${options} }\n`,
+})
 
 /** The command as a host's `node_modules/.bin` has it. */
 export const program = (): string => compiledProgram('lib/tools/cli/index.ts')

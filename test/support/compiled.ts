@@ -22,6 +22,7 @@ const prefix = 'latchkey-compiled-'
 /** What processes of the tests run, with everything that it imports. */
 const programs = [
   'lib/index.ts',
+  'lib/features/index.ts',
   'lib/guard/index.ts',
   'lib/tools/testing/index.ts',
   'lib/tools/cli/index.ts',
@@ -68,6 +69,7 @@ const compileTo = (folder: string): void => {
   const { name, version, type } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const exports = {
     '.': './lib/index.js',
+    './features': './lib/features/index.js',
     './guard': './lib/guard/index.js',
     './testing': './lib/tools/testing/index.js',
     './package.json': './package.json',

@@ -1,4 +1,5 @@
-import type { AuthEvent, AuthRouterOptions } from '../../lib/index.ts'
+import { developers } from '../../lib/features/index.ts'
+import type { AuthEvent } from '../../lib/index.ts'
 import { authorizeUrl, type Host, laterHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { type Answer, RawBrowser } from './raw-browser.ts'
@@ -11,10 +12,7 @@ export const events: AuthEvent[] = []
 /** What `allow` returns, by the name of the user; a function as `redirectUris` takes the place of the usual one. */
 export const says: Record<string, unknown> = {}
 
-export const developers: Exclude<
-  NonNullable<AuthRouterOptions['features']>['developers'],
-  false | undefined
-> = {
+export const developerOptions: Parameters<typeof developers>[0] = {
   allow: (user) => says[String(user.email)] as boolean,
   maxClients: 3,
   scopes: ['openid', 'profile', 'offline_access', 'notes:read'],
@@ -22,7 +20,7 @@ export const developers: Exclude<
     typeof says.redirectUris === 'function' ? says.redirectUris(uri) : !uri.includes('//forbidden.'),
 }
 
-export const host = laterHost({ options: { features: { developers } } })
+export const host = laterHost({ options: { features: [developers(developerOptions)] } })
 
 /** To be called once by a test file. Before each test both users may register clients, and have none. */
 export const withDevelopers = (): void => {

@@ -45,7 +45,7 @@ export const startExchangeHost = ({ options, ...settings }: HostSettings = {}): 
         },
         [mail]: { scopes: ['stock:read', 'orders:read'], introspection: ['mail-api'] },
       },
-      features: {
+      protocol: {
         tokenExchange: {
           allow: (request) => {
             policy.asked.push(request)

@@ -4,6 +4,7 @@ import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { FaultDatabase } from './fault-databases.ts'
 import { type Answer, postForm } from './fault-load.ts'
 import type { StartFaultServer } from './fault-server.ts'
+import { kept } from './features.ts'
 import { authorizeUrl, callback, clients, type Host, secret, silent, startHost } from './host.ts'
 import { codeOf } from './outcomes.ts'
 import { RawBrowser } from './raw-browser.ts'
@@ -49,7 +50,7 @@ export const startSharedHost = async (
 
 /** Tables, clients and Ada, before any server is started. */
 export const prepareDatabase = async ({ knex, tablePrefix }: FaultDatabase): Promise<void> => {
-  await migrate(knex, { database: { tablePrefix } })
+  await migrate(knex, { features: kept, database: { tablePrefix } })
   const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
   await seedClients(knex, faultClients, { database: { tablePrefix }, logger: silent, scopes })
   await seedUsers(knex, [adaAsUser], { database: { tablePrefix }, logger: silent })

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { hash } from '@node-rs/bcrypt'
 import express, { type Express, type RequestHandler } from 'express'
+import type { WithDevelopers, WithPasskeys, WithSecondFactor } from '../../lib/features/index.ts'
 import {
   type AuthRouter,
   type AuthRouterOptions,
@@ -55,9 +56,12 @@ export const people = [
   },
 ]
 
+/** With what features perhaps add. */
+export type TestRouter = AuthRouter & Partial<WithDevelopers & WithPasskeys & WithSecondFactor>
+
 export interface Host {
   readonly app: Express
-  readonly oauth: AuthRouter
+  readonly oauth: TestRouter
   readonly database: TestDatabase
   /** Tables of the host's have this prefix too, so that files can run side by side on one database. */
   readonly usersTable: string

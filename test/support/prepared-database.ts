@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { authRouter } from '../../lib/index.ts'
 import { openTestDatabase, type TestDatabase } from './database.ts'
+import { kept } from './features.ts'
 
 const root = join(__dirname, '../..')
 
@@ -32,6 +33,7 @@ const prepare = async (secret: string): Promise<Buffer> => {
     issuer: 'http://localhost:3000/oauth',
     database: { knex: database.knex, prune: false },
     secrets: [secret],
+    features: kept,
     logger: { info: () => {}, warn: () => {}, error: () => {} },
   })
   await oauth.ready()

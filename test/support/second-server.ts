@@ -1,8 +1,9 @@
 // A host in a process of its own, on a database that it shares with the test.
-import { createServer } from 'node:http'
 
+import { createServer } from 'node:http'
 import express, { type Request, type Response } from 'express'
 import knex, { type Knex } from 'knex'
+import { device, pushedRequests, registration } from '../../lib/features/index.ts'
 import { type AuthInfo, type AuthRouterOptions, authRouter } from '../../lib/index.ts'
 import { listenOn } from './client-server.ts'
 
@@ -41,12 +42,8 @@ export const sharedOptions = (
     [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt', introspection: ['api'] },
   },
   lifetimes: { signingKeyLead: 4 },
-  features: {
-    registration: true,
-    pushedRequests: true,
-    deviceAuthorization: true,
-    tokenExchange: { allow: () => true },
-  },
+  protocol: { tokenExchange: { allow: () => true } },
+  features: [registration(), pushedRequests(), device()],
 })
 
 const start = async (shared: SharedHost): Promise<number> => {

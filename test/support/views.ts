@@ -1,22 +1,26 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { features } from '../../lib/features/index.ts'
 import { pages } from '../../lib/options/pages.ts'
 import { samples as ofCore } from '../../lib/tools/samples/index.ts'
 import type { Sample } from '../../lib/tools/samples/sample.ts'
 import { createLanguages as createFor } from '../../lib/web/pages/i18n/languages.ts'
 import { isOperatorPage } from '../../lib/web/pages/page-models.ts'
 import { createViews as create } from '../../lib/web/pages/views.ts'
+import { everyFeature } from './features.ts'
 
 type Options = Parameters<typeof create>[0]
 
 /** Languages with the texts of the core and of every feature. */
-export const createLanguages = (options: Parameters<typeof createFor>[0]) => createFor(options, features)
+export const createLanguages = (options: Parameters<typeof createFor>[0]) => createFor(options, everyFeature)
 
 /** A translation of the core together with those of the features. */
 export const withFeatures = <T extends { language: string; texts: object }>(translation: T): T => ({
   ...translation,
-  texts: Object.assign({}, translation.texts, ...features.map(({ texts }) => texts[translation.language])),
+  texts: Object.assign(
+    {},
+    translation.texts,
+    ...everyFeature.map(({ texts }) => texts[translation.language]),
+  ),
 })
 
 /** The pages of the core and of every feature. */

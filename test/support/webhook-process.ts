@@ -1,5 +1,7 @@
 // A host in a process of its own that stores events and sends them as webhooks.
+
 import knex, { type Knex } from 'knex'
+import { webhooks } from '../../lib/features/index.ts'
 import { authRouter } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 
@@ -50,10 +52,8 @@ const open = ({ config, tablePrefix, url, secret, ahead }: WebhookProcess) => {
     session: 'own',
     secrets: ['a secret of the tests that is long enough'],
     users: { find: () => undefined, authenticate: () => undefined },
-    features: {
-      storedEvents: true,
-      webhooks: { endpoints: { test: { url, secrets: [secret], events: ['user.*'] } } },
-    },
+    storedEvents: true,
+    features: [webhooks({ endpoints: { test: { url, secrets: [secret], events: ['user.*'] } } })],
   })
   router = oauth
   const server = serverBehind(oauth)

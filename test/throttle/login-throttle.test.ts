@@ -1,5 +1,4 @@
 import { createClient } from 'redis'
-import { featureOptions } from '../../lib/features/index.ts'
 import { type Counters, memoryCounters } from '../../lib/limits/counters.ts'
 import { countersIn } from '../../lib/limits/database-counters.ts'
 import { createLoginThrottle } from '../../lib/limits/login-throttle.ts'
@@ -25,7 +24,7 @@ test.each(['memory', 'database'] as const)(
         await counters.decrement(given, reset)
       },
     }
-    const { failures: limits } = resolveOptions({}, featureOptions).limits
+    const { failures: limits } = resolveOptions({}).limits
     let checked = 0
     const guess = (throttle: ReturnType<typeof createLoginThrottle>) =>
       throttle.attempt({ account: 'ada', address: '198.51.100.1' }, async () => {
@@ -50,7 +49,7 @@ test.each(['memory', 'database'] as const)(
 )
 
 test('in memory: of twenty wrong passwords in flight, five are checked, in each round (M7)', async () => {
-  const { failures: limits } = resolveOptions({}, featureOptions).limits
+  const { failures: limits } = resolveOptions({}).limits
   const one = createLoginThrottle(limits, memoryCounters(now), now)
   const checked: number[] = []
   for (let round = 1; round <= 60; round += 1)
@@ -58,7 +57,7 @@ test('in memory: of twenty wrong passwords in flight, five are checked, in each 
   expect(checked).toEqual(Array(60).fill(5))
 })
 
-const limits = resolveOptions({}, featureOptions).limits.failures
+const limits = resolveOptions({}).limits.failures
 
 /** Guesses of the password of `account`, one after the other. */
 const guessTimes = async (
@@ -145,7 +144,7 @@ describeWith('redis', 'in Redis', () => {
   test('of twenty wrong passwords in flight in two processes, five are checked, in each round (M7)', async () => {
     const { knex, tablePrefix } = await openPreparedDatabase('a secret of the tests that is long enough')
     const { database } = openDatabase(knex, tablePrefix)
-    const { failures: limits } = resolveOptions({}, featureOptions).limits
+    const { failures: limits } = resolveOptions({}).limits
     const client = createClient({ url: services.redis, database: 10 })
     await client.connect()
     for (const key of await client.keys(`latchkey:${tablePrefix}login*`)) await client.del(key)

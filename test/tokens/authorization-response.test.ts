@@ -1,4 +1,3 @@
-import { featureOptions } from '../../lib/features/index.ts'
 import { issueAuthorizationResponse } from '../../lib/oauth/authorization/issue.ts'
 import type { AuthorizationServer } from '../../lib/oauth/authorization-server.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
@@ -16,7 +15,7 @@ beforeAll(async () => {
   const { knex: database, tablePrefix } = host.database
   const secrets = ['a secret of the tests that is long enough']
   server = await compose(
-    resolveOptions({ database: { knex: database, tablePrefix }, secrets }, featureOptions),
+    resolveOptions({ database: { knex: database, tablePrefix }, secrets }),
   ).server.ready()
 })
 afterAll(async () => {

@@ -1,3 +1,13 @@
+import {
+  admin,
+  authenticatorApps,
+  developers,
+  device,
+  passkeys,
+  personalAccessTokens,
+  pushedRequests,
+  registration,
+} from '../../lib/features/index.ts'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import type { KeptPasskey } from '../support/authenticator.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -32,17 +42,17 @@ const options: Partial<AuthRouterOptions> = {
   acrValues: ['mfa', 'strong'],
   scopes: resourceOptions.scopes,
   resources: { [files]: { scopes: ['files:read'], accessToken: 'jwt' } },
-  features: {
-    admin: { allow: () => 'carol' },
-    authenticatorApps: { acr: 'mfa' },
-    developers: { allow: () => true },
-    deviceAuthorization: true,
-    passkeys: { acr: 'strong' },
-    personalAccessTokens: true,
-    pushedRequests: true,
-    registration: true,
-    storedEvents: true,
-  },
+  storedEvents: true,
+  features: [
+    admin({ allow: () => 'carol' }),
+    authenticatorApps({ acr: 'mfa' }),
+    developers({ allow: () => true }),
+    device(),
+    passkeys({ acr: 'strong' }),
+    personalAccessTokens(),
+    pushedRequests(),
+    registration(),
+  ],
 }
 
 /** A server as the recorded one, on this database. */

@@ -3,17 +3,17 @@ import { Secret, TOTP } from 'otpauth'
 import supertest from 'supertest'
 import { passkeysPath } from '../../lib/features/passkeys/passkeys-page.ts'
 import { issuePersonalToken } from '../../lib/features/personal-tokens/issue.ts'
-import { personalTokenOption } from '../../lib/features/personal-tokens/option.ts'
+import { personalTokenOptionIn } from '../../lib/features/personal-tokens/option.ts'
 import { noClient } from '../../lib/features/personal-tokens/verify.ts'
 import { settingsPath } from '../../lib/features/second-factor/settings-page.ts'
 import { seedUsers } from '../../lib/index.ts'
 import { importedMark } from '../../lib/keys/secrets.ts'
 import { allowedUser } from '../../lib/oauth/tokens/allowed.ts'
 import { serverBehind } from '../../lib/router.ts'
-import { migrations } from '../../lib/storage/schema.ts'
 import { askedBy, createAuthenticator } from '../support/authenticator.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { codesFor, connect } from '../support/device.ts'
+import { migrations } from '../support/features.ts'
 import { authorizeUrl, callback, type Host } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -54,7 +54,7 @@ const personalToken = async ({ oauth }: Host, subject: string): Promise<string> 
   const asked = { client, scopes, organization: undefined, acr: undefined, step: 'personal_token' } as const
   const user = await allowedUser(server, undefined, { ...asked, user: (await server.users.find(subject))! })
   const choice = { user, sid, name: 'Backup script', scopes, expiresAt }
-  const made = await issuePersonalToken(server, personalTokenOption(server.options)!, choice)
+  const made = await issuePersonalToken(server, personalTokenOptionIn(server.options)!, choice)
   return made!.value
 }
 

@@ -5,11 +5,11 @@ import supertest from 'supertest'
 import { migrate } from '../../lib/index.ts'
 import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
-import { migrations } from '../../lib/storage/schema.ts'
 import { askedBy, createAuthenticator } from '../support/authenticator.ts'
 import { stopClock } from '../support/clock.ts'
 import { openTestDatabase, type TestDatabase } from '../support/database.ts'
 import { poll } from '../support/device.ts'
+import { kept, migrations } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, secret } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { contentOf } from '../support/prepared-database.ts'
@@ -62,7 +62,7 @@ describe.each(versions)('a database of version %s', (version) => {
     jest.restoreAllMocks()
   })
   const upgrade = async (): Promise<void> => {
-    await migrate(database.knex, { database: { tablePrefix: database.tablePrefix } })
+    await migrate(database.knex, { features: kept, database: { tablePrefix: database.tablePrefix } })
     host = await startRecorded(database)
   }
   const browserWith = (cookies: Readonly<Record<string, string>>): RawBrowser => {

@@ -65,7 +65,7 @@ test('a function may return a value or a promise, and throw or reject', async ()
 test('only a function that may choose the answer chooses it, by an OAuthError', async () => {
   const refusal = new OAuthError('access_denied', 'not today')
   expect(await codeFor(refusal)).toBe('server_error')
-  const asked = (thrown: unknown) => askHost('features.tokenExchange.allow', () => Promise.reject(thrown))
+  const asked = (thrown: unknown) => askHost('protocol.tokenExchange.allow', () => Promise.reject(thrown))
   await expect(asked(refusal)).rejects.toBe(refusal)
   await expect(asked(broken)).rejects.toMatchObject({ cause: broken })
 })

@@ -91,10 +91,10 @@ export const administratorOf = async (
   { req }: PageContext,
   { allow }: AdminOption,
 ): Promise<true | string | undefined> => {
-  const answer: unknown = await callHost('features.admin.allow', () => allow({ req }))
+  const answer: unknown = await callHost('admin({ allow })', () => allow({ req }))
   if (answer === true || (typeof answer === 'string' && answer !== '')) return answer
   // Such as a user object: a mistake, which must not let anyone in.
-  if (answer) throw new TypeError('latchkey: features.admin.allow must return true, false or a string')
+  if (answer) throw new TypeError('latchkey: admin({ allow }) must return true, false or a string')
   return undefined
 }
 

@@ -1,14 +1,15 @@
+import { featureNamed } from '../../options/features.ts'
 import { type Check, error, type Found, type MountedSubject, warning } from '../../tools/check.ts'
 
 /** A stranger has neither a session nor a cookie, so an administrator's page must not open. */
 const findings = async ({ mount, options }: MountedSubject): Promise<Found> => {
-  if (mount.discovery.status !== 200 || options.features.admin === undefined) return undefined
+  if (mount.discovery.status !== 200 || !featureNamed(options, 'admin')) return undefined
   const { status } = await mount.get('/admin')
   return (
     status === 200 &&
     (options.production ? error : warning)(
       'the admin pages open without a login, so anyone can register clients that need no consent',
-      "features: { admin: { allow: ({ req }) => req.session.user?.role === 'admin' && String(req.session.user.id) } }",
+      "features: [admin({ allow: ({ req }) => req.session.user?.role === 'admin' && String(req.session.user.id) })]",
     )
   )
 }

@@ -94,7 +94,7 @@ export const choicesFor = (
   grant_types: [
     ...new Set([
       ...grantsOf(server).map(({ grantType }) => grantType),
-      ...(server.options.features.implicit ? ['implicit'] : []),
+      ...(server.options.protocol.implicit ? ['implicit'] : []),
       ...grant_types,
     ]),
   ],

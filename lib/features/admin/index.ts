@@ -1,4 +1,6 @@
-import type { Feature } from '../feature.ts'
+import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
+import type { PageContext } from '../../web/http/context.ts'
+import { defineFeature, type FeatureDefinition } from '../feature.ts'
 import { adminArea, administratorOf, clientUrl } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
@@ -8,7 +10,7 @@ import { eventsPage } from './events/page.ts'
 import { eventsTexts } from './events/texts.ts'
 import { keysPage, publishKeysPage } from './keys-page.ts'
 import { newClientPage } from './new-client-page.ts'
-import { option } from './option.ts'
+import { type AdminOption, members } from './option.ts'
 import { overviewPage } from './overview/page.ts'
 import { overviewTexts } from './overview/texts.ts'
 import { reportPage } from './report/page.ts'
@@ -18,10 +20,8 @@ import { userActPage } from './users/act-page.ts'
 import { userTexts } from './users/texts.ts'
 import { usersPage } from './users-page.ts'
 
-/** Pages on which administrators look after clients, users, keys and events, at `/admin`. */
-export const admin: Feature = {
+const definition: FeatureDefinition = {
   name: 'admin',
-  option,
   migrations: new Map(),
   texts: {},
   operatorTexts: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...reportTexts, ...userTexts },
@@ -29,27 +29,37 @@ export const admin: Feature = {
   clientData: undefined,
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: ({ features: { admin: given } }) =>
-    given && {
-      clientPageFor: async (context, _active, clientId) =>
-        (await administratorOf(context, given)) === undefined
-          ? undefined
-          : clientUrl(context.server, clientId),
-      operatorArea: (others) =>
-        adminArea(given, [
-          overviewPage(others),
-          clientsPage,
-          newClientPage,
-          clientPage,
-          disableClientPage,
-          deleteClientPage,
-          ...others,
-          usersPage,
-          userActPage,
-          keysPage,
-          publishKeysPage,
-          eventsPage,
-          reportPage,
-        ]),
-    },
 }
+
+const activate = (option: AdminOption) => ({
+  clientPageFor: async (context: PageContext, _active: unknown, clientId: string) =>
+    (await administratorOf(context, option)) === undefined ? undefined : clientUrl(context.server, clientId),
+  operatorArea: (others: readonly OperatorPage[]) =>
+    adminArea(option, [
+      overviewPage(others),
+      clientsPage,
+      newClientPage,
+      clientPage,
+      disableClientPage,
+      deleteClientPage,
+      ...others,
+      usersPage,
+      userActPage,
+      keysPage,
+      publishKeysPage,
+      eventsPage,
+      reportPage,
+    ]),
+})
+
+/**
+ * Pages on which administrators look after clients, users, keys and events, at `/admin`: docs/admin.md.
+ *
+ * @example admin({ allow: ({ req }) => req.session.user?.role === 'admin' && String(req.session.user.id) })
+ */
+export const admin = defineFeature(definition, {
+  name: 'admin',
+  members,
+  complete: (given) => given,
+  activate,
+})

@@ -98,7 +98,7 @@ export const connectionsCommand: Command = {
   summary: 'says how far clients have come, and where and why they stopped',
   details:
     `Prints the newest ${most} connections: the steps of each in order, and the first one that is missing, with its cause.\n` +
-    'The server records them with features.storedEvents; see docs/doctor.md#connections.',
+    'The server records them with connections(); see docs/doctor.md#connections.',
   options: {
     client: { value: 'ID', help: 'only those of this client' },
     user: { value: 'LOGIN', help: 'only those of the user with this id or login name' },
@@ -124,10 +124,6 @@ export const connectionsCommand: Command = {
       )
     if (invocation.flag('json')) return printJson(asked.map(asJson))
     if (asked.length > 0) return print(...asked.flatMap(printed))
-    note(
-      options.features.storedEvents && options.features.connections
-        ? 'no connection was seen; only what clients did lately is kept'
-        : 'connections are not recorded; turn on features.storedEvents',
-    )
+    note('no connection was seen; only what clients did lately is kept')
   },
 }

@@ -1,14 +1,12 @@
-import type { Feature } from '../feature.ts'
+import { defineFeature, type FeatureDefinition } from '../feature.ts'
 import { eventDescriptions } from './event-descriptions.ts'
-import { isRecorded, option } from './option.ts'
+import { assertStored, members } from './option.ts'
 import { connectionsPage } from './page.ts'
 import { createRecorder } from './recorder.ts'
 import { operatorTexts } from './texts.ts'
 
-/** Records the steps by which clients connect, and says where a connection stops: `/admin/connections`. */
-export const connections: Feature = {
+const definition: FeatureDefinition = {
   name: 'connections',
-  option,
   migrations: new Map(),
   texts: {},
   operatorTexts,
@@ -18,6 +16,16 @@ export const connections: Feature = {
   clientData: undefined,
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: (options) =>
-    isRecorded(options) ? { observer: createRecorder, operatorPages: [connectionsPage] } : undefined,
 }
+
+/**
+ * Records the steps by which clients connect, and says where a connection stops: `/admin/connections`, docs/doctor.md#connections.
+ *
+ * @example connections()
+ */
+export const connections = defineFeature(definition, {
+  name: 'connections',
+  members,
+  complete: (_given, options) => assertStored(options),
+  activate: () => ({ observer: createRecorder, operatorPages: [connectionsPage] }),
+})

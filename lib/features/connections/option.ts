@@ -1,19 +1,10 @@
-import type { FeatureOptions, Options } from '../../options/options.ts'
-import { flag } from '../../options/schema.ts'
+import { refuse } from '../../options/check.ts'
+import type { Options } from '../../options/options.ts'
 
-const features = {
-  /** Records, with `storedEvents`, the steps by which clients connect: docs/doctor.md#connections. */
-  connections: flag(true),
+/** Records the steps by which clients connect: docs/doctor.md#connections. It requires `storedEvents`. */
+export const members = {}
+
+/** @throws OptionsError without stored events */
+export const assertStored = ({ storedEvents }: Options): void => {
+  if (!storedEvents) refuse('connections() needs storedEvents: true')
 }
-
-type Features = typeof features
-
-declare module '../../options/options.ts' {
-  interface FeatureSchemas extends Features {}
-}
-
-/** Whether connections are recorded. */
-export const isRecorded = ({ features: { connections, storedEvents } }: Options): boolean =>
-  connections && storedEvents
-
-export const option: FeatureOptions = { features }

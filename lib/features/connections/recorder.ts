@@ -91,7 +91,7 @@ const recordRefused = (
 
 /** Whether clients without a secret find their method in the metadata. */
 const servesPublicClients = (server: ServerSetup): boolean => {
-  const profile = server.options.features.fapi2 ? { security_profile: 'fapi2' as const } : {}
+  const profile = server.options.protocol.fapi2 ? { security_profile: 'fapi2' as const } : {}
   return profileAuthMethods(
     profile,
     clientAuthMethodsOf(server).map(({ name }) => name),

@@ -51,13 +51,6 @@ declare module '../../events/event.ts' {
   }
 }
 
-declare module '../feature.ts' {
-  interface HostApi {
-    /** Decides about the clients that your users register. */
-    readonly developers: DeveloperAdministration
-  }
-}
-
 /** A client that a user registered. Times are epoch seconds. */
 export interface DeveloperClient {
   readonly client: RegisteredClient

@@ -5,11 +5,11 @@ import {
   type DeveloperClient,
   developerAdministration,
 } from './administration.ts'
-import { developerOption } from './option.ts'
+import { developerOptionIn } from './option.ts'
 
 /** The administration of `oauth.developers`, without a running server. */
 const developersOf = (context: CommandContext): DeveloperAdministration =>
-  developerAdministration({ ...context, option: developerOption(context.options) })
+  developerAdministration({ ...context, option: developerOptionIn(context.options) })
 
 const headings = ['CLIENT ID', 'REVISION', 'NAME', 'OWNER', 'ASKS FOR', 'SINCE']
 

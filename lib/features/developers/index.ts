@@ -1,13 +1,13 @@
 import { ownPath } from '../../web/http/urls.ts'
-import type { ActiveFeature, Feature } from '../feature.ts'
-import { approveEnabled, developerAdministration } from './administration.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
+import { approveEnabled, type DeveloperAdministration, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { codePage, codePath } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
 import { clientOwners } from './migration.ts'
-import { type DeveloperOption, option } from './option.ts'
+import { assertDeveloperOption, type DeveloperOption, members, quotas } from './option.ts'
 import { clientPath, listPath, permission } from './page.ts'
 import { exportClientsOf, releaseClientsOf } from './register.ts'
 import { requestPage } from './request-page.ts'
@@ -30,7 +30,13 @@ const pages = [listPage, newPage, clientPage, codePage, editPage, rotatePage, de
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
-const activate = (option: DeveloperOption): ActiveFeature => ({
+/** What the router has with `developers()`. */
+export interface WithDevelopers {
+  /** Lists and decides about the clients of your users. */
+  readonly developers: DeveloperAdministration
+}
+
+const activate = (option: DeveloperOption): ActiveFeature<WithDevelopers> => ({
   pages: pages.map((page) => page(option)),
   operatorPages: [requestsPage(option), requestPage(option)],
   accountPages: [
@@ -57,10 +63,8 @@ const activate = (option: DeveloperOption): ActiveFeature => ({
   hostApi: (server) => ({ developers: developerAdministration({ ...server, option, logos: server }) }),
 })
 
-/** Clients that users register at `/developer`. */
-export const developers: Feature = {
+const definition: FeatureDefinition = {
   name: 'developers',
-  option,
   migrations: new Map([['105_client_owners', clientOwners]]),
   texts,
   events: eventDescriptions,
@@ -85,5 +89,20 @@ export const developers: Feature = {
   },
   expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: ({ features: { developers: given } }) => given && activate(given),
 }
+
+/**
+ * Clients that users register at `/developer`: docs/developers.md.
+ *
+ * @example developers({ allow: (user) => user.plan === 'pro' })
+ */
+export const developers = defineFeature(definition, {
+  name: 'developers',
+  members,
+  quotas,
+  complete: (given, options) => {
+    assertDeveloperOption(given, options)
+    return given
+  },
+  activate,
+})

@@ -49,7 +49,7 @@ export const permission = async (
   { allow }: Pick<DeveloperOption, 'allow'>,
   { record }: User,
 ): Promise<true | 'approval' | undefined> => {
-  const said: unknown = await callHost('features.developers.allow', () => allow(record, { req }))
+  const said: unknown = await callHost('developers({ allow })', () => allow(record, { req }))
   return said === true || said === 'approval' ? said : undefined
 }
 

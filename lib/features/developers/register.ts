@@ -38,7 +38,7 @@ import {
 /** The part of the server that lets users register clients. */
 export interface DeveloperContext extends Pick<ClientRegistry, 'installed'> {
   readonly database: Database
-  readonly options: Pick<Options, 'features' | 'scopes' | 'production'>
+  readonly options: Pick<Options, 'protocol' | 'scopes' | 'production'>
   /** Undefined while developers are off; requests of users can still be decided. */
   readonly option: DeveloperOption | undefined
   readonly events: Pick<Events, 'change'>

@@ -1,28 +1,25 @@
 import { limit } from '../../options/limits.ts'
-import type { FeatureOptions } from '../../options/options.ts'
-import { type Checked, feature, seconds, text } from '../../options/schema.ts'
+import { type CheckedMembers, seconds, text } from '../../options/schema.ts'
 
 const isShortUrl = (value: string): boolean =>
   URL.canParse(value) && !/[?#@]/.test(value) && ['https:', 'http:'].includes(new URL(value).protocol)
 
-const features = {
-  /** Tokens for devices without a browser or a keyboard, such as TVs and command lines (RFC 8628): docs/device.md. */
-  deviceAuthorization: feature({
-    /** The seconds that a user has to type the code, sign in and allow the device. */
-    lifetime: seconds(600, { min: 60, max: 3600 }),
-    /** The seconds that a device must wait between two polls. */
-    interval: seconds(5, { min: 1, max: 60 }),
-    /**
-     * A short URL that devices show instead of that of `/device`, such as `'https://example.com/tv'`. You redirect it there with its
-     * query. @default the URL of `/device`
-     */
-    verificationUri: text("a URL without a query, such as 'https://example.com/tv'", isShortUrl),
-  }),
+/** Tokens for devices without a browser or a keyboard, such as TVs and command lines (RFC 8628): docs/device.md. */
+export const members = {
+  /** The seconds that a user has to type the code, sign in and allow the device. */
+  lifetime: seconds(600, { min: 60, max: 3600 }),
+  /** The seconds that a device must wait between two polls. */
+  interval: seconds(5, { min: 1, max: 60 }),
+  /**
+   * A short URL that devices show instead of that of `/device`, such as `'https://example.com/tv'`. You redirect it there with its
+   * query. @default the URL of `/device`
+   */
+  verificationUri: text("a URL without a query, such as 'https://example.com/tv'", isShortUrl),
 }
 
 const quarterHour = 900
 
-const failures = {
+export const failures = {
   /** Codes typed at `/device` that no device waits with, from one IPv4 address or one IPv6 /64: docs/device.md#guessing. */
   userCodeAddress: limit(20, quarterHour),
   /** Such codes from one IPv6 /48. */
@@ -35,22 +32,10 @@ const failures = {
   deviceAuthorization: limit(30, 60),
 }
 
-const quotas = {
+export const quotas = {
   /** Requests at `/device_authorization` from one address. */
   deviceCode: limit(100, 3600),
 }
 
-type Features = typeof features
-type Failures = typeof failures
-type Quotas = typeof quotas
-
-declare module '../../options/options.ts' {
-  interface FeatureSchemas extends Features {}
-  interface FailureSchemas extends Failures {}
-  interface QuotaSchemas extends Quotas {}
-}
-
-/** The checked option. */
-export type DeviceOption = NonNullable<Checked<Features['deviceAuthorization']>>
-
-export const option: FeatureOptions = { features, failures, quotas }
+/** The checked options. */
+export type DeviceOption = CheckedMembers<typeof members>

@@ -1,10 +1,10 @@
 import { givenId, isLookup } from '../../users/users.ts'
-import type { ActiveFeature, Feature } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { passkeys as migration } from './migration.ts'
-import { option, type PasskeyOption, passkeyOption } from './option.ts'
+import { members, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage, passkeysPath } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, listPasskeys, removePasskeysOfSubject } from './table.ts'
@@ -21,19 +21,18 @@ export interface PasskeyAdministration {
    * `oauth.users.revokeAll()` does. Call it if another person may have added a passkey; a changed password alone keeps them.
    *
    * @param id the user's id, as `users` finds it
-   * @example await oauth.passkeys?.removeAll(user.id)
+   * @example await oauth.passkeys.removeAll(user.id)
    */
   removeAll(id: string | number | bigint): Promise<void>
 }
 
-declare module '../feature.ts' {
-  interface HostApi {
-    /** Removes passkeys of your users. It exists with `features.passkeys`. */
-    readonly passkeys: PasskeyAdministration
-  }
+/** What the router has with `passkeys()`. */
+export interface WithPasskeys {
+  /** Removes passkeys of your users. */
+  readonly passkeys: PasskeyAdministration
 }
 
-const activate = (option: PasskeyOption): ActiveFeature => ({
+const activate = (option: PasskeyOption): ActiveFeature<WithPasskeys> => ({
   // A package that is missing is reported at once, and not at the first sign-in.
   start: assertWebAuthn,
   pages: [passkeysPage(option)],
@@ -60,10 +59,8 @@ const activate = (option: PasskeyOption): ActiveFeature => ({
   }),
 })
 
-/** Sign-in with passkeys (WebAuthn), which users add at `/account/passkeys`. */
-export const passkeys: Feature = {
+const definition: FeatureDefinition = {
   name: 'passkeys',
-  option,
   migrations: new Map([['104_passkeys', migration]]),
   texts,
   events: eventDescriptions,
@@ -76,8 +73,16 @@ export const passkeys: Feature = {
   clientData: undefined,
   expired: [],
   tools: () => import('./samples.ts'),
-  activate: (options) => {
-    const passkeys = passkeyOption(options)
-    return passkeys && activate(passkeys)
-  },
 }
+
+/**
+ * Sign-in with passkeys (WebAuthn), which users add at `/account/passkeys`: docs/passkeys.md.
+ *
+ * @example passkeys({ rpId: 'example.com' })
+ */
+export const passkeys = defineFeature(definition, {
+  name: 'passkeys',
+  members,
+  complete: passkeyOption,
+  activate,
+})

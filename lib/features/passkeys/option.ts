@@ -1,31 +1,23 @@
 import { isIP } from 'node:net'
 import { refuse } from '../../options/check.ts'
-import type { FeatureOptions, Options } from '../../options/options.ts'
+import type { Options } from '../../options/options.ts'
 import { assertLevel } from '../../options/resolve.ts'
-import { feature, text } from '../../options/schema.ts'
+import { type CheckedMembers, text } from '../../options/schema.ts'
 
-const features = {
-  /** Users sign in with passkeys (WebAuthn): docs/passkeys.md. It requires the package `@simplewebauthn/server`. */
-  passkeys: feature({
-    /**
-     * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. If you change
-     * it, the passkeys no longer work. @default the host of the issuer
-     */
-    rpId: text(),
-    /** The name that authenticators show. @default `pages.name` */
-    rpName: text(),
-    /** The authentication level of a login with a passkey, one of `acrValues`. @default none */
-    acr: text(),
-  }),
+/** Users sign in with passkeys (WebAuthn): docs/passkeys.md. It requires the package `@simplewebauthn/server`. */
+export const members = {
+  /**
+   * The domain that passkeys are for (WebAuthn §5.1.3): the host of the issuer, or a domain that it is part of. If you change
+   * it, the passkeys no longer work. @default the host of the issuer
+   */
+  rpId: text(),
+  /** The name that authenticators show. @default `pages.name` */
+  rpName: text(),
+  /** The authentication level of a login with a passkey, one of `acrValues`. @default none */
+  acr: text(),
 }
 
-type Features = typeof features
-
-declare module '../../options/options.ts' {
-  interface FeatureSchemas extends Features {}
-}
-
-/** The option, complete. */
+/** The options, complete. */
 export interface PasskeyOption {
   readonly rpId: string
   readonly rpName: string
@@ -39,30 +31,23 @@ const isDomainOf = (rpId: string, host: string): boolean =>
   rpId === host || (host.endsWith(`.${rpId}`) && rpId.includes('.'))
 
 /**
- * Completes the option.
+ * Completes the options.
  *
- * @returns undefined while the feature is off
- * @throws OptionsError if it does not fit the issuer, the login page or the levels
+ * @throws OptionsError if they do not fit the issuer, the login page or the levels
  */
-export const passkeyOption = (options: Options): PasskeyOption | undefined => {
-  const given = options.features.passkeys
-  if (given === undefined) return undefined
+export const passkeyOption = (given: CheckedMembers<typeof members>, options: Options): PasskeyOption => {
   if (options.login.url !== undefined)
-    refuse('features.passkeys is for the built-in page; with login.url your page signs users in')
+    refuse('passkeys() is for the built-in page; with login.url your page signs users in')
   const { hostname, origin } = new URL(options.issuer)
   const { rpId = hostname, rpName = options.pages.name, acr } = given
   if (isIP(hostname.replace(/^\[|\]$/g, ''))) {
     refuse(
-      `features.passkeys needs an issuer with a domain, such as localhost: browsers have no passkeys for ${hostname}`,
+      `passkeys() needs an issuer with a domain, such as localhost: browsers have no passkeys for ${hostname}`,
     )
   }
   if (!isDomainOf(rpId, hostname)) {
-    refuse(
-      `features.passkeys.rpId must be ${hostname}, the host of the issuer, or a domain that it is part of`,
-    )
+    refuse(`passkeys({ rpId }) must be ${hostname}, the host of the issuer, or a domain that it is part of`)
   }
-  assertLevel('features.passkeys.acr', acr, options)
+  assertLevel('passkeys({ acr })', acr, options)
   return { rpId, rpName, origin, acr }
 }
-
-export const option: FeatureOptions = { features, check: passkeyOption }

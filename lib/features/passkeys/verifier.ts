@@ -18,7 +18,7 @@ const loadWebAuthn = async (): Promise<WebAuthn> => {
     }
   } catch (cause) {
     throw new Error(
-      'latchkey: features.passkeys needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
+      'latchkey: passkeys() needs the package @simplewebauthn/server; run: npm install @simplewebauthn/server@14',
       { cause },
     )
   }

@@ -1,10 +1,10 @@
 import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
-import type { ActiveFeature, Feature } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { personalTokenFormPage } from './form-page.ts'
 import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'
 import { personalTokens as migration } from './migration.ts'
-import { option, type PersonalTokenOption, personalTokenOption } from './option.ts'
+import { members, type PersonalTokenOption, personalTokenOption } from './option.ts'
 import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
 import { personalTokensSection } from './user-section.ts'
@@ -30,10 +30,8 @@ const activate = (option: PersonalTokenOption): ActiveFeature => ({
   ],
 })
 
-/** Access tokens that users make for themselves at `/account/tokens`, for scripts and tools. */
-export const personalTokens: Feature = {
+const definition: FeatureDefinition = {
   name: 'personal-tokens',
-  option,
   migrations: new Map([['101_personal_tokens', migration]]),
   texts,
   events: eventDescriptions,
@@ -46,8 +44,16 @@ export const personalTokens: Feature = {
   // A month later, so that users see which of their tokens has expired.
   expired: [removeFrom('personal_tokens', 'hash', 30 * day)],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: (options) => {
-    const tokens = personalTokenOption(options)
-    return tokens && activate(tokens)
-  },
 }
+
+/**
+ * Access tokens that users make for themselves at `/account/tokens`, for scripts and tools: docs/personal-access-tokens.md.
+ *
+ * @example personalAccessTokens({ scopes: ['orders:read'] })
+ */
+export const personalAccessTokens = defineFeature(definition, {
+  name: 'personalAccessTokens',
+  members,
+  complete: personalTokenOption,
+  activate,
+})

@@ -1,5 +1,5 @@
-import type { ActiveFeature, Feature } from '../feature.ts'
-import { option, type PushedRequestOption } from './option.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
+import { failures, members, type PushedRequestOption, quotas } from './option.ts'
 import { parEndpoint } from './par-endpoint.ts'
 import { openPushed } from './requests.ts'
 import { texts } from './texts/index.ts'
@@ -10,16 +10,27 @@ const activate = (option: PushedRequestOption): ActiveFeature => ({
   ...(option.isRequired && { metadata: { require_pushed_authorization_requests: true } }),
 })
 
-/** Clients push their authorization requests to `/par`, and the browser carries a reference (RFC 9126). */
-export const pushedRequests: Feature = {
+const definition: FeatureDefinition = {
   name: 'pushed-requests',
-  option,
   migrations: new Map(),
   texts,
   userData: undefined,
   clientData: undefined,
   expired: [],
   tools: () => import('./samples.ts'),
-  activate: ({ features: { pushedRequests: given }, lifetimes }) =>
-    given && activate({ isRequired: given.required, lifetime: lifetimes.pushedRequest }),
 }
+
+/**
+ * Clients push their authorization requests to `/par`, and the browser carries a reference (RFC 9126):
+ * docs/clients.md#pushed-requests.
+ *
+ * @example pushedRequests({ required: true })
+ */
+export const pushedRequests = defineFeature(definition, {
+  name: 'pushedRequests',
+  members,
+  failures,
+  quotas,
+  complete: ({ required }, { lifetimes }) => ({ isRequired: required, lifetime: lifetimes.pushedRequest }),
+  activate,
+})

@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { scopesOfResources } from '../../oauth/clients/followed-scope.ts'
+import { featureNamed } from '../../options/features.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
 import { isOwnLimit, type Outbound, OutboundError } from '../../outbound/outbound.ts'
@@ -53,13 +54,13 @@ const usableRedirectUris = (input: Described): object => {
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Described,
-  { options: { features }, endpoints }: AuthorizationServer,
+  { options: { protocol }, endpoints }: AuthorizationServer,
   kind: RegistrationRequest['kind'],
 ): Described => {
-  const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } = features
+  const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } = protocol
   const hasPushedRequests = endpoints.some(({ path }) => path === '/par')
   // An assertion names a client by its id, which a client that registers itself has only here.
-  const hasAssertions = kind === 'document' && Object.keys(features.trustedIssuers).length > 0
+  const hasAssertions = kind === 'document' && Object.keys(protocol.trustedIssuers).length > 0
   const grants = [
     'authorization_code',
     'refresh_token',
@@ -184,9 +185,10 @@ const assertUseful = ({ grant_types: grants, redirect_uris: uris }: ClientMetada
 }
 
 /** Whether the host keeps identity scopes from clients of a kind; undefined while the feature is off. */
-const isWithheld = ({ features }: Options, kind: RegistrationRequest['kind']): boolean | undefined => {
-  const option = kind === 'registration' ? features.registration : features.clientMetadataDocuments
-  return option && !option.identityScopes
+const isWithheld = (options: Options, kind: RegistrationRequest['kind']): boolean | undefined => {
+  const name = kind === 'registration' ? 'registration' : 'clientMetadataDocuments'
+  const found = featureNamed(options, name)
+  return found && !Object(found.option).identityScopes
 }
 
 /**

@@ -212,7 +212,7 @@ const readStale = async (
  * Makes sure that a client whose id is the URL of a metadata document is in the database as the document describes it. For
  * any other client it does not query the database.
  *
- * @param documents the option `features.clientMetadataDocuments`
+ * @param documents the option `clientMetadataDocuments()`
  * @param values.address of a request that may introduce a new client; without one only a known document is read again
  * @throws OAuthError `unauthorized_client` if the document cannot be used, status 429 after too many
  */

@@ -25,7 +25,7 @@ const isInitialToken = async (
   token: string,
 ): Promise<boolean> => {
   if (typeof expected === 'function') {
-    return (await callHost('features.registration.initialAccessToken', () => expected(token))) === true
+    return (await callHost('registration({ initialAccessToken })', () => expected(token))) === true
   }
   return expected !== undefined && isEqual(hashSecret(token), hashSecret(expected))
 }

@@ -1,17 +1,15 @@
 import { describedAt } from '../../protocol/clients/client.ts'
-import type { Feature } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { withheldScopes } from './description.ts'
 import { ensureDocumentClient } from './documents.ts'
 import { registerEndpoint, registrationEndpoint } from './endpoints.ts'
 import { clientRegistrations, registrationOrigins } from './migration.ts'
-import { option } from './option.ts'
+import { documentMembers, documentQuotas, failures, members, quotas } from './option.ts'
 import { deleteClientRegistration, keepDisabledClient, keepUsedClient } from './table.ts'
 import { expiryAfter, removeExpiredClients } from './unused.ts'
 
-/** Clients that describe themselves: by dynamic registration (RFC 7591, RFC 7592), or by a metadata document. */
-export const registration: Feature = {
+const definition: FeatureDefinition = {
   name: 'registration',
-  option,
   migrations: new Map([
     ['107_client_registrations', clientRegistrations],
     ['109_client_registration_origins', registrationOrigins],
@@ -19,6 +17,7 @@ export const registration: Feature = {
   texts: {},
   userData: undefined,
   clientData: {
+    withheldScopes,
     erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
     // Its registration access token is then worthless, and its document is no longer read.
     takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
@@ -31,17 +30,35 @@ export const registration: Feature = {
   },
   expired: [removeExpiredClients],
   tools: undefined,
-  activate: (options) => {
-    const { registration: given, clientMetadataDocuments: documents } = options.features
-    return {
-      withheldScopes: (client) => withheldScopes(options, client),
-      ...(given && { api: [registerEndpoint(given), registrationEndpoint(given)] }),
-      ...(documents && {
-        refreshClient: (server, clientId, from) => ensureDocumentClient(server, documents, clientId, from),
-        vouchesFor: (client) =>
-          documents.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
-        metadata: { client_id_metadata_document_supported: true },
-      }),
-    }
-  },
 }
+
+/**
+ * Clients that register themselves (RFC 7591, RFC 7592): docs/registration.md.
+ *
+ * @example registration({ identityScopes: false })
+ */
+export const registration = defineFeature(definition, {
+  name: 'registration',
+  members,
+  failures,
+  quotas,
+  complete: (given) => given,
+  activate: (option) => ({ api: [registerEndpoint(option), registrationEndpoint(option)] }),
+})
+
+/**
+ * Clients whose id is the URL of a document with their metadata: docs/registration.md#metadata-documents.
+ *
+ * @example clientMetadataDocuments({ allowedOrigins: ['https://claude.ai'] })
+ */
+export const clientMetadataDocuments = defineFeature(definition, {
+  name: 'clientMetadataDocuments',
+  members: documentMembers,
+  quotas: documentQuotas,
+  complete: (given) => given,
+  activate: (option): ActiveFeature => ({
+    refreshClient: (server, clientId, from) => ensureDocumentClient(server, option, clientId, from),
+    vouchesFor: (client) => option.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
+    metadata: { client_id_metadata_document_supported: true },
+  }),
+})

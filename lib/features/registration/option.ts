@@ -1,6 +1,5 @@
 import { limit } from '../../options/limits.ts'
-import type { FeatureOptions } from '../../options/options.ts'
-import { type Checked, callback, custom, explicit, feature, flag } from '../../options/schema.ts'
+import { type CheckedMembers, callback, custom, explicit, flag } from '../../options/schema.ts'
 import { origins } from '../../options/server.ts'
 import type { ClientChanges, ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { isUnpredictable } from '../../protocol/entropy.ts'
@@ -44,46 +43,28 @@ const initialAccessToken = explicit(
 /** Whether such clients may ask who the user is. */
 const identityScopes = flag(true)
 
-const features = {
-  /** Dynamic client registration at `/register` (RFC 7591, RFC 7592): docs/registration.md. */
-  registration: feature({
-    /**
-     * Required of a client that registers: a random string of at least 32 characters, or a function that checks the token of
-     * the request. @default none: anyone can register a client
-     */
-    initialAccessToken,
-    /**
-     * Whether such clients may request `openid`, `profile`, `email`, `address` and `phone`. `false` leaves them the scopes of
-     * your resources and `offline_access`.
-     */
-    identityScopes,
-    /** Changes or refuses registrations. @default accepts all that are valid */
-    allow: callback<AllowClient>(),
-  }),
-  /** Clients whose `client_id` is the https URL of a document with their metadata: docs/registration.md#metadata-documents. */
-  clientMetadataDocuments: feature({
-    /** The only origins of documents, such as `'https://app.example.com'`. @default all */
-    allowedOrigins: origins,
-    /** Origins whose documents are refused. @default none */
-    deniedOrigins: origins,
-    /**
-     * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered.
-     * @default none
-     */
-    verifiedOrigins: origins,
-    /** The same as `registration.identityScopes`, for these clients. */
-    identityScopes,
-    /** Changes or refuses documents. @default accepts all that are valid */
-    allow: callback<AllowClient>(),
-  }),
+/** Dynamic client registration at `/register` (RFC 7591, RFC 7592): docs/registration.md. */
+export const members = {
+  /**
+   * Required of a client that registers: a random string of at least 32 characters, or a function that checks the token of
+   * the request. @default none: anyone can register a client
+   */
+  initialAccessToken,
+  /**
+   * Whether such clients may request `openid`, `profile`, `email`, `address` and `phone`. `false` leaves them the scopes of
+   * your resources and `offline_access`.
+   */
+  identityScopes,
+  /** Changes or refuses registrations. @default accepts all that are valid */
+  allow: callback<AllowClient>(),
 }
 
-const failures = {
+export const failures = {
   /** Wrong tokens at `/register` from one address. */
   register: limit(30, 60),
 }
 
-const quotas = {
+export const quotas = {
   /**
    * Registrations and their changes from one address, without those of clients that users have allowed something:
    * docs/registration.md#limits.
@@ -91,23 +72,31 @@ const quotas = {
   registration: limit(60, 3600),
   /** The same in a day. */
   registrationDaily: limit(300, 86_400),
+}
+
+/** Clients whose `client_id` is the https URL of a document with their metadata: docs/registration.md#metadata-documents. */
+export const documentMembers = {
+  /** The only origins of documents, such as `'https://app.example.com'`. @default all */
+  allowedOrigins: origins,
+  /** Origins whose documents are refused. @default none */
+  deniedOrigins: origins,
+  /**
+   * Origins that you vouch for, such as `'https://claude.ai'`: pages show their clients like those that you registered.
+   * @default none
+   */
+  verifiedOrigins: origins,
+  /** The same as `registration({ identityScopes })`, for these clients. */
+  identityScopes,
+  /** Changes or refuses documents. @default accepts all that are valid */
+  allow: callback<AllowClient>(),
+}
+
+export const documentQuotas = {
   /** New metadata documents that requests from one address make the server read. */
   document: limit(60, 3600),
 }
 
-type Features = typeof features
-type Failures = typeof failures
-type Quotas = typeof quotas
-
-declare module '../../options/options.ts' {
-  interface FeatureSchemas extends Features {}
-  interface FailureSchemas extends Failures {}
-  interface QuotaSchemas extends Quotas {}
-}
-
-/** The checked option `features.registration`. */
-export type RegistrationOption = NonNullable<Checked<Features['registration']>>
-/** The checked option `features.clientMetadataDocuments`. */
-export type DocumentOption = NonNullable<Checked<Features['clientMetadataDocuments']>>
-
-export const option: FeatureOptions = { features, failures, quotas }
+/** The checked options of `registration()`. */
+export type RegistrationOption = CheckedMembers<typeof members>
+/** The checked options of `clientMetadataDocuments()`. */
+export type DocumentOption = CheckedMembers<typeof documentMembers>

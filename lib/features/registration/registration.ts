@@ -53,7 +53,7 @@ const answeredScope = (
 }
 
 const manyRegistrations =
-  'latchkey: one address has registered as many clients that no user has allowed as limits.quotas.registration allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
+  'latchkey: one address has registered as many clients that no user has allowed as registration({ limits }) allows; hosted clients register from few addresses for all of their users: docs/registration.md#limits'
 
 /** Where a registration comes from. An address is not stored as it is: the client may live for years. */
 export const originOf = ({ options }: AuthorizationServer, address: string): RegistrationOrigin => {

@@ -1,7 +1,6 @@
 import { authenticationCode } from '../../keys/secrets.ts'
 import type { LoginOutcome } from '../../limits/login-throttle.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import type { SecondFactor } from '../../options/login.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { createReplay } from '../../storage/repositories/replays.ts'
@@ -13,7 +12,7 @@ import type { Context, PageContext } from '../../web/http/context.ts'
 import { deviceOf } from '../../web/sessions/device-cookie.ts'
 import { assertMethods } from '../../web/sessions/host-login.ts'
 import { limitedAttempt } from '../../web/sessions/login-attempt.ts'
-import type { SecondFactorOption } from './option.ts'
+import type { SecondFactor, SecondFactorOption } from './option.ts'
 import { findSecondFactorRecord } from './second-factors-table.ts'
 import { storedSecondFactor } from './stored-totp.ts'
 
@@ -26,7 +25,7 @@ const isSecondFactor = (factor: unknown): factor is SecondFactor => {
 const maxPlace = 100
 
 /**
- * The second factor that this user needs, by the option `login.secondFactor` or `features.authenticatorApps`. If the host returns anything
+ * The second factor that this user needs, by the option `secondFactor()` or `authenticatorApps()`. If the host returns anything
  * else, that is an error, so that a mistake does not sign a user in.
  *
  * @param acrValues the levels that the request asks for; empty if it asks for none
@@ -34,36 +33,38 @@ const maxPlace = 100
  */
 export const findSecondFactor = async (
   context: Context,
-  { apps, ask }: SecondFactorOption,
+  { apps, find }: SecondFactorOption,
   { subject, record }: User,
   acrValues: readonly string[],
 ): Promise<SecondFactor | undefined> => {
   const { server, req } = context
   if (apps) return storedSecondFactor(context, apps, { subject })
-  const call = (): unknown => ask(record, { req, acrValues })
-  const factor = (await callHost('login.secondFactor', call)) || undefined
+  const call = (): unknown => find(record, { req, acrValues })
+  const factor = (await callHost('secondFactor({ find })', call)) || undefined
   if (factor === undefined) return undefined
   if (!isSecondFactor(factor)) {
-    throw new TypeError("latchkey: login.secondFactor must return nothing, or { kind: 'code', verify }")
+    throw new TypeError("latchkey: secondFactor({ find }) must return nothing, or { kind: 'code', verify }")
   }
   if (factor.acr !== undefined && !server.options.acrValues.includes(factor.acr)) {
-    throw new TypeError('latchkey: login.secondFactor must return an acr that the option acrValues contains')
+    throw new TypeError(
+      'latchkey: secondFactor({ find }) must return an acr that the option acrValues contains',
+    )
   }
   if (factor.to !== undefined && !(typeof factor.to === 'string' && factor.to.length <= maxPlace)) {
-    throw new TypeError(`latchkey: login.secondFactor must return a to of at most ${maxPlace} characters`)
+    throw new TypeError(`latchkey: secondFactor({ find }) must return a to of at most ${maxPlace} characters`)
   }
-  assertMethods(factor.amr, 'login.secondFactor')
+  assertMethods(factor.amr, 'secondFactor({ find })')
   return factor
 }
 
-/** Whether a user needed a second factor at this sign-in; with `login.secondFactor`, whether they need one now. */
+/** Whether a user needed a second factor at this sign-in; with `secondFactor()`, whether they need one now. */
 export const neededSecondFactor = async (
   context: PageContext,
   option: SecondFactorOption,
   user: User,
   { time, acrValues }: SignInMoment,
 ): Promise<boolean> => {
-  if (option.ask) return (await findSecondFactor(context, option, user, acrValues)) !== undefined
+  if (option.find) return (await findSecondFactor(context, option, user, acrValues)) !== undefined
   const record = await findSecondFactorRecord(context.server.database, user)
   return record?.expiresAt === null && record.createdAt < time
 }
@@ -74,7 +75,7 @@ declare module '../../events/event.ts' {
     'second_factor.requested': LoginAttempt & { readonly subject: string }
     /** A code was wrong, or had been used before. */
     'second_factor.failed': LoginAttempt & { readonly subject: string }
-    /** A user has set up a second factor at Latchkey (`features.authenticatorApps`). */
+    /** A user has set up a second factor at Latchkey (`authenticatorApps()`). */
     'second_factor.added': { readonly subject: string }
     /** The second factor was removed, by the user, an administrator (`actor`), or by `secondFactor.remove()`. */
     'second_factor.removed': { readonly subject: string; readonly actor?: string }
@@ -107,10 +108,10 @@ const isRightCode = async (
   factor: SecondFactor,
   code: string,
 ): Promise<boolean> => {
-  const isRight: unknown = await callHost('verify of login.secondFactor', () => factor.verify(code))
+  const isRight: unknown = await callHost('verify of secondFactor({ find })', () => factor.verify(code))
   // An object such as { valid: false } must not sign a user in.
   if (isRight && isRight !== true) {
-    throw new TypeError('latchkey: verify of login.secondFactor must return true or false')
+    throw new TypeError('latchkey: verify of secondFactor({ find }) must return true or false')
   }
   return isRight === true && isFirstUse(server, subject, code)
 }

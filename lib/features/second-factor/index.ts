@@ -1,12 +1,19 @@
 import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
 import { givenId, isLookup } from '../../users/users.ts'
-import type { ActiveFeature, Feature } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { codeCounter, neededSecondFactor } from './find.ts'
 import { nextSecrets, pendingLogins, secondFactors } from './migration.ts'
 import './models.ts'
-import { option, type SecondFactorOption } from './option.ts'
+import {
+  appMembers,
+  authenticatorOption,
+  members,
+  quotas,
+  type SecondFactorOption,
+  secondFactorOption,
+} from './option.ts'
 import { beginSecondFactor } from './pending-login.ts'
 import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
 import { removeSecondFactorOf } from './removal.ts'
@@ -18,25 +25,24 @@ import { secondFactorSection } from './user-section.ts'
 /** Administration of the second factors of your users. */
 export interface SecondFactorAdministration {
   /**
-   * Removes the second factor that Latchkey keeps for a user (`features.authenticatorApps`), who has lost it with its recovery
+   * Removes the second factor that Latchkey keeps for a user (`authenticatorApps()`), who has lost it with its recovery
    * codes, and ends all of their logins, codes and tokens at the same moment, as `oauth.users.revokeAll()` does. Verify the
    * identity of the person first.
    *
    * @param id the user's id, as `users` finds it
    * @returns whether the user had one
-   * @example await oauth.secondFactor?.remove(user.id)
+   * @example await oauth.secondFactor.remove(user.id)
    */
   remove(id: string | number | bigint): Promise<boolean>
 }
 
-declare module '../feature.ts' {
-  interface HostApi {
-    /** Removes second factors of your users. It exists with `features.authenticatorApps` and with `login.secondFactor`. */
-    readonly secondFactor: SecondFactorAdministration
-  }
+/** What the router has with `authenticatorApps()` and with `secondFactor()`. */
+export interface WithSecondFactor {
+  /** Removes second factors of your users. */
+  readonly secondFactor: SecondFactorAdministration
 }
 
-const activate = (option: SecondFactorOption): ActiveFeature => ({
+const activate = (option: SecondFactorOption): ActiveFeature<WithSecondFactor> => ({
   pages: option.apps ? [codePage(option), settingsPage(option.apps)] : [codePage(option)],
   accountPages: option.apps ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
   signInSteps: [
@@ -57,10 +63,8 @@ const activate = (option: SecondFactorOption): ActiveFeature => ({
   }),
 })
 
-/** A code after the password: of the host (`login.secondFactor`), or of an authenticator app (`features.authenticatorApps`). */
-export const secondFactor: Feature = {
+const definition: FeatureDefinition = {
   name: 'second-factor',
-  option,
   migrations: new Map([
     ['102_second_factors', secondFactors],
     ['103_pending_logins', pendingLogins],
@@ -81,7 +85,30 @@ export const secondFactor: Feature = {
   // A second factor expires only if its user has not confirmed it.
   expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
   tools: () => import('./samples.ts'),
-  checks: () => import('./checks.ts').then(({ checks }) => checks),
-  activate: ({ features: { authenticatorApps: apps }, login: { secondFactor: ask } }) =>
-    apps ? activate({ apps }) : ask && activate({ ask }),
 }
+
+/**
+ * A second factor of your app, which the built-in page asks for after the password: docs/second-factor.md.
+ *
+ * @example secondFactor({ find: (user) => user.totpSecret && { kind: 'code', verify: (code) => verifyTotp(user.totpSecret, code) } })
+ */
+export const secondFactor = defineFeature(definition, {
+  name: 'secondFactor',
+  members,
+  quotas,
+  complete: secondFactorOption,
+  activate,
+})
+
+/**
+ * Users set up an authenticator app, and the built-in page asks for its code: docs/second-factor.md#authenticator-apps.
+ *
+ * @example authenticatorApps({ acr: 'mfa' })
+ */
+export const authenticatorApps = defineFeature(definition, {
+  name: 'authenticatorApps',
+  members: appMembers,
+  quotas,
+  complete: authenticatorOption,
+  activate,
+})

@@ -28,7 +28,7 @@ declare module '../../web/pages/page-models.ts' {
       /** The form for another user. */
       switchUrl: string
     }
-    /** Sets up and removes the second factor that Latchkey keeps (`features.authenticatorApps`), and shows its recovery codes once. The decision is `confirm`, `renew`, `replace`, `keep`, `remove` or `saved`. */
+    /** Sets up and removes the second factor that Latchkey keeps (`authenticatorApps()`), and shows its recovery codes once. The decision is `confirm`, `renew`, `replace`, `keep`, `remove` or `saved`. */
     'second-factor-settings': AccountPageModel &
       PageForm & {
         /** The secret for an authenticator app; absent if the user has a second factor. */

@@ -1,5 +1,4 @@
 import { hashSecret, randomId } from '../../keys/secrets.ts'
-import type { SecondFactor } from '../../options/login.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { LoginPage, PasswordProved } from '../../web/endpoints/login-form.ts'
@@ -10,7 +9,7 @@ import { deviceOf } from '../../web/sessions/device-cookie.ts'
 import { detailsOf } from '../../web/sessions/login-attempt.ts'
 import { clearNotice, leaveNotice } from '../../web/sessions/notice.ts'
 import { type CodeAttempt, checkCode, findSecondFactor } from './find.ts'
-import type { SecondFactorOption } from './option.ts'
+import type { SecondFactor, SecondFactorOption } from './option.ts'
 import {
   consumePendingLogin,
   findPendingLogin,
@@ -105,7 +104,7 @@ export const sendCode = async (
     if (error instanceof OAuthError && error.status === 429) return false
     throw error
   }
-  await callHost('send of login.secondFactor', () => factor.send?.())
+  await callHost('send of secondFactor({ find })', () => factor.send?.())
   return true
 }
 

@@ -250,7 +250,7 @@ export const removeOwnSecondFactor = (db: Database, allowed: Allowed): Promise<b
 
 declare module '../../users/account/user-records.ts' {
   interface UserExport {
-    /** The second factor that Latchkey keeps, if the user has one (`features.authenticatorApps`). */
+    /** The second factor that Latchkey keeps, if the user has one (`authenticatorApps()`). */
     readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
   }
 }

@@ -168,7 +168,7 @@ const keep = async ({ server }: PageContext, { login: { subject } }: ActiveLogin
   await setNextSecret(server.database, { subject, next: null, expiresAt: null })
 }
 
-/** The page where users set up and remove the second factor that Latchkey keeps (`features.authenticatorApps`). */
+/** The page where users set up and remove the second factor that Latchkey keeps (`authenticatorApps()`). */
 export const settingsPage = (totp: AuthenticatorOption): Endpoint<PageContext> => {
   const act =
     (run: (context: PageContext, active: ActiveLogin, code: string) => Promise<Notice | undefined>) =>

@@ -2,9 +2,8 @@ import { openJwk, sealJwk } from '../../keys/sealed-jwk.ts'
 import { hashSecret, randomString } from '../../keys/secrets.ts'
 import { createTotpSecret, verifyTotp } from '../../keys/totp.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import type { SecondFactor } from '../../options/login.ts'
 import type { Context } from '../../web/http/context.ts'
-import type { AuthenticatorOption } from './option.ts'
+import type { AuthenticatorOption, SecondFactor } from './option.ts'
 import {
   confirmSecondFactor,
   consumeRecoveryCode,
@@ -19,7 +18,7 @@ import {
   useTimeStep,
 } from './second-factors-table.ts'
 
-// The second factors that Latchkey keeps (`features.authenticatorApps`).
+// The second factors that Latchkey keeps (`authenticatorApps()`).
 
 /** Seconds that a user has to confirm a new second factor. */
 const enrolmentLifetime = 3600

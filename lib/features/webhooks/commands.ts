@@ -3,7 +3,7 @@ import type { Database } from '../../storage/database/types.ts'
 import { heading, note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
 import { type Command, UsageError } from '../../tools/command.ts'
 import './announced.ts'
-import { webhookEndpoints } from './option.ts'
+import { endpointsIn } from './option.ts'
 import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import {
   type DeadLetter,
@@ -66,11 +66,11 @@ export const webhooksCommand: Command = {
   },
   example: 'latchkey webhooks',
   async run({ database, options }, invocation) {
-    const endpoints = await endpointStatuses(database, webhookEndpoints(options) ?? {})
+    const endpoints = await endpointStatuses(database, endpointsIn(options))
     const deadLetters = await lettersIn(database, invocation.flag('all'))
     if (invocation.flag('json')) return printJson({ endpoints, deadLetters })
     if (endpoints.length === 0 && deadLetters.length === 0)
-      return note('webhooks are off; turn on features.webhooks')
+      return note('webhooks are off, and nothing is left to send')
     print(
       ...titledTable([
         ['ENDPOINT', 'ORIGIN', 'BACKLOG', 'LAST SUCCESS', 'STATE'],

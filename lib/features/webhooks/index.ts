@@ -1,10 +1,10 @@
 import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
-import type { ActiveFeature, Feature } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { createBell } from './bell.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { loadStandardWebhooks } from './message.ts'
 import { webhookEndpoints as endpointTable, webhookDeliveries, webhookTurns } from './migration.ts'
-import { option, type WebhookEndpoints, webhookEndpoints } from './option.ts'
+import { members, type WebhookEndpoints, webhookEndpoints } from './option.ts'
 import { webhooksPage } from './page.ts'
 import { createQueue } from './queue.ts'
 import { subjectLane } from './rules.ts'
@@ -22,10 +22,8 @@ const activate = (endpoints: WebhookEndpoints): ActiveFeature => {
   }
 }
 
-/** Sends stored events to other servers, signed as Standard Webhooks says. */
-export const webhooks: Feature = {
+const definition: FeatureDefinition = {
   name: 'webhooks',
-  option,
   migrations: new Map([
     ['110_webhook_endpoints', endpointTable],
     ['111_webhook_deliveries', webhookDeliveries],
@@ -47,8 +45,16 @@ export const webhooks: Feature = {
   clientData: undefined,
   expired: [removeFrom('webhook_deliveries', 'seq')],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
-  activate: (options) => {
-    const endpoints = webhookEndpoints(options)
-    return endpoints && activate(endpoints)
-  },
 }
+
+/**
+ * Sends stored events to other servers, signed as Standard Webhooks says: docs/webhooks.md.
+ *
+ * @example webhooks({ endpoints: { crm: { url: 'https://crm.example.com/hooks', secrets, events: ['*'] } } })
+ */
+export const webhooks = defineFeature(definition, {
+  name: 'webhooks',
+  members,
+  complete: webhookEndpoints,
+  activate,
+})

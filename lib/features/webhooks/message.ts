@@ -12,7 +12,7 @@ export const loadStandardWebhooks = async (): Promise<StandardWebhooks> => {
     return await import('standardwebhooks')
   } catch (cause) {
     throw new Error(
-      'latchkey: features.webhooks needs the package standardwebhooks; run: npm install standardwebhooks@1',
+      'latchkey: webhooks() needs the package standardwebhooks; run: npm install standardwebhooks@1',
       { cause },
     )
   }

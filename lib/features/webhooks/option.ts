@@ -1,6 +1,16 @@
 import { refuse } from '../../options/check.ts'
-import type { FeatureOptions, Options } from '../../options/options.ts'
-import { type Checked, custom, feature, list, object, record, required, text } from '../../options/schema.ts'
+import { featureNamed } from '../../options/features.ts'
+import type { Options } from '../../options/options.ts'
+import {
+  type Checked,
+  type CheckedMembers,
+  custom,
+  list,
+  object,
+  record,
+  required,
+  text,
+} from '../../options/schema.ts'
 import { isLoopbackHost } from '../../protocol/clients/redirect-uri.ts'
 import { isPattern } from './rules.ts'
 
@@ -54,18 +64,10 @@ const endpointName = (name: string, path: string): string =>
     ? name
     : refuse(`${path} has the name '${name}': a name has at most 32 characters of a–z, 0–9, _ and -`)
 
-const features = {
-  /** Sends stored events to other servers: docs/webhooks.md. It requires `storedEvents` and the package `standardwebhooks`. */
-  webhooks: feature({
-    /** The receivers, by names that you choose. A name stays when the URL changes. */
-    endpoints: required(record(endpoint, endpointName)),
-  }),
-}
-
-type Features = typeof features
-
-declare module '../../options/options.ts' {
-  interface FeatureSchemas extends Features {}
+/** Sends stored events to other servers: docs/webhooks.md. It requires `storedEvents` and the package `standardwebhooks`. */
+export const members = {
+  /** The receivers, by names that you choose. A name stays when the URL changes. */
+  endpoints: required(record(endpoint, endpointName)),
 }
 
 /** The receivers by name. */
@@ -74,21 +76,25 @@ export type WebhookEndpoints = Readonly<Record<string, WebhookEndpoint>>
 /**
  * The receivers of webhooks.
  *
- * @returns undefined while the feature is off
  * @throws OptionsError without receivers, without stored events, and for a URL that needs https
  */
-export const webhookEndpoints = (options: Options): WebhookEndpoints | undefined => {
-  const given = options.features.webhooks
-  if (given === undefined) return undefined
-  const where = 'features.webhooks'
-  if (!options.features.storedEvents) refuse(`${where} needs features.storedEvents: true`)
-  if (Object.keys(given.endpoints).length === 0) refuse(`${where}.endpoints must name an endpoint`)
-  for (const [name, { url }] of Object.entries(given.endpoints)) {
+export const webhookEndpoints = (
+  { endpoints }: CheckedMembers<typeof members>,
+  options: Options,
+): WebhookEndpoints => {
+  const where = 'webhooks({ endpoints })'
+  if (!options.storedEvents) refuse('webhooks() needs storedEvents: true')
+  if (Object.keys(endpoints).length === 0) refuse(`${where} must name an endpoint`)
+  for (const [name, { url }] of Object.entries(endpoints)) {
     const { protocol, hostname, origin } = new URL(url)
     if (protocol === 'http:' && !isLoopbackHost(hostname) && !options.outbound.allow.includes(origin))
-      refuse(`${where}.endpoints['${name}'].url must use https, or its origin must be in outbound.allow`)
+      refuse(`${where}['${name}'].url must use https, or its origin must be in outbound.allow`)
   }
-  return given.endpoints
+  return endpoints
 }
 
-export const option: FeatureOptions = { features, check: webhookEndpoints }
+/** The receivers in the options; none after `webhooks.off()`. */
+export const endpointsIn = (options: Options): WebhookEndpoints => {
+  const given = featureNamed(options, 'webhooks')?.option as CheckedMembers<typeof members> | undefined
+  return given?.endpoints ?? {}
+}

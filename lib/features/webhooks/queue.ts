@@ -17,9 +17,7 @@ const assertPatterns = (endpoints: WebhookEndpoints, types: readonly string[]): 
   for (const [name, { events }] of Object.entries(endpoints)) {
     const wrong = events.find((pattern) => !types.some((type) => !isOwn(type) && matches(pattern, type)))
     if (wrong !== undefined)
-      refuse(
-        `features.webhooks.endpoints['${name}'].events has ${wrong}, which is no event; see docs/events.md`,
-      )
+      refuse(`webhooks({ endpoints })['${name}'].events has ${wrong}, which is no event; see docs/events.md`)
   }
 }
 

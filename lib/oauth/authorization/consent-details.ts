@@ -12,7 +12,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 /** The part of a server on which the texts of details depend. */
 export interface DetailTexts extends Pick<AuthorizationServer, 'languages'> {
   readonly options: {
-    readonly features: Pick<AuthorizationServer['options']['features'], 'authorizationDetails'>
+    readonly protocol: Pick<AuthorizationServer['options']['protocol'], 'authorizationDetails'>
   }
 }
 
@@ -46,7 +46,7 @@ export const detailWords = (
   type: string,
   language: string,
 ): { description: string; language?: string } => {
-  const { authorizationDetails: types } = server.options.features
+  const { authorizationDetails: types } = server.options.protocol
   const found = Object.hasOwn(types, type) ? types[type] : undefined
   return found ? hostWords(server, found, language) : { description: type }
 }
@@ -99,7 +99,7 @@ const described = async (
 ): Promise<DetailDescription> => {
   const { type: _, ...members } = detail
   if (type?.describe === undefined) return { fields: fieldsOf(members, [], languages.text(language)) }
-  const result: unknown = await callHost('features.authorizationDetails.describe', () =>
+  const result: unknown = await callHost('protocol.authorizationDetails.describe', () =>
     type.describe?.(detail, { language }),
   )
   const description = Array.isArray(result) ? { fields: result } : result
@@ -120,7 +120,7 @@ export const consentDetails = async (
 ): Promise<ConsentDetail[]> => {
   const details: ConsentDetail[] = []
   for (const detail of authorizationDetails) {
-    const type = server.options.features.authorizationDetails[detail.type]
+    const type = server.options.protocol.authorizationDetails[detail.type]
     const { heading, button, fields } = await described(server, type, detail, language)
     const words = heading
       ? { description: heading, isNamed: true }
@@ -150,5 +150,5 @@ export const receiptDetails = (
     fields,
     ...(button !== undefined && { button }),
     meaning: meaningOf(detailEntry(detail)),
-    remembered: options.features.authorizationDetails[detail.type]?.remember === true,
+    remembered: options.protocol.authorizationDetails[detail.type]?.remember === true,
   }))

@@ -43,7 +43,7 @@ export const supportedResponseTypes = ({
   options,
 }: Pick<AuthorizationServer, 'options'>): readonly string[] => [
   ...responseTypes,
-  ...(options.features.implicit ? frontChannelResponseTypes : []),
+  ...(options.protocol.implicit ? frontChannelResponseTypes : []),
 ]
 
 /**
@@ -85,7 +85,7 @@ const serverSideParameters = async (
   if (hinted && hinted.subject !== hintedSubject) {
     throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
   }
-  const binding = server.options.features.dpop && parseCodeBinding(parameters.optional('dpop_jkt'))
+  const binding = server.options.protocol.dpop && parseCodeBinding(parameters.optional('dpop_jkt'))
   const ofScopes = { scopes, allowed: allowedScopes(client) }
   return {
     ...(requested && { claims: claimsRequest(requested, ofScopes, server.scopeClaims) }),
@@ -97,14 +97,14 @@ const serverSideParameters = async (
   }
 }
 
-/** Whether a request has a request object, or must have one; without `features.requestObjects` none is read (RFC 9101 §5, §10.5). */
+/** Whether a request has a request object, or must have one; without `protocol.requestObjects` none is read (RFC 9101 §5, §10.5). */
 const usesRequestObject = (
   { options }: AuthorizationServer,
   sent: Parameters,
   client: Client | undefined,
 ): boolean =>
   client?.metadata.require_signed_request_object === true ||
-  (options.features.requestObjects && (sent.has('request') || sent.has('request_uri')))
+  (options.protocol.requestObjects && (sent.has('request') || sent.has('request_uri')))
 
 /** `plain` is for clients that the host registered, without a security profile (RFC 7636 §4.2). */
 const challengeMethods = (
@@ -244,7 +244,7 @@ const requestedDetails = async (
   parameters: Parameters,
   client: Client,
 ): Promise<Pick<AuthorizationRequest, 'authorizationDetails' | 'alwaysAsks'>> => {
-  const types = server.options.features.authorizationDetails
+  const types = server.options.protocol.authorizationDetails
   const json = Object.keys(types).length > 0 ? parameters.optional('authorization_details') : undefined
   if (json === undefined) return {}
   const details = await acceptedDetails(server, client, parseAuthorizationDetails(json))

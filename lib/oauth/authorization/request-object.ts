@@ -83,7 +83,7 @@ export interface ReadingOptions {
  * before the client is known, and its redirect URI too if that is outside the object.
  *
  * @param client the client that `client_id` names, if any
- * @returns the same parameters if `features.requestObjects` is off
+ * @returns the same parameters if `protocol.requestObjects` is off
  * @throws OAuthError when client or redirect URI is wrong, or the object and there is no redirect URI outside
  * @throws AuthorizationResponseError when the object is wrong, to be sent to the redirect URI outside
  */
@@ -100,7 +100,7 @@ export const withRequestObject = async (
     : undefined
   try {
     assertObjectUsed(parameters, known.metadata)
-    const source = server.options.features.requestObjects ? requestObjectSource(parameters) : undefined
+    const source = server.options.protocol.requestObjects ? requestObjectSource(parameters) : undefined
     return source ? await readObject(server, known, parameters, source, options) : parameters
   } catch (error) {
     throw verified ? asAuthorizationError(verified.target, error) : error

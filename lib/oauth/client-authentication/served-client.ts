@@ -21,7 +21,7 @@ export const refreshClient = async (
  * profile.
  */
 export const isServed = ({ options, features }: AuthorizationServer, client: Client): boolean => {
-  const required = options.features.fapi2 ? 'fapi2' : undefined
+  const required = options.protocol.fapi2 ? 'fapi2' : undefined
   const { metadata } = client
   const hasProfile =
     required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0

@@ -12,7 +12,7 @@ import { none } from './client-secret.ts'
 
 /** The authorities of the option decide, or those of the https server. */
 const isFromAuthority = ({ options }: AuthorizationServer, certificate: ClientCertificate): boolean => {
-  const authorities = options.features.mutualTls?.ca
+  const authorities = options.protocol.mutualTls?.ca
   return authorities === undefined ? certificate.isAuthorized : isIssuedBy(certificate, authorities)
 }
 
@@ -20,7 +20,7 @@ const isFromAuthority = ({ options }: AuthorizationServer, certificate: ClientCe
 export const tlsClientAuth: ClientAuthMethod = {
   name: 'tls_client_auth',
   // Behind a proxy, only the option says which authorities to trust.
-  isOn: ({ features: { mutualTls } }) =>
+  isOn: ({ protocol: { mutualTls } }) =>
     mutualTls !== undefined && (mutualTls.header === undefined || mutualTls.ca !== undefined),
   isUsed: (request) => request.certificate !== undefined && none.isUsed(request),
   credentials: (request) => ({
@@ -36,7 +36,7 @@ export const tlsClientAuth: ClientAuthMethod = {
 /** RFC 8705 §2.2: a certificate whose key the client registered. Its issuer does not matter. */
 export const selfSignedTlsClientAuth: ClientAuthMethod = {
   name: 'self_signed_tls_client_auth',
-  isOn: ({ features }) => features.mutualTls !== undefined,
+  isOn: ({ protocol }) => protocol.mutualTls !== undefined,
   isUsed: (request) => request.certificate !== undefined && none.isUsed(request),
   credentials: (request) => ({
     ...none.credentials(request),

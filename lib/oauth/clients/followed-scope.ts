@@ -4,6 +4,7 @@ import { standardScopes } from '../../protocol/scope.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { lockClient, updateClient } from '../../storage/repositories/clients.ts'
+import type { ClientRegistry } from './register.ts'
 
 /**
  * The scopes of a client whose scope follows the resources: the standard ones and those of all resources. What it
@@ -21,8 +22,8 @@ export const scopesOfResources = (
 
 /** The part of the server that knows its resources. */
 interface ScopeContext {
-  readonly options: Pick<Options, 'resources'>
-  readonly features: readonly { withheldScopes?(client: Client): readonly string[] }[]
+  readonly options: Options
+  readonly installed: ClientRegistry['installed']
   readonly database: Database
   now(): number
 }
@@ -32,11 +33,11 @@ interface ScopeContext {
  * client costs nothing more, and stored again at its next authorization request after the host has changed its resources.
  */
 export const withCurrentScope = async (
-  { options, features, database, now: clock }: ScopeContext,
+  { options, installed, database, now: clock }: ScopeContext,
   client: Client,
 ): Promise<Client> => {
   if (client.metadata.scope_follows_resources === undefined) return client
-  const withheld = features.flatMap((feature) => feature.withheldScopes?.(client) ?? [])
+  const withheld = installed.flatMap(({ clientData }) => clientData?.withheldScopes?.(options, client) ?? [])
   const scope = scopesOfResources(options, withheld).join(' ')
   if (client.metadata.scope === scope) return client
   const { clientId } = client

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isImportedMark } from '../../keys/secrets.ts'
+import type { Options } from '../../options/options.ts'
 import { type Registrable, unregistrable } from '../../options/registrable.ts'
 import { type Client, usesSecret } from '../../protocol/clients/client.ts'
 import {
@@ -64,7 +65,7 @@ export interface Granted {
   readonly now: number
 }
 
-/** Data of a feature about clients. The rows outlive the option, so this also runs while the feature is off. */
+/** Data of a feature about clients. The rows outlive the feature, so this also runs after `.off()`. */
 export interface ClientData {
   /** Removes every row about a client that is being deleted. It can be repeated after an error. */
   erase(database: Database, clientId: string): Promise<void>
@@ -84,6 +85,8 @@ export interface ClientData {
    * @throws OAuthError if the client waits for a decision, which enabling must not replace
    */
   enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
+  /** Scopes that the host keeps from a client whose scope follows the resources. */
+  withheldScopes?(options: Options, client: Client): readonly string[]
   /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
   listOwned?(database: Database): Promise<readonly string[]>
   /** The user who owns a client; undefined for a client of the host. */

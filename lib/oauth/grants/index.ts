@@ -23,7 +23,7 @@ type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 export const grantsOf = ({ options, features }: Configured): Grant[] => [
   ...all.filter((grant) => grant.isOn?.(options) ?? true),
   ...features.flatMap(({ grants = [] }) => grants),
-  ...options.features.grants.map(definedGrant),
+  ...options.protocol.grants.map(definedGrant),
 ]
 
 /** The grant that a token request names; undefined if the server has none of this name. */
@@ -88,7 +88,7 @@ const assertDetailsAreRead = (
   { readsDetails }: Grant,
   { parameters }: TokenRequest,
 ): void => {
-  const isOn = Object.keys(options.features.authorizationDetails).length > 0
+  const isOn = Object.keys(options.protocol.authorizationDetails).length > 0
   if (isOn && !readsDetails && parameters.has('authorization_details')) {
     throw invalidDetails('is not supported with this grant_type')
   }

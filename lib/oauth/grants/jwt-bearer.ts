@@ -1,6 +1,6 @@
 import { isOfType, openClientAssertion } from '../../keys/client-assertion.ts'
 import { hashSecret } from '../../keys/secrets.ts'
-import type { TrustedIssuer } from '../../options/features.ts'
+import type { TrustedIssuer } from '../../options/protocol.ts'
 import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { clientAssertionAlgorithms } from '../../protocol/clients/client-assertion.ts'
@@ -50,7 +50,7 @@ const verifiedAssertion = async (
   client: Client,
   jwt: string,
 ): Promise<Assertion> => {
-  const { trustedIssuers } = server.options.features
+  const { trustedIssuers } = server.options.protocol
   const name = claimedIssuer(jwt)
   const issuer = name !== undefined && Object.hasOwn(trustedIssuers, name) ? trustedIssuers[name] : undefined
   if (issuer === undefined) {
@@ -96,7 +96,7 @@ const forWorkload = async (
   request: TokenRequest,
   { issuer, claims, use }: Assertion,
 ): Promise<TokenResponse> => {
-  const named = await callHost('features.trustedIssuers.client', () => issuer.client?.(claims))
+  const named = await callHost('protocol.trustedIssuers.client', () => issuer.client?.(claims))
   if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
   partOf(server, request, [])
@@ -107,9 +107,9 @@ const forWorkload = async (
 
 /** The user's organization, which the host reads from the assertion. A mistake of the host is not the client's. */
 const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | undefined> => {
-  const named = await callHost('features.trustedIssuers.organization', () => issuer.organization?.(claims))
+  const named = await callHost('protocol.trustedIssuers.organization', () => issuer.organization?.(claims))
   if (named === undefined || typeof named === 'string') return named
-  throw new Error('latchkey: features.trustedIssuers.organization must return a string or undefined')
+  throw new Error('latchkey: protocol.trustedIssuers.organization must return a string or undefined')
 }
 
 /**
@@ -135,7 +135,7 @@ const forUser = async (
 ): Promise<TokenResponse> => {
   const { issuer, claims } = assertion
   const since = await countRevocations(server.database)
-  const id = await callHost('features.trustedIssuers.user', () =>
+  const id = await callHost('protocol.trustedIssuers.user', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
   const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
@@ -166,7 +166,7 @@ export const jwtBearer: Grant = {
   grantType: jwtBearerGrantType,
   readsDetails: true,
   introducesClient: true,
-  isOn: ({ features: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
+  isOn: ({ protocol: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
   async exchange(server, client, request) {
     const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))
     return assertion.issuer.client

@@ -39,7 +39,7 @@ export const partOf = (
   { parameters }: Pick<TokenRequest, 'parameters'>,
   granted: readonly AuthorizationDetail[],
 ): readonly AuthorizationDetail[] | undefined => {
-  const isOn = Object.keys(options.features.authorizationDetails).length > 0
+  const isOn = Object.keys(options.protocol.authorizationDetails).length > 0
   const json = isOn ? parameters.optional('authorization_details') : undefined
   return json === undefined ? undefined : narrowedDetails(parseAuthorizationDetails(json), granted)
 }

@@ -95,8 +95,8 @@ const allowedBy = async (
   server: AuthorizationServer,
   request: TokenExchangeRequest,
 ): Promise<TokenExchangeDecision> => {
-  const { tokenExchange } = server.options.features
-  const decision = await askHost('features.tokenExchange.allow', () => tokenExchange?.allow(request))
+  const { tokenExchange } = server.options.protocol
+  const decision = await askHost('protocol.tokenExchange.allow', () => tokenExchange?.allow(request))
   if (decision === true) return {}
   if (!isObject(decision))
     throw invalidRequest('subject_token may not be exchanged by this client for this target')
@@ -105,7 +105,7 @@ const allowedBy = async (
     scopes !== undefined &&
     !(Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string'))
   ) {
-    throw new Error('latchkey: scopes of features.tokenExchange.allow must be a list of strings')
+    throw new Error('latchkey: scopes of protocol.tokenExchange.allow must be a list of strings')
   }
   return decision
 }
@@ -130,7 +130,7 @@ const originOf = async (
  */
 export const tokenExchange: Grant = {
   grantType: tokenExchangeGrantType,
-  isOn: ({ features }) => features.tokenExchange !== undefined,
+  isOn: ({ protocol }) => protocol.tokenExchange !== undefined,
   async exchange(server, client, request) {
     if (isPublic(client)) {
       throw new OAuthError('unauthorized_client', 'token exchange is for confidential clients')

@@ -9,10 +9,10 @@ const acceptedDetail = async (
   { clientId, metadata }: Client,
   detail: AuthorizationDetail,
 ): Promise<AuthorizationDetail> => {
-  const type = options.features.authorizationDetails[detail.type]
+  const type = options.protocol.authorizationDetails[detail.type]
   if (type?.parse === undefined) return detail
   const client = { client_id: clientId, ...metadata }
-  const parsed = await askHost('features.authorizationDetails.parse', () => type.parse?.(detail, { client }))
+  const parsed = await askHost('protocol.authorizationDetails.parse', () => type.parse?.(detail, { client }))
   if (parsed === undefined || parsed === null) return detail
   if (parsed.type !== detail.type) {
     throw new Error(
@@ -33,7 +33,7 @@ export const acceptedDetails = async (
   client: Client,
   details: readonly AuthorizationDetail[],
 ): Promise<readonly AuthorizationDetail[]> => {
-  const types = Object.keys(server.options.features.authorizationDetails)
+  const types = Object.keys(server.options.protocol.authorizationDetails)
   assertDetailTypes(details, types, client.metadata.authorization_details_types)
   const accepted: AuthorizationDetail[] = []
   for (const detail of details) accepted.push(await acceptedDetail(server, client, detail))

@@ -172,8 +172,8 @@ export const tokenDetails = (
   if (granted === undefined || granted.length === 0) return []
   const registered = client.authorization_details_types ?? []
   return granted.filter(({ type }) => {
-    const detailType = Object.hasOwn(options.features.authorizationDetails, type)
-      ? options.features.authorizationDetails[type]
+    const detailType = Object.hasOwn(options.protocol.authorizationDetails, type)
+      ? options.protocol.authorizationDetails[type]
       : undefined
     if (detailType === undefined || !registered.includes(type)) return false
     return detailType.resource === undefined || resources.includes(detailType.resource)

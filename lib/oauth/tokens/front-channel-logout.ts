@@ -10,13 +10,13 @@ const maxFrames = 50
 /**
  * The URLs that the browser opens in frames, so that clients end their own sessions in it (OIDC Front-Channel Logout §3).
  *
- * @returns none if `features.frontChannelLogout` is off
+ * @returns none if `protocol.frontChannelLogout` is off
  */
 export const frontChannelUrls = async (
   server: AuthorizationServer,
   logins: readonly EndedLogin[],
 ): Promise<string[]> => {
-  if (!server.options.features.frontChannelLogout) return []
+  if (!server.options.protocol.frontChannelLogout) return []
   const urls: string[] = []
   for (const { sid } of logins) {
     for (const client of await findClientsOfLogin(server.database, { sid })) {

@@ -72,7 +72,7 @@ export { signingAlgorithms }
 
 /** A grant of the standards, or the absolute URI of one that the host defined (RFC 6749 §4.5). */
 export type GrantType = (typeof grantTypes)[number] | DefinedGrantType
-/** `code`, and with `features.implicit` the response types that return tokens at the authorization endpoint. */
+/** `code`, and with `protocol.implicit` the response types that return tokens at the authorization endpoint. */
 export type ResponseType = (typeof responseTypes)[number] | (typeof frontChannelResponseTypes)[number]
 export type TokenEndpointAuthMethod = (typeof tokenEndpointAuthMethods)[number]
 export type { SigningAlgorithm }

@@ -315,7 +315,7 @@ export const parseDirectRequest = (
 const withoutUndefined = <T extends object>(value: T): T =>
   Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T
 
-/** OIDC Core §6: what is still here was not read, because `features.requestObjects` is off. */
+/** OIDC Core §6: what is still here was not read, because `protocol.requestObjects` is off. */
 const assertNoRequestObject = (parameters: Parameters): void => {
   if (parameters.has('request')) throw new OAuthError('request_not_supported', 'request is not supported')
   if (parameters.has('request_uri'))

@@ -1,3 +1,4 @@
+import { featureNamed } from '../../options/features.ts'
 import type { Options } from '../../options/options.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { complies } from '../../protocol/clients/security-profile.ts'
@@ -76,10 +77,10 @@ const bearers = registered(
 )
 
 /** Only FAPI holds every client to it; otherwise a client can still get bearer tokens. */
-const boundTokens = ({ features }: Options): Judged => {
-  const reason = 'features.dpop or features.mutualTls, with features.fapi2'
-  if (!features.dpop && !features.mutualTls) return { state: 'not met', reason, affects: bearers }
-  if (features.fapi2) return { state: 'by configuration', reason }
+const boundTokens = ({ protocol }: Options): Judged => {
+  const reason = 'protocol.dpop or protocol.mutualTls, with protocol.fapi2'
+  if (!protocol.dpop && !protocol.mutualTls) return { state: 'not met', reason, affects: bearers }
+  if (protocol.fapi2) return { state: 'by configuration', reason }
   return {
     state: 'host',
     reason: 'register clients with dpop_bound_access_tokens or its like for mutual TLS',
@@ -91,13 +92,13 @@ const onlyS256 = setting(
   { by: 'use', affects: ({ hasSentPlain }) => hasSentPlain },
 )
 const noImplicit = setting(
-  'features.implicit: false',
-  ({ features }) => !features.implicit,
+  'protocol.implicit: false',
+  ({ protocol }) => !protocol.implicit,
   registered(({ grant_types }) => grant_types.includes('implicit')),
 )
 const pushed = setting(
-  'features.pushedRequests: { required: true }',
-  ({ features }) => Boolean(features.pushedRequests?.required),
+  'pushedRequests({ required: true })',
+  (options) => Boolean(Object(featureNamed(options, 'pushedRequests')?.option).required),
   registered(
     ({ grant_types, require_pushed_authorization_requests: isRequired }) =>
       !isRequired && grant_types.some((grant) => grant === 'authorization_code' || grant === 'implicit'),
@@ -109,8 +110,8 @@ const https = setting(
   registered(() => true),
 )
 const fapi = setting(
-  'features.fapi2: true',
-  ({ features }) => Boolean(features.fapi2),
+  'protocol.fapi2: true',
+  ({ protocol }) => Boolean(protocol.fapi2),
   registered((metadata) => !complies(metadata)),
 )
 
@@ -188,10 +189,8 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
       'users can have a second factor or a passkey',
       onLoginPage(
         'offer one on your own login page',
-        setting(
-          'features.passkeys, features.authenticatorApps or login.secondFactor',
-          ({ features, login }) =>
-            Boolean(features.passkeys || features.authenticatorApps || login?.secondFactor),
+        setting('passkeys(), authenticatorApps() or secondFactor()', (options) =>
+          ['passkeys', 'authenticatorApps', 'secondFactor'].some((name) => featureNamed(options, name)),
         ),
       ),
     ],

@@ -2,7 +2,6 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, realpathSync } from 'node:fs'
 import { relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { featureOptions } from '../../features/index.ts'
 import { OptionsError } from '../../options/check.ts'
 import { defaultFilename, developmentSecret, type SecretOf, storedSecret } from '../../options/development.ts'
 import type { AuthRouterOptions, Options } from '../../options/options.ts'
@@ -87,7 +86,7 @@ const noFile = `No configuration file found (${names.join(', ')} in this directo
 
 const withoutConfig = (environment: NodeJS.ProcessEnv, secretOf: SecretOf): Options => {
   try {
-    return resolveOptions({}, featureOptions, environment, secretOf)
+    return resolveOptions({}, environment, secretOf)
   } catch (error) {
     if (!(error instanceof OptionsError)) throw error
     throw new OptionsError(`${error.message}\n${noFile}`)
@@ -156,7 +155,7 @@ export const loadOptions = async (
   // resolveOptions checks every field.
   if (given !== undefined)
     return {
-      options: resolveOptions(given as AuthRouterOptions, featureOptions, environment, secretOf),
+      options: resolveOptions(given as AuthRouterOptions, environment, secretOf),
       file,
     }
   if (!createsDatabase) assertDefaultDatabase()

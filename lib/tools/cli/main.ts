@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { changeSilently } from '../../events/events.ts'
-import { features } from '../../features/index.ts'
+import { definitionsOf, type FeatureDefinition } from '../../features/feature.ts'
 import { assertSchema, type ServerSetup } from '../../oauth/authorization-server.ts'
 import { plainLogger } from '../../options/logger.ts'
 import type { Options } from '../../options/options.ts'
@@ -9,7 +9,7 @@ import { silenceAll } from '../../storage/database/driver.ts'
 import { reasonOf } from '../../storage/database/errors.ts'
 import { databaseLocation, lacksFile } from '../../storage/database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../../storage/database/open.ts'
-import { migrations } from '../../storage/schema.ts'
+import { migrationsOf } from '../../storage/schema.ts'
 import { runningVersion } from '../../web/pages/template-version.ts'
 import { Cancelled, type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { readCommandLine } from './command-line.ts'
@@ -42,7 +42,7 @@ import { unlockUserCommand } from './commands/user-unlock.ts'
 import { loadOptions } from './config.ts'
 import { helpOn } from './help.ts'
 import { note, print, printError } from './terminal.ts'
-import { loadTools } from './tools.ts'
+import { everyFeature, functionsOf, loadTools } from './tools.ts'
 
 /** The commands of the core. */
 const own: readonly Command[] = [
@@ -96,14 +96,14 @@ const lazyServer = (options: Options, { hostKnex }: OpenedDatabase) => {
   }
   const events: CommandContext['events'] = {
     announce: (...event) => {
-      if (!options.features.storedEvents) return
+      if (!options.storedEvents) return
       // close() reports a failure.
       server()
         .then(({ events }) => events.announce(...event))
         .catch(() => {})
     },
     change: async (database, work) => {
-      if (!options.features.storedEvents) return changeSilently(database, work)
+      if (!options.storedEvents) return changeSilently(database, work)
       return (await server()).events.change(database, work)
     },
   }
@@ -112,11 +112,22 @@ const lazyServer = (options: Options, { hostKnex }: OpenedDatabase) => {
   return { server, events, close }
 }
 
-const perform = async (command: Command, invocation: Invocation): Promise<void> => {
+/** @param owner the feature that has the command; undefined for one of the core */
+const perform = async (
+  command: Command,
+  invocation: Invocation,
+  owner: FeatureDefinition | undefined,
+): Promise<void> => {
   command.check?.(invocation)
   if ('runAlone' in command) return command.runAlone(invocation)
   const { options: given, file } = await loadOptions(invocation.text('config'), command)
   const options = { ...given, logger: plainLogger(given.logger) }
+  const installed = definitionsOf(options)
+  if (owner && !installed.some(({ name }) => name === owner.name)) {
+    throw new Error(
+      `latchkey ${command.name} needs ${functionsOf(owner).join(' or ')} in the option features`,
+    )
+  }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
   // Knex logs each failed connection with its stack; the final error has the same message.
   if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
@@ -126,9 +137,9 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
     if (!command.createsDatabase && lacksFile(opened.hostKnex)) {
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
-    if (command.needsSchema !== false) await assertSchema(opened.database, migrations)
+    if (command.needsSchema !== false) await assertSchema(opened.database, migrationsOf(installed))
     const { server, events, close } = lazyServer(options, opened)
-    const context = { ...opened, options, installed: features, now, events, server, ready: async () => {} }
+    const context = { ...opened, options, installed, now, events, server, ready: async () => {} }
     try {
       await command.run(context, invocation)
     } finally {
@@ -141,12 +152,15 @@ const perform = async (command: Command, invocation: Invocation): Promise<void> 
 }
 
 const answer = async (args: string[]): Promise<void> => {
-  const tools = await loadTools()
-  const commands = [...own, ...tools.flatMap((each) => each.commands ?? [])]
+  const owners = new Map<Command, FeatureDefinition>()
+  for (const feature of everyFeature)
+    for (const { commands = [] } of await loadTools([feature]))
+      for (const command of commands) owners.set(command, feature)
+  const commands = [...own, ...owners.keys()]
   const line = readCommandLine(args, commands)
   if (line.wants === 'version') return print(runningVersion())
   if (line.wants === 'help') return print(...helpOn(commands, line.words))
-  await perform(line.command, line.invocation)
+  await perform(line.command, line.invocation, owners.get(line.command))
 }
 
 /** Shows the cause of a 503, such as why the database is unavailable. Clients never see it. */

@@ -1,12 +1,13 @@
+import { definitionsOf } from '../../features/feature.ts'
 import { isSuccessorDue } from '../../keys/key-schedule.ts'
 import { databaseTime } from '../../storage/database/clock.ts'
 import { lackOf, schemaVersion } from '../../storage/database/schema-version.ts'
 import { listSigningKeys } from '../../storage/repositories/signing-keys.ts'
-import { migrations } from '../../storage/schema.ts'
+import { migrationsOf } from '../../storage/schema.ts'
 import { type Check, error, type Found, note, type StoredSubject, warning } from '../check.ts'
 
 const migrationFindings = async ({ database, options }: StoredSubject): Promise<Found> => {
-  const { pending } = await schemaVersion(database, migrations)
+  const { pending } = await schemaVersion(database, migrationsOf(definitionsOf(options)))
   if (pending.length === 0) return undefined
   const message = lackOf(pending)
   // In development the server migrates when it starts.

@@ -1,4 +1,3 @@
-import { features } from '../../features/index.ts'
 import { reasonOf } from '../../storage/database/errors.ts'
 import {
   type Check,
@@ -13,6 +12,7 @@ import {
 import { clientChecks } from './clients.ts'
 import { configurationChecks } from './configuration.ts'
 import { databaseChecks } from './database.ts'
+import { secondFactorCheck } from './second-factor.ts'
 import { userChecks } from './users.ts'
 
 const findingsIn = (found: Found): readonly Finding[] => {
@@ -54,15 +54,16 @@ export const runAll = async <S extends Subject>(
 export const diagnoseConfiguration = (subject: Subject): Promise<Diagnosis[]> =>
   runAll(configurationChecks, subject)
 
-/** The checks of what is stored, of the core and of the features. */
-export const storedChecks = async (): Promise<readonly Check<StoredSubject>[]> => {
-  const ofFeatures = await Promise.all(features.map((feature) => feature.checks?.() ?? []))
-  return [...userChecks, ...databaseChecks, ...ofFeatures.flat(), ...clientChecks]
-}
+/** The checks of what is stored. */
+export const storedChecks: readonly Check<StoredSubject>[] = [
+  ...userChecks,
+  ...databaseChecks,
+  secondFactorCheck,
+  ...clientChecks,
+]
 
 /** The checks of the database that a server does not make itself when it starts. */
-export const diagnoseStart = async (subject: StoredSubject): Promise<Diagnosis[]> =>
-  runAll(await storedChecks(), subject)
+export const diagnoseStart = (subject: StoredSubject): Promise<Diagnosis[]> => runAll(storedChecks, subject)
 
 /** Checks whose finding explains those of others. */
 const causes: Readonly<Record<string, readonly string[]>> = {

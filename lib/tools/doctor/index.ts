@@ -41,7 +41,7 @@ export const diagnoseDatabase = async (subject: StoredSubject): Promise<Diagnosi
   const ofSchema = await runAll(schemaChecks, subject)
   const found = [...ofSchema, ...(await runAll(userSchemaChecks, subject))]
   if (ofSchema.length > 0) return found
-  const further = [...secretChecks, ...(await storedChecks()), ...nameChecks, ...strangerChecks]
+  const further = [...secretChecks, ...storedChecks, ...nameChecks, ...strangerChecks]
   return [...found, ...(await runAll(further, subject))]
 }
 
@@ -72,7 +72,7 @@ export const allChecks = async (): Promise<readonly Pick<Check<never>, 'id' | 't
   ...schemaChecks,
   ...userSchemaChecks,
   ...secretChecks,
-  ...(await storedChecks()),
+  ...storedChecks,
   ...nameChecks,
   { id: 'tls', title: 'TLS works' },
   ...requestChecks,

@@ -1,8 +1,7 @@
 import type { RequestListener } from 'node:http'
 import { resolve } from 'node:path'
 import { parse } from 'cookie'
-import type { FeatureTools } from '../../features/feature.ts'
-import { features } from '../../features/index.ts'
+import { definitionsOf, type FeatureTools } from '../../features/feature.ts'
 import { consentRows } from '../../oauth/authorization/consent-rows.ts'
 import { type ScopeTexts, scopeWords } from '../../oauth/authorization/consent-scopes.ts'
 import { providerIcons } from '../../options/login.ts'
@@ -21,7 +20,7 @@ import { previewIndex } from './overview.ts'
 import { createStudio, studioFile } from './studio.ts'
 
 /** The options that change how the pages look. */
-export type PreviewOptions = Pick<Options, 'lifetimes' | 'login' | 'pages' | 'scopes'>
+export type PreviewOptions = Pick<Options, 'features' | 'lifetimes' | 'login' | 'pages' | 'scopes'>
 
 /** The policy of the pages, but the overview may frame them, and a font may be tried. */
 const policy =
@@ -100,7 +99,7 @@ const loginOf = (
  * @param configuration the host's configuration file, beside which a look is written
  * @throws OptionsError for texts that no page has, Error when the folder of the views does not exist
  * @example
- * createServer(previewPages(resolveOptions({ pages: { name: 'Acme' } }, []), [])).listen(4111, '127.0.0.1')
+ * createServer(previewPages(resolveOptions({ pages: { name: 'Acme' } }), [])).listen(4111, '127.0.0.1')
  */
 export const previewPages = (
   options: PreviewOptions,
@@ -109,13 +108,13 @@ export const previewPages = (
 ): RequestListener => {
   const { pages, login, scopes, lifetimes } = options
   const studio = createStudio(pages, resolve(configuration))
-  const languages = createLanguages(options, features)
+  const languages = createLanguages(options, definitionsOf(options))
   const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
   const viewsOf = (look: Pages): Views =>
     createViews({ pages: look, basePath: '', languages, cache: false, pictures: providerIcons(login) })
   let views = viewsOf(pages)
   const texts: ScopeTexts = {
-    options: { pages, scopes, lifetimes, resources: {}, features: { authorizationDetails: {} } },
+    options: { pages, scopes, lifetimes, resources: {}, protocol: { authorizationDetails: {} } },
     languages,
     scopeClaims: claimsByScope(scopes),
   }

@@ -32,7 +32,7 @@ export const clientForTests = async (server: AuthorizationServer): Promise<Clien
   const now = server.now()
   const known = await findClient(server.database, { clientId, now })
   const scope = knownScopes(server.options).join(' ')
-  const types = Object.keys(server.options.features.authorizationDetails)
+  const types = Object.keys(server.options.protocol.authorizationDetails)
   const stored = { clientId, secretHash: null, metadata: metadataWith(scope, types), now }
   // Another test file may have created it meanwhile; it is then found below.
   if (known === undefined) await createClient(server.database, stored).catch(() => undefined)

@@ -54,7 +54,7 @@ export interface UserExport {
     readonly address?: string
     readonly lastSeenAt?: number
   }[]
-  /** The events about the user, with `features.storedEvents`. */
+  /** The events about the user, with `storedEvents`. */
   readonly events?: readonly EventRecord[]
 }
 

@@ -27,7 +27,7 @@ const endpointUrls = ({
 
 /** The metadata for clients with certificates (RFC 8705 §3.3, §5). */
 const mutualTlsMetadata = ({ options, endpoints }: ServerSetup): Record<string, unknown> => {
-  const { mutualTls } = options.features
+  const { mutualTls } = options.protocol
   if (mutualTls === undefined) return {}
   const { url } = mutualTls
   const called = endpoints.filter(
@@ -44,10 +44,10 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const { issuer, options } = server
   const scopes = withSuppliedClaims(knownScopes(options), server.scopeClaims, server.users.claimNames)
   const resources = Object.keys(options.resources)
-  const detailTypes = Object.keys(options.features.authorizationDetails)
-  const { requestObjects, trustedIssuers } = options.features
+  const detailTypes = Object.keys(options.protocol.authorizationDetails)
+  const { requestObjects, trustedIssuers } = options.protocol
   const vouchesForUsers = Object.values(trustedIssuers).some(({ client }) => client === undefined)
-  const profile = options.features.fapi2 ? { security_profile: 'fapi2' as const } : {}
+  const profile = options.protocol.fapi2 ? { security_profile: 'fapi2' as const } : {}
   const assertionAlgorithms = profileAlgorithms(profile, clientAssertionAlgorithms)
   const ownAlgorithms = profileAlgorithms(profile, signingAlgorithms)
   const authMethods = profileAuthMethods(
@@ -62,7 +62,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     response_modes_supported: responseModes,
     grant_types_supported: [
       ...grantsOf(server).map((grant) => grant.grantType),
-      ...(options.features.implicit ? ['implicit'] : []),
+      ...(options.protocol.implicit ? ['implicit'] : []),
     ],
     ...(vouchesForUsers && { authorization_grant_profiles_supported: [idJagProfile] }),
     token_endpoint_auth_methods_supported: authMethods,
@@ -93,7 +93,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       'amr',
       'sid',
       'at_hash',
-      ...(options.features.implicit ? ['c_hash'] : []),
+      ...(options.protocol.implicit ? ['c_hash'] : []),
       ...(options.acrValues.length > 0 ? ['acr'] : []),
       ...new Set([...claimNames(scopes, server.scopeClaims), ...(options.organizations ? ['org_id'] : [])]),
     ],
@@ -102,7 +102,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
-    ...(options.features.frontChannelLogout && {
+    ...(options.protocol.frontChannelLogout && {
       frontchannel_logout_supported: true,
       frontchannel_logout_session_supported: true,
     }),
@@ -118,7 +118,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       request_object_signing_alg_values_supported: profileAlgorithms(profile, requestObjectAlgorithms),
     }),
     ...mutualTlsMetadata(server),
-    ...(options.features.dpop && {
+    ...(options.protocol.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
     ...Object.assign({}, ...server.features.map(({ metadata }) => metadata)),

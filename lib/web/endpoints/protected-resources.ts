@@ -18,7 +18,7 @@ export const protectedResources = ({ issuer, options }: ServerSetup): ProtectedR
   const documents = Object.values(options.resources).map((resource) => ({
     url: new URL(resourceMetadataUrl(resource.identifier)),
     document: jsonDocument(
-      protectedResourceMetadata(resource, issuer, options.features.dpop ? proofAlgorithms : []),
+      protectedResourceMetadata(resource, issuer, options.protocol.dpop ? proofAlgorithms : []),
     ),
   }))
   const show = ({ server, req, res, info }: Incoming): void => {

@@ -46,7 +46,7 @@ const userinfo = async (context: Context): Promise<void> => {
     const refusal = isInvalidToken
       ? await server.throttle.of(endpoint).failed({ address: info.address })
       : undefined
-    throw refusal ?? withChallenge(error, {}, schemesFor(req, server.options.features.dpop !== undefined))
+    throw refusal ?? withChallenge(error, {}, schemesFor(req, server.options.protocol.dpop !== undefined))
   }
 }
 

@@ -125,7 +125,7 @@ export const sendApiError: Renderer = (incoming, error) => {
   const { server, info } = incoming
   if (error.status >= 500 || steps.includes(error.code)) return sendJsonError(incoming, error)
   server.events.announce('api.refused', info, refusalOf(incoming, error))
-  const isExplained = server.options.features.storedEvents && error.status !== 429
+  const isExplained = server.options.storedEvents && error.status !== 429
   sendJsonError(incoming, error, isExplained ? info.requestId : undefined)
 }
 
@@ -167,7 +167,7 @@ const forDevelopers = (
     received: splitAtDifference(explanation),
   },
   command:
-    server.options.features.storedEvents && !server.options.production
+    server.options.storedEvents && !server.options.production
       ? `npx latchkey explain ${info.requestId}`
       : undefined,
 })

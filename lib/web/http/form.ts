@@ -127,7 +127,7 @@ export const queryParameters = (req: Request): Parameters => Parameters.from(que
 export const tokenRequest = ({ server, req, info }: Context): TokenRequest => {
   const parameters = formParameters(req)
   parameters.assertEachOnce()
-  const { mutualTls } = server.options.features
+  const { mutualTls } = server.options.protocol
   const certificate = mutualTls && clientCertificate(req, mutualTls, server.warnOnce)
   const { authorization } = req.headers
   return { parameters, authorization, ...(certificate && { certificate }), info, binding: bearer }

@@ -12,9 +12,9 @@ import { type SenderChecks, senderChecks } from './sender.ts'
 
 // The checks of this server on the senders of requests.
 
-/** The checks of this server; undefined if `features.dpop` is off. A proof is used once for all processes together. */
+/** The checks of this server; undefined if `protocol.dpop` is off. A proof is used once for all processes together. */
 const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | undefined => {
-  const { dpop } = options.features
+  const { dpop } = options.protocol
   return (
     dpop && {
       nonces: dpop.nonces === 'required' ? createNonces(options.secrets, now) : undefined,
@@ -25,12 +25,12 @@ const proofChecksOf = ({ options, database, now }: ServerSetup): ProofChecks | u
 }
 
 /**
- * The checks of requests with access tokens. With `features.dpop.usedProofs: 'memory'` they take no statement, and a proof is
+ * The checks of requests with access tokens. With `protocol.dpop.usedProofs: 'memory'` they take no statement, and a proof is
  * used once for each process.
  */
 const usageChecksOf = (server: ServerSetup): ProofChecks | undefined => {
   const checks = proofChecksOf(server)
-  const inMemory = server.options.features.dpop?.usedProofs === 'memory'
+  const inMemory = server.options.protocol.dpop?.usedProofs === 'memory'
   return checks && inMemory ? { ...checks, isFirstUse: server.usedProofs } : checks
 }
 
@@ -39,7 +39,7 @@ export const urlsOfEndpoint = (
   { issuer, options }: ServerSetup,
   { path }: EndpointDescription,
 ): readonly string[] => {
-  const alias = options.features.mutualTls?.url
+  const alias = options.protocol.mutualTls?.url
   return alias === undefined ? [issuer + path] : [issuer + path, alias + path]
 }
 
@@ -48,7 +48,7 @@ export const urlsOfEndpoint = (
  * need not be trusted. Call it after the client has authenticated, so that strangers cannot have proofs verified, and pass the
  * proof to `consumeProof()` once nothing else can refuse the request, so that they cannot have proofs stored.
  *
- * @returns undefined if the request has no proof, or `features.dpop` is off
+ * @returns undefined if the request has no proof, or `protocol.dpop` is off
  * @throws OAuthError `invalid_dpop_proof` or `use_dpop_nonce`
  */
 export const provedKey = (
@@ -74,7 +74,7 @@ export const provedKey = (
 export const senderChecksOf = (server: ServerSetup, urlsOf: UrlsOf): SenderChecks => {
   const proofs = usageChecksOf(server)
   return {
-    ...senderChecks(server.options.features, server.warnOnce),
+    ...senderChecks(server.options.protocol, server.warnOnce),
     ...(proofs && { dpop: dpopCheck(proofs, urlsOf) }),
   }
 }

@@ -46,7 +46,7 @@ const maxHeaderNames = 50
  */
 const allowedHeaders = (
   { headers }: ApiRequest,
-  { mutualTls }: ServerSetup['options']['features'],
+  { mutualTls }: ServerSetup['options']['protocol'],
 ): string => {
   const asked = String(headers['access-control-request-headers'] ?? '').toLowerCase()
   const names = asked.split(',', maxHeaderNames).map((name) => name.trim())
@@ -57,10 +57,10 @@ const allowedHeaders = (
 const preflight = (
   allow: string,
   req: ApiRequest,
-  { features }: ServerSetup['options'],
+  { protocol }: ServerSetup['options'],
 ): Readonly<Record<string, string>> => ({
   'Access-Control-Allow-Methods': allow,
-  'Access-Control-Allow-Headers': allowedHeaders(req, features),
+  'Access-Control-Allow-Headers': allowedHeaders(req, protocol),
   'Access-Control-Max-Age': '600',
 })
 
@@ -119,7 +119,7 @@ export const route = <C extends Incoming>(
   const allow = methodsOf(endpoint)
 
   // Scripts read the error of a challenge, and the nonce for their next DPoP proof.
-  const exposed = `WWW-Authenticate${server.options.features.dpop ? ', DPoP-Nonce' : ''}`
+  const exposed = `WWW-Authenticate${server.options.protocol.dpop ? ', DPoP-Nonce' : ''}`
 
   const answer = async (incoming: Incoming, span?: Span): Promise<void> => {
     await serve(kind, endpoint, incoming).catch((error: unknown) => kind.renderError(incoming, error))

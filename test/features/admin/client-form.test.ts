@@ -1,9 +1,10 @@
 import type { Request } from 'express'
+import { admin, device } from '../../../lib/features/index.ts'
 import { callback, laterHost } from '../../support/host.ts'
 import { type Answer, fieldsOf, RawBrowser, textOf } from '../../support/raw-browser.ts'
 
-const admin = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
-const host = laterHost({ options: { features: { admin, deviceAuthorization: true }, limits: false } })
+const administrators = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
+const host = laterHost({ options: { features: [admin(administrators), device()], limits: false } })
 beforeAll(host.start)
 afterAll(host.close)
 

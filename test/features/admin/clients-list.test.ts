@@ -1,5 +1,6 @@
 import type { Request } from 'express'
-import { developers, register, signedIn } from '../../support/developers.ts'
+import { admin, developers } from '../../../lib/features/index.ts'
+import { developerOptions, register, signedIn } from '../../support/developers.ts'
 import { type Host, laterHost, startHost } from '../../support/host.ts'
 import { type Answer, RawBrowser, textOf } from '../../support/raw-browser.ts'
 import { countStatements } from '../../support/statement-count.ts'
@@ -7,7 +8,7 @@ import { ada, bob, tokensFor } from '../../support/tokens.ts'
 
 jest.setTimeout(60_000)
 
-const admin = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
+const administrators = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
 const carolAt = ({ app }: Pick<Host, 'app'>) => new RawBrowser(app, undefined, { 'x-admin': 'carol' })
 const list = '/oauth/admin/clients'
 
@@ -24,7 +25,7 @@ const linkTo = ({ html }: Answer, text: string): string | undefined =>
   new RegExp(`<a href="([^"]+)"[^>]*>${text}`).exec(html)?.[1]?.replaceAll('&amp;', '&')
 
 describe('the list of clients', () => {
-  const host = laterHost({ clients: [], options: { features: { admin }, limits: false } })
+  const host = laterHost({ clients: [], options: { features: [admin(administrators)], limits: false } })
   const create = (client_id: string, more: object = {}) =>
     host.oauth.clients.create({
       client_id,
@@ -88,7 +89,7 @@ describe('the list of clients', () => {
   })
 
   test('unused are those that users allowed nothing and that have no token (pages 33)', async () => {
-    const other = await startHost({ options: { features: { admin } } })
+    const other = await startHost({ options: { features: [admin(administrators)] } })
     const carol = carolAt(other)
     const before = Number(filtersIn(await carol.get(list)).Unused)
     await tokensFor(other, { scope: 'openid' }, {}, { agent: new RawBrowser(other.app), as: ada })
@@ -143,7 +144,7 @@ describe('the list of clients', () => {
 })
 
 describe('the use of a client', () => {
-  const storing = laterHost({ options: { features: { admin, storedEvents: true } } })
+  const storing = laterHost({ options: { storedEvents: true, features: [admin(administrators)] } })
   beforeAll(async () => {
     await storing.start()
     await storing.oauth.clients.update('web', { client_name: 'Web' })
@@ -182,7 +183,9 @@ describe('the use of a client', () => {
 })
 
 test('a client that waits is tagged, can be found by its owner, and is counted at Requests', async () => {
-  const options = { features: { admin, developers: { ...developers, allow: () => 'approval' as const } } }
+  const options = {
+    features: [admin(administrators), developers({ ...developerOptions, allow: () => 'approval' as const })],
+  }
   const host = await startHost({ options, clients: [] })
   const carol = carolAt(host)
   expect(textOf(await carol.get(list))).toMatch(/Clients Requests Users/)

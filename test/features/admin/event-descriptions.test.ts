@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sentenceParts } from '../../../lib/events/description.ts'
 import { coreEvents } from '../../../lib/events/descriptions.ts'
-import { features } from '../../../lib/features/index.ts'
+import { everyFeature } from '../../support/features.ts'
 
 const lib = join(__dirname, '../../../lib')
 const sources = readdirSync(lib, { recursive: true, withFileTypes: true })
@@ -17,7 +17,7 @@ const declared = sources
   .flatMap(([, , body = '']) => [...body.matchAll(/^ +'([\w.]+)':/gm)])
   .map(([, type = '']) => type)
 
-const described = [coreEvents, ...features.map(({ events }) => events ?? {})]
+const described = [coreEvents, ...everyFeature.map(({ events }) => events ?? {})]
 
 test('every type of event has a description, once, where it is announced (pages 27)', () => {
   expect(declared.length).toBeGreaterThan(40)

@@ -63,7 +63,7 @@ describe('events', () => {
     expect(new Set(await typesAt('type=tokens'))).toEqual(new Set(['authorization.issued', 'tokens.issued']))
     const { html } = await page('type=consent')
     expect(html).toContain('<option value="consent" selected>')
-    expect(html).toMatch(/<optgroup label="Sign-in">[\s\S]*value="passkey\.used"/)
+    expect(html).toMatch(/<optgroup label="Sign-in">[\s\S]*value="login\.succeeded"/)
     expect((await page('type=no.such')).html).toContain('<option selected>no.such</option>')
   })
 

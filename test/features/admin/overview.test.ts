@@ -1,3 +1,4 @@
+import { admin } from '../../../lib/features/index.ts'
 import { serverBehind } from '../../../lib/router.ts'
 import { as, host, signedIn, withAdministrators, withHost } from '../../flows/administrators.ts'
 import { stopClock } from '../../support/clock.ts'
@@ -187,11 +188,11 @@ describe('the overview', () => {
   test('says that nothing is wrong, and without stored events how to see more (pages 26)', async () => {
     expect((await overview()).text).toContain('Nothing was refused in the last 24 hours.')
     const other = await startHost({
-      options: { features: { admin: { allow: () => true } } },
+      options: { features: [admin({ allow: () => true })] },
       database: host.database,
     })
     const text = textOf(await new RawBrowser(other.app).get('/oauth/admin'))
-    expect(text).toContain('Turn on features.storedEvents')
+    expect(text).toContain('Turn on storedEvents')
     expect(text).toContain('Next rotation')
     expect(text).not.toContain('What is wrong')
   })

@@ -1,3 +1,4 @@
+import { admin, pushedRequests } from '../../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../../lib/index.ts'
 import { serverBehind } from '../../../lib/router.ts'
 import { assess } from '../../../lib/tools/assessment/requirements.ts'
@@ -7,10 +8,9 @@ import { tokensFor } from '../../support/tokens.ts'
 
 /** The report of a server with these options, as an administrator reads it. */
 const reportOf = async (options: Partial<AuthRouterOptions> = {}) => {
-  const admin = { allow: () => 'carol' }
   const host = await startHost({
     clients: [],
-    options: { ...options, features: { ...options.features, admin } },
+    options: { ...options, features: [...(options.features ?? []), admin({ allow: () => 'carol' })] },
   })
   const page = await new RawBrowser(host.app).get('/oauth/admin/report')
   expect(page.status).toBe(200)
@@ -45,7 +45,7 @@ test('the page is of the running server: a setting moves its requirement', async
   const pushed = 'OWASP ASVS 5 §10.4.13<'
   expect((await reportOf()).groups.get('not-met')).toContain(pushed)
   const { groups } = await reportOf({
-    features: { pushedRequests: { required: true } },
+    features: [pushedRequests({ required: true })],
   })
   expect(groups.get('by-configuration')).toContain(pushed)
   expect(groups.get('not-met')).not.toContain(pushed)
@@ -63,7 +63,10 @@ describe('the clients that a setting affects', () => {
   test('are counted and named by what they are registered for, without those that are disabled', async () => {
     const host = await startHost({
       clients: [],
-      options: { features: { admin: { allow: () => 'carol' }, pushedRequests: true, implicit: true } },
+      options: {
+        protocol: { implicit: true },
+        features: [admin({ allow: () => 'carol' }), pushedRequests()],
+      },
     })
     const redirect_uris = ['https://app.example/cb']
     await create(host, 'old', { redirect_uris, grant_types: ['implicit'], response_types: ['id_token'] })
@@ -72,12 +75,12 @@ describe('the clients that a setting affects', () => {
     await create(host, 'gone', { redirect_uris })
     await host.oauth.clients.disable('gone')
     const rows = await settings(host)
-    expect(rows.get('features.implicit:')).toContain('Affects 1 of 3 clients: OLD RFC 9700')
-    expect(rows.get('features.pushedRequests:')).toContain('Affects 1 of 3 clients: OLD FAPI')
-    expect(rows.get('features.dpop')).toContain('Affects 3 of 3 clients: MACHINE , OLD , PUSHES RFC')
-    expect(rows.get('features.fapi2:')).toContain('Affects 3 of 3 clients')
+    expect(rows.get('protocol.implicit:')).toContain('Affects 1 of 3 clients: OLD RFC 9700')
+    expect(rows.get('pushedRequests({')).toContain('Affects 1 of 3 clients: OLD FAPI')
+    expect(rows.get('protocol.dpop')).toContain('Affects 3 of 3 clients: MACHINE , OLD , PUSHES RFC')
+    expect(rows.get('protocol.fapi2:')).toContain('Affects 3 of 3 clients')
     for (let number = 1; number <= 5; number += 1) await create(host, `more-${number}`, { redirect_uris })
-    expect((await settings(host)).get('features.pushedRequests:')).toContain(
+    expect((await settings(host)).get('pushedRequests({')).toContain(
       'Affects 6 of 8 clients: MORE-1 , MORE-2 , MORE-3 , MORE-4 , MORE-5 and 1 other ',
     )
     await host.close()
@@ -85,7 +88,7 @@ describe('the clients that a setting affects', () => {
 
   test('are those that were seen to use what it forbids, where no registration tells', async () => {
     const host = await startHost({
-      options: { codeChallengeMethods: ['S256', 'plain'], features: { admin: { allow: () => 'carol' } } },
+      options: { codeChallengeMethods: ['S256', 'plain'], features: [admin({ allow: () => 'carol' })] },
     })
     const shown = async () => (await settings(host)).get('codeChallengeMethods:')
     const total = (await host.oauth.clients.list()).length

@@ -1,5 +1,6 @@
 import type { Request } from 'express'
-import { developers, redirectUri, register, root, sent, signedIn } from '../../support/developers.ts'
+import { admin, developers } from '../../../lib/features/index.ts'
+import { developerOptions, redirectUri, register, root, sent, signedIn } from '../../support/developers.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../../support/host.ts'
 import { expectErrorPage } from '../../support/outcomes.ts'
 import { RawBrowser, textOf } from '../../support/raw-browser.ts'
@@ -7,12 +8,14 @@ import { ada } from '../../support/tokens.ts'
 
 jest.setTimeout(60_000)
 
-const admin = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
+const administrators = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
 let host: Host
 let owner: RawBrowser
 let clientId: string
 beforeAll(async () => {
-  const options = { features: { admin, developers: { ...developers, allow: () => 'approval' as const } } }
+  const options = {
+    features: [admin(administrators), developers({ ...developerOptions, allow: () => 'approval' as const })],
+  }
   host = await startHost({
     options,
     clients: [{ client_id: 'host', client_name: 'Journal', redirect_uris: [callback] }],

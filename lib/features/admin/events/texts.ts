@@ -1,6 +1,6 @@
 /** The texts of the page of events. */
 export const eventsTexts = {
-  'operator-events.off': 'Events are not stored. Turn on features.storedEvents.',
+  'operator-events.off': 'Events are not stored. Turn on storedEvents.',
   'operator-events.user': 'User ID or login name',
   'operator-events.client': 'Client ID',
   'operator-events.type': 'What happened',

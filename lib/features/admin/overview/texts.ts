@@ -2,7 +2,7 @@
 export const overviewTexts = {
   'operator.overview': 'Overview',
 
-  'operator-overview.off': 'Turn on features.storedEvents to see sign-ins, and what goes wrong, here.',
+  'operator-overview.off': 'Turn on storedEvents to see sign-ins, and what goes wrong, here.',
   'operator-overview.sign-ins': 'Sign-ins in 24 hours',
   'operator-overview.chart':
     'Sign-ins by hour: {signIns} in the last 24 hours and {failures} failed, against {before} a week before.',

@@ -12,17 +12,17 @@ export const reportStates = (above: OperatorPageModel): Record<string, PageModel
           {
             requirement: 'access tokens are bound to their sender',
             source: 'RFC 9700 §2.2.1',
-            reason: 'features.dpop or features.mutualTls, with features.fapi2',
+            reason: 'protocol.dpop or protocol.mutualTls, with protocol.fapi2',
           },
           {
             requirement: 'authorization requests are pushed',
             source: 'FAPI 2.0 Security Profile §5.3.2.2 PAR',
-            reason: 'features.pushedRequests: { required: true }',
+            reason: 'pushedRequests({ required: true })',
           },
         ],
         settings: [
           {
-            setting: 'features.dpop or features.mutualTls, with features.fapi2',
+            setting: 'protocol.dpop or protocol.mutualTls, with protocol.fapi2',
             requirements: ['access tokens are bound to their sender'],
             sources: ['RFC 9700 §2.2.1'],
             affected: {
@@ -49,7 +49,7 @@ export const reportStates = (above: OperatorPageModel): Record<string, PageModel
             },
           },
           {
-            setting: 'features.pushedRequests: { required: true }',
+            setting: 'pushedRequests({ required: true })',
             requirements: ['authorization requests are pushed'],
             sources: ['FAPI 2.0 Security Profile §5.3.2.2 PAR', 'OWASP ASVS 5 §10.4.13'],
           },

@@ -1,3 +1,4 @@
+import { definitionsOf } from '../../../features/feature.ts'
 import { describeRules } from '../../../options/development.ts'
 import type { Options } from '../../../options/options.ts'
 import { silenceAll } from '../../../storage/database/driver.ts'
@@ -70,7 +71,7 @@ const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagn
       const mount = await openMount(url ?? options.issuer, options, now)
       const isPastProxy = mount.url.startsWith('http:') && options.issuer.startsWith('https:')
       note(`server: ${mount.url}${isPastProxy ? ', past the proxy, which is not checked' : ''}`)
-      return diagnoseMount({ ...subject, mount }, await loadTools())
+      return diagnoseMount({ ...subject, mount }, await loadTools(definitionsOf(options)))
     })
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error

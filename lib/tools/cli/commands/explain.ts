@@ -1,3 +1,4 @@
+import { definitionsOf } from '../../../features/feature.ts'
 import { errorUrl, isErrorCode } from '../../../protocol/errors.ts'
 import { type EventRecord, listEventsOfRequest } from '../../../storage/repositories/events.ts'
 import type { Command } from '../../command.ts'
@@ -26,7 +27,7 @@ export const explainCommand: Command = {
   arguments: ['ERROR-ID'],
   details:
     'ERROR-ID is on the error page, in error_id of a JSON answer, and in the log. The command prints every event of\n' +
-    'that request, and where the connection of its client stopped. The server stores events with features.storedEvents, for lifetimes.event seconds.',
+    'that request, and where the connection of its client stopped. The server stores events with storedEvents, for lifetimes.event seconds.',
   options: { json: { help: 'print JSON' } },
   example: 'latchkey explain 7F3C-91A2-B4',
   async run(context, invocation) {
@@ -34,13 +35,14 @@ export const explainCommand: Command = {
     const [id = ''] = invocation.arguments
     const events = await listEventsOfRequest(database, { requestId: id.trim().toUpperCase() })
     if (events.length === 0) {
-      const remedy = options.features.storedEvents
+      const remedy = options.storedEvents
         ? 'is the id complete, and not older than lifetimes.event?'
-        : 'the server stores events with features: { storedEvents: true }; until then, look for the id in its log'
+        : 'the server stores events with storedEvents: true; until then, look for the id in its log'
       throw new Error(`no event of request ${id} is stored; ${remedy}`)
     }
     if (invocation.flag('json')) return printJson(events)
     print(...events.flatMap(printed))
-    for (const { explain } of await loadTools()) print(...((await explain?.(context, events)) ?? []))
+    for (const { explain } of await loadTools(definitionsOf(context.options)))
+      print(...((await explain?.(context, events)) ?? []))
   },
 }

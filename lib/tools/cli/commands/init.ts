@@ -182,7 +182,7 @@ const tableUsers = async (connection: Knex, invocation: Invocation): Promise<str
   }
   if (table.secondFactors.length > 0) {
     note(
-      `${table.table} has ${table.secondFactors.join(', ')}, but the login page asks for a password only: set login.secondFactor or login.url`,
+      `${table.table} has ${table.secondFactors.join(', ')}, but the login page asks for a password only: set secondFactor() or login.url`,
     )
   }
   return tableSource(table)

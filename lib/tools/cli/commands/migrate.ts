@@ -1,6 +1,7 @@
-import { migrateDatabase } from '../../../storage/database/migrate.ts'
+import { definitionsOf } from '../../../features/feature.ts'
+import { migrateDatabase, rollbackDatabase } from '../../../storage/database/migrate.ts'
 import { schemaVersion } from '../../../storage/database/schema-version.ts'
-import { migrations, rollback } from '../../../storage/schema.ts'
+import { migrationsOf } from '../../../storage/schema.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { withProgress } from '../progress.ts'
 import { note, print } from '../terminal.ts'
@@ -18,7 +19,8 @@ export const migrateCommand: Command = {
   createsDatabase: true,
   needsSchema: false,
   example: 'latchkey migrate',
-  async run({ database }) {
+  async run({ database, options }) {
+    const migrations = migrationsOf(definitionsOf(options))
     const names = await withProgress((say) =>
       migrateDatabase(database, migrations, { starting: (name) => say(`running ${name}`) }),
     )
@@ -46,8 +48,8 @@ export const rollbackCommand: Command = {
       'rollback removes all clients, accounts, consents, tokens and keys; to confirm, add --yes',
     )
   },
-  async run({ hostKnex, options }) {
-    const names = await rollback(hostKnex, options)
+  async run({ database, options }) {
+    const names = await rollbackDatabase(database, migrationsOf(definitionsOf(options)))
     list(names)
     if (names.length === 0) note('no tables to remove')
   },

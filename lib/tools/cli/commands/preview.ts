@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { featureOptions } from '../../../features/index.ts'
+import { definitionsOf } from '../../../features/feature.ts'
 import type { AuthRouterOptions } from '../../../options/options.ts'
 import { resolveOptions } from '../../../options/resolve.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
@@ -44,9 +44,13 @@ export const previewCommand: Command = {
   async runAlone(invocation) {
     const given = await loadHostOptions(invocation.text('config'))
     // resolveOptions checks every field. The pages depend on neither the secret nor the database nor the issuer.
-    const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) }, featureOptions)
+    const options = resolveOptions({ ...unused, ...(given as AuthRouterOptions | undefined) })
     const port = portOf(invocation)
-    const pages = previewPages(options, await loadTools(), configFile(invocation.text('config')))
+    const pages = previewPages(
+      options,
+      await loadTools(definitionsOf(options)),
+      configFile(invocation.text('config')),
+    )
     const server = createServer(pages).listen(port, '127.0.0.1')
     try {
       await once(server, 'listening')

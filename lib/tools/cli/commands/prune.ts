@@ -1,5 +1,6 @@
+import { definitionsOf } from '../../../features/feature.ts'
 import { removeExpiredRows } from '../../../storage/repositories/pruning/schedule.ts'
-import { expired } from '../../../storage/schema.ts'
+import { expiredOf } from '../../../storage/schema.ts'
 import type { Command } from '../../command.ts'
 import { withProgress } from '../progress.ts'
 import { note, print, printJson, titledTable } from '../terminal.ts'
@@ -22,7 +23,7 @@ export const pruneCommand: Command = {
     const counts = await withProgress((say) =>
       removeExpiredRows(database, {
         now: now(),
-        expired,
+        expired: expiredOf(definitionsOf(options)),
         refreshGracePeriod,
         progress: (removed) => say(`removed ${sumOf(removed)} rows`),
       }),

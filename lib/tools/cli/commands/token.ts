@@ -1,4 +1,4 @@
-import type { TokenCommands } from '../../../features/feature.ts'
+import { definitionsOf, type TokenCommands } from '../../../features/feature.ts'
 import { createJwtVerifier } from '../../../keys/jwt-verifier.ts'
 import { isPublished } from '../../../keys/key-schedule.ts'
 import { publicPart } from '../../../keys/sealed-jwk.ts'
@@ -77,14 +77,14 @@ const inspectRefreshToken = async (
   }
 }
 
-const tokenTools = async (): Promise<readonly TokenCommands[]> =>
-  (await loadTools()).flatMap(({ tokens }) => tokens ?? [])
+const tokenTools = async ({ options }: CommandContext): Promise<readonly TokenCommands[]> =>
+  (await loadTools(definitionsOf(options))).flatMap(({ tokens }) => tokens ?? [])
 
 const inspectOfFeature = async (
   context: CommandContext,
   value: string,
 ): Promise<InspectedToken | undefined> => {
-  for (const tokens of await tokenTools()) {
+  for (const tokens of await tokenTools(context)) {
     const found = await tokens.inspect(context, value)
     if (found) return found
   }
@@ -185,7 +185,7 @@ export const revokeTokenCommand: Command = {
     if (type === 'JWT access token') {
       throw new Error('a JWT access token cannot be revoked; see: latchkey consents revoke --help')
     }
-    for (const tokens of await tokenTools()) {
+    for (const tokens of await tokenTools(context)) {
       const revoked = await tokens.revoke(context, value)
       if (revoked !== undefined) return note(revoked)
     }

@@ -14,7 +14,7 @@ const wrong = (answers: Readonly<Record<string, Answer>>): string[] => wrongAnsw
 
 const remedy = 'Do not add, complete or accept client credentials before the router.'
 
-/** With `features.storedEvents`, each answer names itself. */
+/** With `storedEvents`, each answer names itself. */
 const withoutErrorId = ({ body }: Answer): string => body.replace(/"error_id":"[^"]*"/, '')
 
 const secrets: Attack = {

@@ -1,0 +1,19 @@
+import { definitionsIn } from '../../lib/features/feature.ts'
+import * as functions from '../../lib/features/index.ts'
+import type { AuthRouter } from '../../lib/index.ts'
+import { serverBehind } from '../../lib/router.ts'
+import { expiredOf, migrationsOf } from '../../lib/storage/schema.ts'
+
+/** A list that keeps what every feature stores. */
+export const kept = Object.values(functions).map((feature) => feature.off())
+
+export const everyFeature = definitionsIn(kept)
+
+/** The migrations of the core and of every feature. */
+export const migrations = migrationsOf(everyFeature)
+
+/** What removes the expired rows of every table. */
+export const expired = expiredOf(everyFeature)
+
+/** What removes the expired rows of a server. */
+export const expiredIn = (oauth: AuthRouter) => expiredOf(serverBehind(oauth)!.installed)
