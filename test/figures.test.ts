@@ -66,7 +66,16 @@ const largestCircleIn = (graph: Graph): number => {
 
 const definition = /^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm
 /** Files that each feature has, and the tables of texts, name alike what is alike. */
-const alike = new Set(['members', 'failures', 'quotas', 'samples', 'tools', 'texts', 'operatorTexts', 'eventDescriptions'])
+const alike = new Set([
+  'members',
+  'failures',
+  'quotas',
+  'samples',
+  'tools',
+  'texts',
+  'operatorTexts',
+  'eventDescriptions',
+])
 const namesTwice = (): string[] => {
   const names = [...lib]
     .filter(([path]) => !isTexts(path))
@@ -91,7 +100,12 @@ const measured: Figures = {
   lines: linesOf(() => true),
   coreLines: linesOf((path) => !beside.test(path)),
   namesInLib: readdirSync(join(root, 'lib')).length,
-  featureMembers: membersIn(read('lib/features/feature.ts'), 'FeatureDefinition', 'FeatureParts', 'ActiveFeature'),
+  featureMembers: membersIn(
+    read('lib/features/feature.ts'),
+    'FeatureDefinition',
+    'FeatureParts',
+    'ActiveFeature',
+  ),
   namesForFeatures: namesForFeatures().size,
   largestCircle: largestCircleIn(importGraph(lib, { types: true })),
   filesOfResourceServer: loadedBy('lib/guard/resource-server.ts', lib).length,
