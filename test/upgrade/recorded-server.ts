@@ -7,6 +7,7 @@ import {
   personalAccessTokens,
   pushedRequests,
   registration,
+  webhooks,
 } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, ClientSeed } from '../../lib/index.ts'
 import type { KeptPasskey } from '../support/authenticator.ts'
@@ -52,6 +53,7 @@ const options: Partial<AuthRouterOptions> = {
     personalAccessTokens(),
     pushedRequests(),
     registration(),
+    webhooks.off(),
   ],
 }
 
