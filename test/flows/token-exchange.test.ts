@@ -1,5 +1,5 @@
 import supertest from 'supertest'
-import type { AuthEvent, ClientSeed } from '../../lib/index.ts'
+import type { AuthEvent, ClientSeed, TokenExchangeRequest } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { stopClock } from '../support/clock.ts'
 import {
@@ -122,6 +122,9 @@ test('the actor may be another user whose token the client presents; an API gets
   })
   const { body } = await guarded(host, access_token, '/orders')
   expect(body).toMatchObject({ subject: '1', scopes: ['orders:read'], actor: { subject: '2' } })
+  // The policy sees of the client's own token what it sees of any other.
+  const { subject: seen } = policy.asked.at(-1) as TokenExchangeRequest
+  expect(Object.keys(seen).sort()).toEqual(['clientId', 'expiresAt', 'resources', 'scopes', 'subject'])
 })
 
 test('a policy may grant scopes beyond the subject token, and impersonation without act', async () => {
