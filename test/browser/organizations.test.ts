@@ -117,4 +117,48 @@ describeWith('chromium', 'the choice of a workspace in Chromium', () => {
       expect(await change.getAttribute('aria-describedby')).toBe('organization')
       expect(await page.locator('dl.single').textContent()).toContain('twin-2')
     }))
+
+  test('the list follows what is typed, and the answer to earlier letters never replaces a later one', () =>
+    app.visit(async (page) => {
+      offered = many
+      await signIn(page)
+      // The first answer is under way until the test lets it go.
+      const isAsked = new Promise<() => void>((asked) => {
+        void page.route(/[?&]q=1$/, (route) => asked(() => void route.continue().catch(() => {})))
+      })
+      const counts = (said: string) => page.locator('#count', { hasText: new RegExp(`^${said}$`) }).waitFor()
+      const names = () => page.locator('button[name=organization] bdi').allTextContents()
+      const address = page.url()
+      await page.locator('#q').focus()
+      await page.keyboard.type('1')
+      const answer = await isAsked
+      await page.keyboard.type('23')
+      await counts('1–1 of 1')
+      answer()
+      await page.unroute(/[?&]q=1$/)
+      await page.keyboard.type('x')
+      await counts('No workspace matches “123x”.')
+      await page.keyboard.press('Backspace')
+      await counts('1–1 of 1')
+      expect(await names()).toEqual(['Fjord 123'])
+      expect(await page.evaluate('document.activeElement.id')).toBe('q')
+      expect(page.url()).toBe(address)
+      await page.locator('#q').fill('1')
+      await counts('1–50 of \\d+')
+      await page.getByRole('link', { name: 'Next page' }).click()
+      await page.waitForURL(/[?&]page=2/)
+      expect(new URL(page.url()).searchParams.get('q')).toBe('1')
+    }))
+
+  test('the one that the consent page was for is marked in the list, and no other one', () =>
+    app.visit(async (page) => {
+      await signIn(page)
+      const marked = page.locator('button[name=organization][aria-current=true]')
+      expect(await marked.count()).toBe(0)
+      await page.click('[value=globex]')
+      await page.click('[value=organization]')
+      await page.waitForSelector('button[name=organization]')
+      expect(await marked.count()).toBe(1)
+      expect(await marked.getAttribute('value')).toBe('globex')
+    }))
 })

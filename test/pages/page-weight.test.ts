@@ -53,6 +53,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
     'form-post': /^form-post/,
     login: /^login(?!-passkey-needed)/,
     leave: /^return-frames/,
+    organization: /^organization-(search|none)/,
     passkey,
   }
   const scriptsOf = (page: string): string[] =>

@@ -25,6 +25,8 @@ export interface Decision {
   readonly organization?: string
   /** Only the organization was chosen or confirmed, so the decision allows nothing new. */
   readonly organizationOnly?: boolean
+  /** With `organizationOnly`: the organization that the user left to choose another one. */
+  readonly left?: string
   /** With `organizationOnly`: the lines that were ticked when the user went to choose another organization. */
   readonly ticked?: readonly string[]
   /** The page as it was; present if the user allowed it. */

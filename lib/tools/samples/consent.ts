@@ -26,6 +26,7 @@ const choose: PageModels['organization'] = {
   client,
   username: 'alice@example.com',
   organizations: workspaces,
+  current: workspaces[1]?.id,
   range: { first: 1, last: 3, total: 3 },
 }
 const select: PageModels['select-account'] = {

@@ -88,6 +88,8 @@ export interface PageOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** URLs that the page opens in frames. @default none */
   readonly frames?: readonly string[]
+  /** The script of the page may read pages of this server. @default false */
+  readonly reads?: boolean
 }
 
 /** Extra context for page handlers. */

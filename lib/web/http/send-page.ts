@@ -41,10 +41,10 @@ export const pagesIn = (
 
 const sendHtmlPage = (incoming: Incoming, { page, model, language, options }: PageOutcome): void => {
   const { server, res } = incoming
-  const { status = 200, redirectUri, headers = {}, frames = [] } = options
+  const { status = 200, redirectUri, headers = {}, frames = [], reads = false } = options
   const choices = languageChoices(incoming, page, model, language)
   const html = htmlOf(server, page, model, { language, choices })
-  setPageHeaders(res, { redirectUri, frames, fonts: server.views.hasFonts() })
+  setPageHeaders(res, { redirectUri, frames, reads, fonts: server.views.hasFonts() })
   sendHtml(res, html, { status, headers: { 'Content-Language': language, ...headers } })
 }
 
@@ -94,7 +94,11 @@ type HeaderMiddleware = (req: Request, res: Response, next: (error?: unknown) =>
 
 const contentSecurityPolicy = (
   formAction: readonly string[],
-  { fonts, frameSrc = [] }: { readonly fonts: boolean; readonly frameSrc?: readonly string[] },
+  {
+    fonts,
+    frameSrc = [],
+    reads = false,
+  }: { readonly fonts: boolean; readonly frameSrc?: readonly string[]; readonly reads?: boolean },
 ): HeaderMiddleware =>
   helmet.contentSecurityPolicy({
     useDefaults: false,
@@ -104,6 +108,7 @@ const contentSecurityPolicy = (
       imgSrc: ["'self'"],
       ...(fonts && { fontSrc: ["'self'"] }),
       scriptSrc: ["'self'"],
+      ...(reads && { connectSrc: ["'self'"] }),
       baseUri: ["'none'"],
       frameAncestors: ["'none'"],
       formAction: [...formAction],
@@ -131,17 +136,19 @@ interface PageSources {
   readonly redirectUri: string | undefined
   /** URLs that the page opens in frames. */
   readonly frames: readonly string[]
+  /** Whether its script reads pages of this server. */
+  readonly reads: boolean
   /** Whether the page loads fonts. */
   readonly fonts: boolean
 }
 
-const policyFor = ({ redirectUri, frames, fonts }: PageSources): HeaderMiddleware => {
+const policyFor = ({ redirectUri, frames, reads, fonts }: PageSources): HeaderMiddleware => {
   const usual = fonts ? withFonts : withoutFonts
-  const isUsual = frames.length === 0
+  const isUsual = frames.length === 0 && !reads
   if (isUsual && redirectUri === undefined) return usual.own
   if (isUsual && redirectUri !== undefined && redirectUriKind(redirectUri) === 'https') return usual.https
   const frameSrc = new Set(frames.map((url) => new URL(url).origin))
-  return contentSecurityPolicy(formActionFor(redirectUri), { fonts, frameSrc: [...frameSrc] })
+  return contentSecurityPolicy(formActionFor(redirectUri), { fonts, reads, frameSrc: [...frameSrc] })
 }
 
 /** Sets the headers of a page, replacing those of an app-wide helmet. */

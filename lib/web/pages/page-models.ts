@@ -201,6 +201,8 @@ export interface PageModels extends DevicePageModels {
       username: string
       /** Those of this page, the last used ones first. The id posts as `organization`. */
       organizations: readonly Organization[]
+      /** The id of the one that the consent page was for; absent if the user has not chosen yet. */
+      current?: string
       /** What was searched for; absent if there are few. It is asked for by GET, as `q` beside `authorization_request`. */
       query?: string
       /** How many there are in all, and which of them are on this page. */

@@ -132,11 +132,18 @@ export const switchUser = async (
 /** Leads to the choice of another organization. What is ticked stays ticked. */
 const changeOrganization = async (
   context: PageContext,
-  { pending: { id, secret }, login, shown }: ConsentRequest,
+  { pending: { id, secret }, login, shown, organization }: ConsentRequest,
   form: Parameters,
 ): Promise<Outcome> => {
   const ticked = grantedEntries(shown.scopes, form)
-  const decision = { allowed: true, sid: login.sid, scopes: [], organizationOnly: true, ticked }
+  const decision = {
+    allowed: true,
+    sid: login.sid,
+    scopes: [],
+    organizationOnly: true,
+    ticked,
+    ...(organization && { left: organization.id }),
+  }
   await decidePendingRequest(context.server.database, { id, decision })
   return { redirectToPage: ownPath(context.server, organizationPath, { [requestParameter]: secret }) }
 }

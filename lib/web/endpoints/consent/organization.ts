@@ -24,7 +24,8 @@ const show: PendingHandler = async (context, pending, asked) => {
   const { server, language } = context
   const request = await openConsent(context, pending)
   if (request === undefined) return signInAgain(context, pending)
-  const { offered = [], consents, user } = request
+  const { offered = [], consents, user, login } = request
+  const { left } = pending.decision?.sid === login.sid ? pending.decision : {}
   if (!mayChoose(request)) return { changes: { active: request } }
   const query = asked.optional('q') ?? ''
   const used = consents.map(({ organization }) => organization)
@@ -36,6 +37,7 @@ const show: PendingHandler = async (context, pending, asked) => {
     client: clientCard(server, pending.client, pending.request.redirectUri, language),
     username: user.username,
     organizations: list.organizations,
+    current: left,
     range: list.range,
     ...(list.hasSearch && { query }),
     ...pageLinks(server, organizationPath, list, named),
@@ -43,6 +45,7 @@ const show: PendingHandler = async (context, pending, asked) => {
   }
   return context.page('organization', model, {
     redirectUri: formTarget(server, pending.request.redirectUri),
+    reads: list.hasSearch,
   })
 }
 
