@@ -12,6 +12,7 @@ const acts: ReadonlySet<string> = new Set([
   'login.succeeded',
   'login.failed',
   'login.locked',
+  'second_factor.failed',
   'consent.shown',
   'consent.allowed',
   'consent.denied',
@@ -135,7 +136,8 @@ const mostChanges = 20
 export const byOwner = (given: readonly EventRecord[]): OwnedEvents[] => {
   const subjects = new Set(given.flatMap(({ subject }) => subject ?? []))
   const [only, another] = subjects
-  if (only === undefined) return [{ events: given, isUnknownUser: false }]
+  const names = new Set(given.flatMap((event) => textIn(event, 'account') ?? []))
+  if (only === undefined && names.size < 2) return [{ events: given, isUnknownUser: false }]
   const events = stepsOf(given).map(({ event }) => event)
   const isChange = ({ subject, type }: EventRecord): boolean =>
     subject === undefined && type.startsWith('client.')
@@ -147,12 +149,13 @@ export const byOwner = (given: readonly EventRecord[]): OwnedEvents[] => {
     const owner = named(event) ?? opened.get(event)
     if (owner !== undefined) return owner
     if (openings.has(event.type)) return noOwner
-    const isOfOnly = another === undefined && ofPrograms.has(event.type)
+    const isOfOnly = only !== undefined && another === undefined && ofPrograms.has(event.type)
     return present(event) ?? (isOfOnly ? userOwner(only) : noOwner)
   }
   const changes = events.filter(isChange).slice(-mostChanges)
   return [...groupBy(own, ownerOf)].map(([owner, each]) => {
     const isUser = owner.startsWith('user ')
-    return { events: isUser ? [...changes, ...each] : each, isUnknownUser: !isUser }
+    const isConcerned = isUser || only === undefined
+    return { events: isConcerned ? [...changes, ...each] : each, isUnknownUser: !isUser }
   })
 }

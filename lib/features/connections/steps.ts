@@ -61,6 +61,7 @@ const done: Readonly<Record<string, StepName>> = {
 const failed: Readonly<Record<string, StepName>> = {
   'login.failed': 'signed-in',
   'login.locked': 'signed-in',
+  'second_factor.failed': 'signed-in',
   'consent.denied': 'allowed',
   'device.denied': 'allowed',
   'request.refused': 'requested',
