@@ -78,6 +78,10 @@ globalThis.inPage = (() => {
       if (element.matches('input, textarea, svg, svg *, img') || isClamped(element)) continue
       if (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1)
         faults.push(`${nameOf(element)} cuts off what it holds`)
+      // What is moved beyond the start is no reason to scroll.
+      for (const tag of element.querySelectorAll('.tag'))
+        if (isSeen(tag) && !holds(rect, tag.getBoundingClientRect()))
+          faults.push(`${nameOf(element)} cuts off a tag`)
     }
     const texts = textRects()
     for (const { node, parent, rect } of texts) {
