@@ -1,3 +1,4 @@
+import { admin, connections, secondFactor } from '../../lib/features/index.ts'
 import type { SecondFactor } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
@@ -21,8 +22,12 @@ beforeAll(async () => {
   host = await startHost({
     clients: [],
     options: {
-      login: { secondFactor: () => needsCode && factor },
-      features: { storedEvents: true, admin: { allow: () => 'carol' } },
+      storedEvents: true,
+      features: [
+        connections(),
+        secondFactor({ find: () => needsCode && factor }),
+        admin({ allow: () => 'carol' }),
+      ],
     },
   })
 })
@@ -39,7 +44,7 @@ interface Walker {
   isLocked: boolean
 }
 
-const admin = async (path: string): Promise<string> => {
+const adminPage = async (path: string): Promise<string> => {
   await serverBehind(host.oauth)!.eventLog!.settled()
   return textOf(await new RawBrowser(host.app).get(`/oauth/admin/${path}`))
 }
@@ -212,7 +217,9 @@ test.each(pairs)('ada: %s; bob: %s', async (...names) => {
       await steps[step]?.()
     }
 
-  const shown = (await admin(`connections?client=${id}`)).split(/(?=Desk (?:for|Stopped|Connected))/).slice(1)
+  const shown = (await adminPage(`connections?client=${id}`))
+    .split(/(?=Desk (?:for|Stopped|Connected))/)
+    .slice(1)
   const said = (about: string): string[] =>
     shown.flatMap((each) => (each.startsWith(about) ? [each.slice(about.length).trim()] : []))
   const own = walkers.map(({ who }) => said(`Desk for ${who.email}`))
@@ -226,7 +233,7 @@ test.each(pairs)('ada: %s; bob: %s', async (...names) => {
   expect(unknown.length).toBeLessThanOrEqual(told.filter(({ isKnown }) => !isKnown).length)
 
   for (const { who, wrong, isLocked } of walkers) {
-    const page = await admin(`users?q=${encodeURIComponent(who.email)}`)
+    const page = await adminPage(`users?q=${encodeURIComponent(who.email)}`)
     const counts = /(\d+) wrong passwords? for “([^”]*)”/.exec(page)
     expect(counts && { count: Number(counts[1]), name: counts[2] }).toEqual(
       wrong === 0 ? null : { count: wrong, name: who.email },
