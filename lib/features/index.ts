@@ -24,4 +24,5 @@ export {
   type WithSecondFactor,
 } from './second-factor/index.ts'
 export type { SecondFactor, SecondFactorRequest } from './second-factor/option.ts'
+export { trustedIssuers } from './trusted-issuers/index.ts'
 export { webhooks } from './webhooks/index.ts'

@@ -10,7 +10,6 @@ import {
 } from './development.ts'
 import { configuredFeatures, featureNamed } from './features.ts'
 import { type AuthRouterOptions, type Options, optionTree } from './options.ts'
-import { assertTrustedIssuers } from './protocol.ts'
 import { completeResources } from './resources.ts'
 import { required } from './schema.ts'
 import { assertKnownScopes, assertScopes } from './scopes.ts'
@@ -61,7 +60,6 @@ const assertLogin = (options: Options): void => {
 
 const assertProtocol = (options: Options): void => {
   const { protocol, codeChallengeMethods } = options
-  assertTrustedIssuers(protocol.trustedIssuers)
   const grants = protocol.grants.map(({ grantType }) => grantType)
   const twice = grants.find((name, index) => grants.indexOf(name) !== index)
   if (twice !== undefined) refuse(`protocol.grants: ${twice} is defined twice`)

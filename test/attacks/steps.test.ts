@@ -1,6 +1,12 @@
 import crypto from 'node:crypto'
 import supertest from 'supertest'
-import { clientMetadataDocuments, device, pushedRequests, registration } from '../../lib/features/index.ts'
+import {
+  clientMetadataDocuments,
+  device,
+  pushedRequests,
+  registration,
+  trustedIssuers,
+} from '../../lib/features/index.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { stopClock } from '../support/clock.ts'
 import { authorizeUrl, callback, type Host, startHost } from '../support/host.ts'
@@ -25,9 +31,14 @@ beforeAll(async () => {
         dpop: true,
         mutualTls: { header: 'X-Client-Cert' },
         authorizationDetails: { payment: { description: 'Pay' } },
-        trustedIssuers: { 'https://idp.example.com': { jwksUri: `${documents.origin}/keys` } },
       },
-      features: [registration(), clientMetadataDocuments(), pushedRequests(), device()],
+      features: [
+        registration(),
+        clientMetadataDocuments(),
+        pushedRequests(),
+        device(),
+        trustedIssuers({ issuers: { 'https://idp.example.com': { jwksUri: `${documents.origin}/keys` } } }),
+      ],
     },
   })
   // Time stands still, so that the server does not read its own keys again.

@@ -1,5 +1,5 @@
 import type supertest from 'supertest'
-import { device, personalAccessTokens, secondFactor } from '../../lib/features/index.ts'
+import { device, personalAccessTokens, secondFactor, trustedIssuers } from '../../lib/features/index.ts'
 import { type AuthEvent, type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import type { AccessRequest } from '../../lib/options/access.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
@@ -64,12 +64,12 @@ beforeAll(async () => {
       protocol: {
         implicit: true,
         tokenExchange: { allow: () => true },
-        trustedIssuers: { [idp]: { jwks: { keys: [key.publicJwk as never] } } },
         grants: [defineGrant({ grantType: pinGrant, exchange: ({ scopes }) => ({ subject: 1, scopes }) })],
       },
       features: [
         device(),
         personalAccessTokens(),
+        trustedIssuers({ issuers: { [idp]: { jwks: { keys: [key.publicJwk as never] } } } }),
         secondFactor({
           find: (_, { acrValues }) =>
             acrValues.includes('mfa') || acrValues.includes('hardware')

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import supertest from 'supertest'
+import { trustedIssuers } from '../../lib/features/index.ts'
 import { OAuthError } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
@@ -43,20 +44,24 @@ beforeAll(async () => {
           },
           account: { description: 'See your account' },
         },
-        trustedIssuers: {
-          [idp]: {
-            jwks: jwksOf(keys.idp),
-            user: async ({ email }) => {
-              await gate.pass()
-              return { 'ada@example.com': 1, 'bob@example.com': 2, 'cut@example.com': 3 }[String(email)]
+      },
+      features: [
+        trustedIssuers({
+          issuers: {
+            [idp]: {
+              jwks: jwksOf(keys.idp),
+              user: async ({ email }) => {
+                await gate.pass()
+                return { 'ada@example.com': 1, 'bob@example.com': 2, 'cut@example.com': 3 }[String(email)]
+              },
+            },
+            [cloud]: {
+              jwks: jwksOf(keys.cloud),
+              client: ({ sub }) => (sub === 'repo:acme/deploy' ? 'deployer' : undefined),
             },
           },
-          [cloud]: {
-            jwks: jwksOf(keys.cloud),
-            client: ({ sub }) => (sub === 'repo:acme/deploy' ? 'deployer' : undefined),
-          },
-        },
-      },
+        }),
+      ],
     },
     clients: [
       {

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http'
 import supertest from 'supertest'
-import { clientMetadataDocuments, registration } from '../../lib/features/index.ts'
+import { clientMetadataDocuments, registration, trustedIssuers } from '../../lib/features/index.ts'
 import type { AuthRouterOptions, Limit } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
@@ -513,12 +513,13 @@ describe('an assertion of a trusted issuer (I4)', () => {
   const jwtBearer = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
   const idp = 'https://idp.example.com'
   let idpKey: ClientKey
+  const trusting = () =>
+    trustedIssuers({ issuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } } })
   const startTrusting = async (limits?: Limits) => {
     idpKey = await createClientKey('ES256', 'idp')
     host = await startHost({
       options: {
-        protocol: { trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } } },
-        features: [clientMetadataDocuments({ limits: limits ?? false })],
+        features: [clientMetadataDocuments({ limits: limits ?? false }), trusting()],
         outbound: { allowSelfDescribed: [server.origin] },
         ...(!limits && { limits: false }),
       },
@@ -579,8 +580,7 @@ describe('an assertion of a trusted issuer (I4)', () => {
     await startTrusting()
     const other = await startHost({
       options: {
-        protocol: { trustedIssuers: { [idp]: { jwks: { keys: [idpKey.publicJwk as never] } } } },
-        features: [registration()],
+        features: [registration(), trusting()],
       },
     })
     const metadata = { redirect_uris: [callback], grant_types: ['authorization_code', jwtBearer] }

@@ -1,4 +1,5 @@
 import supertest from 'supertest'
+import { trustedIssuers } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, defineGrant } from '../../lib/index.ts'
 import { type Host, secret, startHost } from '../support/host.ts'
 import { claimsOf } from '../support/outcomes.ts'
@@ -32,10 +33,6 @@ beforeAll(async () => {
       [jwtApi]: { scopes: ['notes:read'], accessToken: 'jwt' },
     },
     protocol: {
-      trustedIssuers: {
-        [idp]: { jwks, organization: ({ org_id }) => org_id },
-        [acmeIdp]: { jwks, organization: () => 'acme' },
-      },
       grants: [
         defineGrant({
           grantType: pin,
@@ -43,6 +40,14 @@ beforeAll(async () => {
         }),
       ],
     },
+    features: [
+      trustedIssuers({
+        issuers: {
+          [idp]: { jwks, organization: ({ org_id }) => org_id },
+          [acmeIdp]: { jwks, organization: () => 'acme' },
+        },
+      }),
+    ],
   }
   earlier = await startHost({
     options,

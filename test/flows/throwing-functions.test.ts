@@ -9,6 +9,7 @@ import {
   developers,
   registration,
   secondFactor,
+  trustedIssuers,
 } from '../../lib/features/index.ts'
 import { type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
@@ -113,19 +114,21 @@ const ownOptions = (): Partial<AuthRouterOptions> => ({
       }),
     ],
     tokenExchange: { allow: as('protocol.tokenExchange.allow', () => true) },
-    trustedIssuers: {
-      [idp]: {
-        jwks: { keys: [key.publicJwk as never] },
-        user: as('protocol.trustedIssuers.*.user', () => 1),
-        organization: as('protocol.trustedIssuers.*.organization', () => 'acme'),
-      },
-      'https://cloud.example.com': {
-        jwks: { keys: [key.publicJwk as never] },
-        client: as('protocol.trustedIssuers.*.client', () => 'deployer'),
-      },
-    },
   },
   features: [
+    trustedIssuers({
+      issuers: {
+        [idp]: {
+          jwks: { keys: [key.publicJwk as never] },
+          user: as('trustedIssuers({ issuers }).*.user', () => 1),
+          organization: as('trustedIssuers({ issuers }).*.organization', () => 'acme'),
+        },
+        'https://cloud.example.com': {
+          jwks: { keys: [key.publicJwk as never] },
+          client: as('trustedIssuers({ issuers }).*.client', () => 'deployer'),
+        },
+      },
+    }),
     clientMetadataDocuments({ allow: as('clientMetadataDocuments({ allow })', () => true) }),
     registration({
       initialAccessToken: as('registration({ initialAccessToken })', () => true),
@@ -361,9 +364,9 @@ const cases: [path: string, host: () => Host, begin: (host: Host) => Promise<Att
     200,
   ],
   ['protocol.tokenExchange.allow', () => own, exchanged, 500, 200],
-  ['protocol.trustedIssuers.*.user', () => own, asserted, 500, 200],
-  ['protocol.trustedIssuers.*.organization', () => own, asserted, 500, 200],
-  ['protocol.trustedIssuers.*.client', () => own, deployed, 500, 200],
+  ['trustedIssuers({ issuers }).*.user', () => own, asserted, 500, 200],
+  ['trustedIssuers({ issuers }).*.organization', () => own, asserted, 500, 200],
+  ['trustedIssuers({ issuers }).*.client', () => own, deployed, 500, 200],
   ['users.claims', () => own, redeemed, 500, 200],
   ['users.claims', () => own, info, 500, 200],
   ['users.claims', () => inTable, redeemed, 500, 200],

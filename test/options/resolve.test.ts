@@ -9,6 +9,7 @@ import {
   passkeys,
   pushedRequests,
   registration,
+  trustedIssuers,
 } from '../../lib/features/index.ts'
 import { OptionsError } from '../../lib/options/check.ts'
 import type { Feature } from '../../lib/options/features.ts'
@@ -256,9 +257,10 @@ test('limits of a feature are among all limits, and limits: false turns them off
 test('the keys of a trusted issuer are read as those of clients are (M11)', () => {
   const good = { kty: 'RSA', n: Buffer.alloc(256, 0xff).toString('base64url'), e: 'AQAB', kid: 'good' }
   const keys = [good, { ...good, kid: 'long', e: 'AQABAQABAQAB' }]
-  const trustedIssuers = { 'https://idp.example.com': { jwks: { keys } } }
-  const { protocol } = resolve({ protocol: { trustedIssuers } })
-  expect(protocol.trustedIssuers['https://idp.example.com']?.jwks).toEqual({ keys: [good] })
+  const issuers = { 'https://idp.example.com': { jwks: { keys: keys as never } } }
+  expect(resolve({ features: [trustedIssuers({ issuers })] }).features).toMatchObject([
+    { option: { issuers: { 'https://idp.example.com': { jwks: { keys: [good] } } } } },
+  ])
 })
 
 const resource = { scopes: ['orders:read'] }

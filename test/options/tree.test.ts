@@ -39,6 +39,7 @@ const right: Readonly<Record<string, unknown>> = {
   'features.admin.allow': works,
   'features.developers.allow': works,
   'features.secondFactor.find': works,
+  'features.trustedIssuers.issuers': {},
   'features.webhooks.endpoints': {},
   'features.webhooks.endpoints.*.url': 'https://crm.example.com/webhooks',
   'features.webhooks.endpoints.*.secrets': [`whsec_${'A'.repeat(32)}`],

@@ -1,5 +1,7 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { scopesOfResources } from '../../oauth/clients/followed-scope.ts'
+import type { Grant } from '../../oauth/grants/grant.ts'
+import { grantsOf } from '../../oauth/grants/index.ts'
 import { featureNamed } from '../../options/features.ts'
 import type { Options } from '../../options/options.ts'
 import { registrableOf, unregistrable } from '../../options/registrable.ts'
@@ -16,7 +18,6 @@ import {
 } from '../../protocol/clients/client-metadata.ts'
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
-import { jwtBearerGrantType } from '../../protocol/clients/jwt-bearer.ts'
 import { assertKnownScheme, isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
@@ -51,16 +52,20 @@ const usableRedirectUris = (input: Described): object => {
   return left.length > 0 ? { redirect_uris: left } : {}
 }
 
+const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+
 /** Without grant and response types that are off, or that only the host may give, such as `client_credentials`. */
 const supportedInput = (
   input: Described,
-  { options: { protocol }, endpoints }: AuthorizationServer,
+  server: AuthorizationServer,
   kind: RegistrationRequest['kind'],
 ): Described => {
-  const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } = protocol
-  const hasPushedRequests = endpoints.some(({ path }) => path === '/par')
+  const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } =
+    server.options.protocol
+  const hasPushedRequests = server.endpoints.some(({ path }) => path === '/par')
   // An assertion names a client by its id, which a client that registers itself has only here.
-  const hasAssertions = kind === 'document' && Object.keys(protocol.trustedIssuers).length > 0
+  const isOfAssertions = ({ grantType }: Grant): boolean => grantType === jwtBearerGrantType
+  const hasAssertions = kind === 'document' && grantsOf(server).some(isOfAssertions)
   const grants = [
     'authorization_code',
     'refresh_token',

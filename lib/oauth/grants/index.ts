@@ -11,11 +11,10 @@ import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
 import type { Grant, Presented } from './grant.ts'
-import { jwtBearer } from './jwt-bearer.ts'
 import { refreshToken } from './refresh-token.ts'
 import { tokenExchange } from './token-exchange.ts'
 
-const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, jwtBearer, tokenExchange]
+const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange]
 
 type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 

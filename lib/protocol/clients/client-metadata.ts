@@ -45,7 +45,6 @@ import {
 } from './client-metadata-languages.ts'
 import { type DefinedGrantType, isDefinedGrantType } from './defined-grant.ts'
 import { parseJwks } from './jwks.ts'
-import { jwtBearerGrantType } from './jwt-bearer.ts'
 import { assertRedirectUriOf, webHost } from './redirect-uri.ts'
 import { certificateSubjectNames } from './registered-certificate.ts'
 import { assertProfile, profileDefaults, type SecurityProfile, securityProfiles } from './security-profile.ts'
@@ -55,7 +54,7 @@ export const grantTypes = [
   'refresh_token',
   'client_credentials',
   'implicit',
-  jwtBearerGrantType,
+  'urn:ietf:params:oauth:grant-type:jwt-bearer',
   'urn:ietf:params:oauth:grant-type:device_code',
   tokenExchangeGrantType,
 ] as const

@@ -6,7 +6,6 @@ import { knownScopes } from '../../options/scopes.ts'
 import { claimNames, withSuppliedClaims } from '../../protocol/claims.ts'
 import { clientAssertionAlgorithms } from '../../protocol/clients/client-assertion.ts'
 import { signingAlgorithms } from '../../protocol/clients/client-metadata.ts'
-import { idJagProfile } from '../../protocol/clients/jwt-bearer.ts'
 import { profileAlgorithms, profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { responseModes } from '../../protocol/errors.ts'
 import { promptValues } from '../../protocol/requests/authorization-request.ts'
@@ -45,8 +44,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
   const scopes = withSuppliedClaims(knownScopes(options), server.scopeClaims, server.users.claimNames)
   const resources = Object.keys(options.resources)
   const detailTypes = Object.keys(options.protocol.authorizationDetails)
-  const { requestObjects, trustedIssuers } = options.protocol
-  const vouchesForUsers = Object.values(trustedIssuers).some(({ client }) => client === undefined)
+  const { requestObjects } = options.protocol
   const profile = options.protocol.fapi2 ? { security_profile: 'fapi2' as const } : {}
   const assertionAlgorithms = profileAlgorithms(profile, clientAssertionAlgorithms)
   const ownAlgorithms = profileAlgorithms(profile, signingAlgorithms)
@@ -64,7 +62,6 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
       ...grantsOf(server).map((grant) => grant.grantType),
       ...(options.protocol.implicit ? ['implicit'] : []),
     ],
-    ...(vouchesForUsers && { authorization_grant_profiles_supported: [idJagProfile] }),
     token_endpoint_auth_methods_supported: authMethods,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: authMethods,

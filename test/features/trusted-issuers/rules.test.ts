@@ -1,4 +1,4 @@
-import { assertedLogin, isAssertedId } from '../../lib/protocol/clients/jwt-bearer.ts'
+import { assertedLogin, isAssertedId } from '../../../lib/features/trusted-issuers/rules.ts'
 
 test('what an assertion says is stored and looked up only if every database can do so (M19)', () => {
   expect(['1', 1, 'ada@example.com'].map(isAssertedId)).toEqual([true, true, true])

@@ -1,9 +1,22 @@
 import { isOfType, openClientAssertion } from '../../keys/client-assertion.ts'
 import { hashSecret } from '../../keys/secrets.ts'
-import type { TrustedIssuer } from '../../options/protocol.ts'
+import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { tokensForClient, tokensForUser } from '../../oauth/grants/direct.ts'
+import type { Grant } from '../../oauth/grants/grant.ts'
+import { partOf, requestedResources, type TokenTarget } from '../../oauth/grants/target.ts'
+import { acceptedDetails } from '../../oauth/tokens/accepted-details.ts'
 import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { clientAssertionAlgorithms } from '../../protocol/clients/client-assertion.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { type Explanation, listed, readable } from '../../protocol/explanation.ts'
+import { type AuthorizationDetail, checkedDetails } from '../../protocol/requests/authorization-details.ts'
+import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
+import { clientCredentialsScopes, intersectScopes, parseScope } from '../../protocol/scope.ts'
+import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
+import { countRevocations, createReplay, findRevocationTime } from '../../storage/repositories/index.ts'
+import { callHost } from '../../users/host-function.ts'
+import type { TrustedIssuer, TrustedIssuers } from './option.ts'
 import {
   type AssertionClaims,
   assertedLogin,
@@ -15,20 +28,7 @@ import {
   idJagType,
   isAssertedId,
   jwtBearerGrantType,
-} from '../../protocol/clients/jwt-bearer.ts'
-import { OAuthError } from '../../protocol/errors.ts'
-import { type Explanation, listed, readable } from '../../protocol/explanation.ts'
-import { type AuthorizationDetail, checkedDetails } from '../../protocol/requests/authorization-details.ts'
-import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
-import { clientCredentialsScopes, intersectScopes, parseScope } from '../../protocol/scope.ts'
-import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
-import { countRevocations, createReplay, findRevocationTime } from '../../storage/repositories/index.ts'
-import { callHost } from '../../users/host-function.ts'
-import type { AuthorizationServer } from '../authorization-server.ts'
-import { acceptedDetails } from '../tokens/accepted-details.ts'
-import { tokensForClient, tokensForUser } from './direct.ts'
-import type { Grant } from './grant.ts'
-import { partOf, requestedResources, type TokenTarget } from './target.ts'
+} from './rules.ts'
 
 const refuse = (reason: string, explanation?: Explanation): never => {
   throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
@@ -47,14 +47,14 @@ interface Assertion {
 /** Verifies the signature and the claims. */
 const verifiedAssertion = async (
   server: AuthorizationServer,
+  issuers: TrustedIssuers,
   client: Client,
   jwt: string,
 ): Promise<Assertion> => {
-  const { trustedIssuers } = server.options.protocol
   const name = claimedIssuer(jwt)
-  const issuer = name !== undefined && Object.hasOwn(trustedIssuers, name) ? trustedIssuers[name] : undefined
+  const issuer = name !== undefined && Object.hasOwn(issuers, name) ? issuers[name] : undefined
   if (issuer === undefined) {
-    const expected = `iss among: ${listed(Object.keys(trustedIssuers))}`
+    const expected = `iss among: ${listed(Object.keys(issuers))}`
     return refuse('is not from a trusted issuer', { expected, received: `iss ${readable(name ?? 'none')}` })
   }
   const isType = issuer.client ? isWorkloadType : isOfType(idJagType)
@@ -96,7 +96,7 @@ const forWorkload = async (
   request: TokenRequest,
   { issuer, claims, use }: Assertion,
 ): Promise<TokenResponse> => {
-  const named = await callHost('protocol.trustedIssuers.client', () => issuer.client?.(claims))
+  const named = await callHost('client of trustedIssuers({ issuers })', () => issuer.client?.(claims))
   if (named !== client.clientId) refuse('is not of a workload that may act as this client')
   const target = targetFor(server, client, request, claims)
   partOf(server, request, [])
@@ -107,9 +107,11 @@ const forWorkload = async (
 
 /** The user's organization, which the host reads from the assertion. A mistake of the host is not the client's. */
 const organizationOf = async ({ issuer, claims }: Assertion): Promise<string | undefined> => {
-  const named = await callHost('protocol.trustedIssuers.organization', () => issuer.organization?.(claims))
+  const named = await callHost('organization of trustedIssuers({ issuers })', () =>
+    issuer.organization?.(claims),
+  )
   if (named === undefined || typeof named === 'string') return named
-  throw new Error('latchkey: protocol.trustedIssuers.organization must return a string or undefined')
+  throw new Error('latchkey: organization of trustedIssuers({ issuers }) must return a string or undefined')
 }
 
 /**
@@ -135,7 +137,7 @@ const forUser = async (
 ): Promise<TokenResponse> => {
   const { issuer, claims } = assertion
   const since = await countRevocations(server.database)
-  const id = await callHost('protocol.trustedIssuers.user', () =>
+  const id = await callHost('user of trustedIssuers({ issuers })', () =>
     issuer.user ? issuer.user(claims) : claims.sub,
   )
   const user = isAssertedId(id) ? await server.users.find(String(id)) : undefined
@@ -162,15 +164,15 @@ const forUser = async (
  * draft-ietf-oauth-identity-assertion-authz-grant) or about a workload. There is neither a refresh token nor an ID token:
  * the client asks the issuer for another assertion.
  */
-export const jwtBearer: Grant = {
+export const jwtBearer = (issuers: TrustedIssuers): Grant => ({
   grantType: jwtBearerGrantType,
   readsDetails: true,
   introducesClient: true,
-  isOn: ({ protocol: { trustedIssuers } }) => Object.keys(trustedIssuers).length > 0,
   async exchange(server, client, request) {
-    const assertion = await verifiedAssertion(server, client, request.parameters.required('assertion'))
+    const jwt = request.parameters.required('assertion')
+    const assertion = await verifiedAssertion(server, issuers, client, jwt)
     return assertion.issuer.client
       ? forWorkload(server, client, request, assertion)
       : forUser(server, client, request, assertion)
   },
-}
+})

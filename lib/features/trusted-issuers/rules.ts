@@ -1,9 +1,14 @@
-import { OAuthError } from '../errors.ts'
-import { type Explanation, readable, timeOf } from '../explanation.ts'
-import { claimsOfJwt, isPlainText } from '../json.ts'
-import { isLoginTime, unknownTime } from '../requests/login.ts'
-import { parseScope } from '../scope.ts'
-import { type AssertionTimes, assertionTimes, clockSkew, maxLifetime } from './assertion-times.ts'
+import {
+  type AssertionTimes,
+  assertionTimes,
+  clockSkew,
+  maxLifetime,
+} from '../../protocol/clients/assertion-times.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { type Explanation, readable, timeOf } from '../../protocol/explanation.ts'
+import { claimsOfJwt, isPlainText } from '../../protocol/json.ts'
+import { isLoginTime, unknownTime } from '../../protocol/requests/login.ts'
+import { parseScope } from '../../protocol/scope.ts'
 
 /** RFC 7523 §2.1. */
 export const jwtBearerGrantType = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
