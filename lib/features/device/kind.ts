@@ -1,6 +1,6 @@
 import { clientCard } from '../../oauth/authorization/consent.ts'
-import type { PendingRequestKind, RequestToDecide } from '../../oauth/authorization/context.ts'
 import { issueAuthorizationResponse } from '../../oauth/authorization/issue.ts'
+import type { PendingRequestKind, RequestToDecide } from '../../oauth/authorization/request-kind.ts'
 import { endSurplus } from '../../oauth/tokens/surplus.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
 import { EndedRequestError } from '../../protocol/requests/ended-request.ts'

@@ -1,6 +1,7 @@
 import { createSecret, hashSecret, isSecretOf } from '../../keys/secrets.ts'
-import { type OpenedRequest, toDecide } from '../../oauth/authorization/context.ts'
+import { toDecide } from '../../oauth/authorization/context.ts'
 import { assertPending, pendingLifetime, readyBrowser } from '../../oauth/authorization/pending-request.ts'
+import type { OpenedRequest } from '../../oauth/authorization/request-kind.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { type Client, profileLifetime } from '../../protocol/clients/client.ts'
 import type { Parameters } from '../../protocol/parameters.ts'

@@ -1,6 +1,7 @@
 import { totpDigits } from '../../keys/totp.ts'
 import { loginLocation, replacesParameter } from '../../oauth/authorization/login-location.ts'
-import { type PendingRequest, requestParameter } from '../../oauth/authorization/pending-request.ts'
+import { requestParameter } from '../../oauth/authorization/pending-request.ts'
+import type { PendingRequest } from '../../oauth/authorization/request-kind.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { User } from '../../users/users.ts'

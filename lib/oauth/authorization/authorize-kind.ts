@@ -4,8 +4,8 @@ import { responseTarget } from '../../protocol/requests/authorization-request.ts
 import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
 import { consumePendingRequest } from '../../storage/repositories/index.ts'
 import { endSurplus } from '../tokens/surplus.ts'
-import type { PendingRequestKind, RequestToDecide } from './context.ts'
 import { issueAuthorizationResponse } from './issue.ts'
+import type { PendingRequestKind, RequestToDecide } from './request-kind.ts'
 import { authorizationResponse } from './response.ts'
 
 /** @throws OAuthError if the request has no redirect URI, and so was not made here */

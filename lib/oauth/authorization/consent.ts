@@ -19,7 +19,7 @@ import { consentDetails, receiptDetails } from './consent-details.ts'
 import { type ShownConsent, shownConsent } from './consent-scopes.ts'
 import { consentFor, meaningOf, rememberedConsents } from './context.ts'
 import { toldApart } from './organization-list.ts'
-import type { PendingRequest } from './pending-request.ts'
+import type { PendingRequest } from './request-kind.ts'
 
 /** A pending request, with the user who is to answer it and what the page says about it. */
 export interface ConsentRequest extends ActiveLogin {

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto'
-import type { AccessStep } from '../../options/access.ts'
 import type { Options } from '../../options/options.ts'
 import type { Scope } from '../../options/scopes.ts'
 import { scopesOfClaims } from '../../options/users.ts'
@@ -12,73 +11,23 @@ import {
   parseEntry,
   standingConsent,
 } from '../../protocol/requests/consent.ts'
-import type { IssueStep, Obstacle, Refusal, RequestFacts } from '../../protocol/requests/decide.ts'
+import type { RequestFacts } from '../../protocol/requests/decide.ts'
 import type { Login } from '../../protocol/requests/login.ts'
 import type { AuthorizationContext, Decision } from '../../protocol/requests/next-step.ts'
 import { chooseOrganization, lastOrganization } from '../../protocol/requests/organization.ts'
 import { findConsents, type KeptConsent, noOrganization } from '../../storage/repositories/index.ts'
-import { findOrganizations, type User } from '../../users/users.ts'
-import type { Outcome, PageContext } from '../../web/http/context.ts'
+import { findOrganizations } from '../../users/users.ts'
+import type { PageContext } from '../../web/http/context.ts'
 import type { ConsentScope } from '../../web/pages/page-models.ts'
 import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import type { AllowedUser } from '../tokens/allowed.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
-import type { IncomingRequest } from './incoming-request.ts'
-import type { PendingRequest } from './pending-request.ts'
-
-/** A request to decide: one that has just arrived, or a pending one. */
-export interface RequestToDecide extends IncomingRequest {
-  /** How it continues: the name of a kind. */
-  readonly kind: string
-  readonly pending?: PendingRequest
-}
+import type { Changes, IncomingRequest, PendingRequest, RequestToDecide, UserLogin } from './request-kind.ts'
 
 /** A pending request, to be decided. */
 export const toDecide = (pending: PendingRequest): RequestToDecide => {
   const { kind, client, request, knownLogin } = pending
   return { kind, client, request, knownLogin, pending }
-}
-
-/** News about a request: from the form that was just sent, or from the way in which the browser comes. */
-export interface Changes {
-  readonly active?: ActiveLogin
-  readonly decision?: Decision
-  readonly selectedSid?: string
-  /** The browser comes back from the login page of the host. */
-  readonly returned?: boolean
-  /** The user has just signed out: who is signed in is read again. */
-  readonly signedOut?: boolean
-}
-
-/** A login together with its user, so that a decision for the one is a decision for the other. */
-export type UserLogin = ActiveLogin['login'] & { readonly user: User }
-
-/** A request in its browser, with the login that is there when the browser first opens it. */
-export interface OpenedRequest {
-  readonly request: RequestToDecide
-  readonly changes: Changes
-}
-
-/** How one kind of request continues. Login, account and consent pages know nothing of it. */
-export interface PendingRequestKind {
-  /** As it is stored with the pending request, and as `access.allow` sees it. */
-  readonly name: AccessStep
-  /** The endpoint that continues it by GET. */
-  readonly path: string
-  /** Issues what was granted. @returns the answer, or why nothing could be issued */
-  grant(
-    context: PageContext,
-    request: RequestToDecide,
-    facts: RequestFacts<UserLogin>,
-    step: IssueStep<UserLogin, AllowedUser>,
-  ): Promise<Outcome | Obstacle>
-  /**
-   * Ends the request with an error.
-   *
-   * @throws AuthorizationResponseError if the client gets it
-   */
-  refuse(context: PageContext, request: RequestToDecide, refusal: Refusal): Promise<Outcome>
 }
 
 /** The consent of a user for a client in one organization: all that is remembered, and the part that applies to this request. */

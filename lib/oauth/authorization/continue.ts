@@ -21,17 +21,16 @@ import { leaveNotice } from '../../web/sessions/notice.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { type AllowedUser, type AskedAccess, announceDenied, decideAccess } from '../tokens/allowed.ts'
 import { authorizeKind } from './authorize-kind.ts'
-import {
-  type Changes,
-  type PendingRequestKind,
-  type RequestToDecide,
-  readFacts,
-  scopeOptions,
-  toDecide,
-  type UserLogin,
-} from './context.ts'
+import { readFacts, scopeOptions, toDecide } from './context.ts'
 import { loginLocation } from './login-location.ts'
-import { keepPending, type PendingRequest, requestParameter } from './pending-request.ts'
+import { keepPending, requestParameter } from './pending-request.ts'
+import type {
+  Changes,
+  PendingRequest,
+  PendingRequestKind,
+  RequestToDecide,
+  UserLogin,
+} from './request-kind.ts'
 
 /** The page where the user chooses an organization. */
 export const organizationPath = '/organization'

@@ -18,25 +18,14 @@ import type { CodeChallengeMethod } from '../../protocol/requests/pkce.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { frontChannelResponseTypes } from '../../protocol/requests/response-type.ts'
 import { parseScope } from '../../protocol/scope.ts'
-import { findForAuthorize, type KnownLogin } from '../../storage/repositories/index.ts'
+import { findForAuthorize } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isServed, refreshClient } from '../client-authentication/served-client.ts'
 import { withCurrentScope } from '../clients/followed-scope.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
+import type { ClientRequest, IncomingRequest } from './request-kind.ts'
 import { type ReadingOptions, withRequestObject } from './request-object.ts'
-
-/** A validated authorization request with its client. */
-export interface ClientRequest {
-  readonly client: Client
-  readonly request: AuthorizationRequest
-}
-
-/** A request at the authorization endpoint, where it has a browser. */
-export interface IncomingRequest extends ClientRequest {
-  /** The login of the session, if it is valid. */
-  readonly knownLogin: KnownLogin | undefined
-}
 
 /** Every response type that is on; discovery publishes this list. */
 export const supportedResponseTypes = ({

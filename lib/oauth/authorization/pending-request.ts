@@ -16,9 +16,7 @@ import {
   createPendingRequest,
   findClient,
   findPendingRequest,
-  type KnownLogin,
   type PendingRequestLookup,
-  type PendingRequestRecord,
   removeOldestPendingRequests,
 } from '../../storage/repositories/index.ts'
 import type { Outcome, PageContext } from '../../web/http/context.ts'
@@ -26,6 +24,7 @@ import { languageOf } from '../../web/http/language.ts'
 import { pagesIn } from '../../web/http/send-page.ts'
 import { type Browser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import type { PendingRequest } from './request-kind.ts'
 import { renderPageError } from './response.ts'
 
 /** The parameter by which our own pages name the request they are about. */
@@ -38,18 +37,6 @@ export const pendingLifetime = 3600
 const maxPerBrowser = 10
 /** Used requests of one browser; a page tells that browser that it has finished them. */
 const maxUsed = 20
-
-/** A pending request in the browser that started it, with its client as it is now. */
-export interface PendingRequest extends PendingRequestRecord {
-  /** The secret id, as the pages carry it. */
-  readonly secret: string
-  readonly client: Client
-  readonly browser: Browser
-  /** The login of the session, if it is valid. */
-  readonly knownLogin: KnownLogin | undefined
-  /** The number of revocations when the page was asked for. */
-  readonly since: number
-}
 
 /**
  * The browser of this request. The oldest of its pending requests make room, so that no page can fill the table. A browser

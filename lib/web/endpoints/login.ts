@@ -6,7 +6,8 @@ import {
   replacesParameter,
   returnedParameter,
 } from '../../oauth/authorization/login-location.ts'
-import { type PendingRequest, requestParameter } from '../../oauth/authorization/pending-request.ts'
+import { requestParameter } from '../../oauth/authorization/pending-request.ts'
+import type { PendingRequest } from '../../oauth/authorization/request-kind.ts'
 import { subjectFor } from '../../oauth/tokens/user-claims.ts'
 import { mayGoOn } from '../../protocol/requests/decide.ts'
 import type { PageContext } from '../http/context.ts'

@@ -1,12 +1,8 @@
 import { explainingClient } from '../../oauth/authorization/client-error.ts'
-import { type Changes, toDecide } from '../../oauth/authorization/context.ts'
+import { toDecide } from '../../oauth/authorization/context.ts'
 import { continueRequest } from '../../oauth/authorization/continue.ts'
-import {
-  inItsLanguage,
-  openPending,
-  type PendingRequest,
-  requestParameter,
-} from '../../oauth/authorization/pending-request.ts'
+import { inItsLanguage, openPending, requestParameter } from '../../oauth/authorization/pending-request.ts'
+import type { Changes, PendingRequest } from '../../oauth/authorization/request-kind.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { Outcome, PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
