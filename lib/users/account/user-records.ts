@@ -1,5 +1,6 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { notifyClients } from '../../oauth/tokens/back-channel-logout.ts'
+import { setMembers } from '../../protocol/json.ts'
 import type { ConsentReceiptRecord } from '../../storage/repositories/consent-receipts.ts'
 import {
   type ConsentRecord,
@@ -75,24 +76,15 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
     ...ofFeatures,
     consents,
     receipts,
-    authorizations: authorizations.map((authorization) => {
-      const { id, clientId, scopes, details, createdAt, lastUsedAt, expiresAt, revokedAt } = authorization
-      const { redirectUri, organization, resources } = details
-      const whose = { id, clientId, ...(organization !== undefined && { organization }) }
-      const what = { scopes, ...(resources && { resources: Object.keys(resources) }) }
-      const where = redirectUri === undefined ? {} : { redirectUri }
-      return { ...whose, ...what, ...where, createdAt, lastUsedAt, expiresAt, revokedAt }
+    authorizations: authorizations.map(({ details: { redirectUri, organization, resources }, ...row }) => {
+      const { id, clientId, scopes, createdAt, lastUsedAt, expiresAt, revokedAt } = row
+      const times = { createdAt, lastUsedAt, expiresAt, revokedAt }
+      const named = resources && Object.keys(resources)
+      return setMembers({ id, clientId, organization, scopes, resources: named, redirectUri, ...times })
     }),
-    logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt, userAgent, address, lastSeenAt }) => ({
-      authTime,
-      amr,
-      expiresAt,
-      endedAt,
-      ...(acr !== undefined && { acr }),
-      ...(userAgent !== undefined && { userAgent }),
-      ...(address !== undefined && { address }),
-      ...(lastSeenAt !== undefined && { lastSeenAt }),
-    })),
+    logins: logins.map(({ authTime, amr, acr, expiresAt, endedAt, userAgent, address, lastSeenAt }) =>
+      setMembers({ authTime, amr, expiresAt, endedAt, acr, userAgent, address, lastSeenAt }),
+    ),
   }
 }
 
