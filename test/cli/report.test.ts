@@ -51,6 +51,13 @@ test.each<[string, AuthRouterOptions]>([
   expect(stateOf(rowsOf(options))).not.toBe(stateOf(rowsOf()))
 })
 
+test('flows across devices are assessed only where there are devices (RFC 10027)', () => {
+  const statesOf = (options?: AuthRouterOptions) =>
+    new Set(rowsOf(options).flatMap(({ document, state }) => (document === 'RFC 10027' ? [state] : [])))
+  expect(statesOf()).toEqual(new Set(['by configuration']))
+  expect(statesOf({ features: { deviceAuthorization: true } })).toEqual(new Set(['met', 'host']))
+})
+
 test('with login.url, guesses and second factors are the matter of the app', () => {
   const login = { url: '/sign-in', current: () => undefined }
   const ofLogin = rowsOf({ login }).filter(({ number }) => ['6.3.1', '6.3.3'].includes(number))

@@ -120,14 +120,23 @@ const ownSession = ({ session }: Options): Judged =>
     ? { state: 'by configuration', reason: 'lifetimes.sessionIdle' }
     : { state: 'host', reason: 'your session decides' }
 
+/** Without devices there is no flow across devices. */
+const onDevices =
+  (judge: (options: Options) => Judged) =>
+  (options: Options): Judged =>
+    options.features.deviceAuthorization
+      ? judge(options)
+      : { state: 'by configuration', reason: 'features.deviceAuthorization is off' }
+
+const pkceForPublic = met(
+  'test/attacks/authorize.test.ts',
+  'a missing challenge is an error for a public client',
+)
+
 const documents: Readonly<Record<string, readonly Row[]>> = {
   'RFC 9700': [
     ['2.1', 'redirect URIs are compared as strings', comparedExactly],
-    [
-      '2.1.1',
-      'public clients use PKCE',
-      met('test/attacks/authorize.test.ts', 'a missing challenge is an error for a public client'),
-    ],
+    ['2.1.1', 'public clients use PKCE', pkceForPublic],
     ['2.1.1 S256', 'the PKCE challenge does not show the verifier', onlyS256],
     ['2.1.2', 'no access token is in the front channel', noImplicit],
     ['2.2.1', 'access tokens are bound to their sender', boundTokens],
@@ -147,6 +156,45 @@ const documents: Readonly<Record<string, readonly Row[]>> = {
     ],
     ['4.13', 'proxies replace the headers that they set', host("set 'trust proxy' to match your proxies")],
     ['4.16', 'pages cannot be framed', met('test/attacks/pages.test.ts', 'cannot be framed')],
+  ],
+  'RFC 10017': [
+    ['redirects', 'redirect URIs of browser-based apps are compared exactly', comparedExactly],
+    ['PKCE', 'browser-based apps use PKCE', pkceForPublic],
+    ['front channel', 'no access token is in the front channel', noImplicit],
+    ['rotation', 'refresh tokens of browser-based apps rotate', rotatedForPublic],
+    [
+      'lifetime',
+      'a new refresh token does not live longer than the first',
+      met('test/flows/refresh-token.test.ts', 'a refresh token ends'),
+    ],
+    ['scripts', 'pages with tokens run only their own scripts', host('set a Content-Security-Policy there')],
+  ],
+  'RFC 10027': [
+    [
+      'confirmation',
+      'the user confirms that the device is theirs',
+      onDevices(met('test/attacks/device.test.ts', 'no page can be skipped')),
+    ],
+    [
+      'one-time codes',
+      'a code of a device works once',
+      onDevices(
+        met(
+          'test/flows/device-authorization.test.ts',
+          'a second use of the code revokes what the first one issued',
+        ),
+      ),
+    ],
+    [
+      'guesses',
+      'guesses of codes are limited',
+      onDevices(met('test/attacks/device.test.ts', 'of many guesses from one address, twenty are looked up')),
+    ],
+    [
+      'proximity',
+      'a device far from its user is noticed',
+      onDevices(host('compare the addresses in the event device.authorized')),
+    ],
   ],
   'OAuth 2.1 draft': [
     ['1.5', 'the server is reached over TLS', https],
