@@ -386,7 +386,17 @@ const checkPaths = (): void => {
   deepStrictEqual(tooLong, [], 'paths with more than 4 pages, 3,500 words or 40 links')
 }
 
+const checkCells = (): void => {
+  const empty = pages
+    .filter((page) => page.startsWith('docs/'))
+    .flatMap((page) =>
+      all(prose(page), /^(\|(?:.*\|)? *\|.*)$/gm).map((row) => `${page}: ${row.slice(0, 60)}`),
+    )
+  deepStrictEqual(empty, [], 'empty cells')
+}
+
 const checks: Readonly<Record<string, () => void>> = {
+  'tables of docs have no empty cells': checkCells,
   'each path to production is short': checkPaths,
   'pages name commands that exist': checkNamedCommands,
   'pages name options that exist': checkNamedOptions,
