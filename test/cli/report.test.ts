@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { authenticatorApps, pushedRequests } from '../../lib/features/index.ts'
+import { authenticatorApps, device, pushedRequests } from '../../lib/features/index.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { resolveOptions } from '../../lib/options/resolve.ts'
 import { assess } from '../../lib/tools/assessment/requirements.ts'
@@ -55,7 +55,7 @@ test('flows across devices are assessed only where there are devices (RFC 10027)
   const statesOf = (options?: AuthRouterOptions) =>
     new Set(rowsOf(options).flatMap(({ document, state }) => (document === 'RFC 10027' ? [state] : [])))
   expect(statesOf()).toEqual(new Set(['by configuration']))
-  expect(statesOf({ features: { deviceAuthorization: true } })).toEqual(new Set(['met', 'host']))
+  expect(statesOf({ features: [device()] })).toEqual(new Set(['met', 'host']))
 })
 
 test('with login.url, guesses and second factors are the matter of the app', () => {

@@ -124,9 +124,9 @@ const ownSession = ({ session }: Options): Judged =>
 const onDevices =
   (judge: (options: Options) => Judged) =>
   (options: Options): Judged =>
-    options.features.deviceAuthorization
+    featureNamed(options, 'device')
       ? judge(options)
-      : { state: 'by configuration', reason: 'features.deviceAuthorization is off' }
+      : { state: 'by configuration', reason: 'features without device()' }
 
 const pkceForPublic = met(
   'test/attacks/authorize.test.ts',
