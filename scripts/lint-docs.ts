@@ -386,6 +386,21 @@ const checkPaths = (): void => {
   deepStrictEqual(tooLong, [], 'paths with more than 4 pages, 3,500 words or 40 links')
 }
 
+/** A default stands in the row of its option, unless the page explains it once or the option around it has it. */
+const checkDefaults = (): void => {
+  const options: { path: string; default?: string }[] = JSON.parse(read('docs/options.json'))
+  const once = ['none', 'off', '`false`', '`{}`', '`[]`', undefined]
+  const withDefault = options.filter(
+    ({ path, default: given }) => !once.includes(given) && !/^pages\.(logo|font)\.|\.locales\./.test(path),
+  )
+  ok(withDefault.length > 80)
+  const named = new Set(all(read('docs/options.md'), /^\| `([^`]+)` \|.* Default: /gm))
+  const missing = withDefault
+    .map(({ path }) => path)
+    .filter((path) => !named.has(path) && !named.has(path.replace(/^\w+\.(\*\.)?/, '')))
+  deepStrictEqual(missing, [], 'options of docs/options.md without their defaults')
+}
+
 const checkCells = (): void => {
   const empty = pages
     .filter((page) => page.startsWith('docs/'))
@@ -397,6 +412,7 @@ const checkCells = (): void => {
 
 const checks: Readonly<Record<string, () => void>> = {
   'tables of docs have no empty cells': checkCells,
+  'docs/options.md shows the default of each option': checkDefaults,
   'each path to production is short': checkPaths,
   'pages name commands that exist': checkNamedCommands,
   'pages name options that exist': checkNamedOptions,

@@ -271,7 +271,7 @@ const shown = (given: string): string =>
   )
 
 /** Defaults that the page explains once. */
-const isOff = (given: string): boolean => ['none', '`false`', '`{}`', '`[]`'].includes(given)
+const isOff = (given: string): boolean => ['none', 'off', '`false`', '`{}`', '`[]`'].includes(given)
 
 /** What the value must be, where the description leaves it open. */
 const choiceOf = ({ must, description, range: { min = 1, max } = {} }: OptionDoc): string => {
@@ -289,7 +289,7 @@ const row = (doc: OptionDoc, below: string, inherited?: string): string => {
 }
 
 const defaultAround = ({ path }: OptionDoc, docs: readonly OptionDoc[]): string | undefined =>
-  docs.find((each) => each.path === path.replace(/\.[^.]+$/, ''))?.default
+  path.includes('.') ? docs.find((each) => each.path === path.replace(/\.[^.]+$/, ''))?.default : undefined
 
 const table = (docs: readonly OptionDoc[], below: string): string =>
   [
