@@ -43,8 +43,8 @@ const members = {
     languageTag,
   ),
   /**
-   * Checks an object of a request. It may return another one, such as with more members, which takes its place. Throw an
-   * `OAuthError` with the code `invalid_authorization_details` to refuse the request. @default accepts every object
+   * Checks an object of a request, and may return another in its place. Throw an `OAuthError` with the code
+   * `invalid_authorization_details` to refuse the request. @default accepts every object
    */
   parse:
     callback<
@@ -54,8 +54,8 @@ const members = {
       ) => AuthorizationDetail | undefined | Promise<AuthorizationDetail | undefined>
     >(),
   /**
-   * Returns what the consent page says about an object, as plain text: labels and values, or these with a heading and a button.
-   * It must return the same for the same object. @default all members of the object
+   * Returns what the consent page says about an object: labels and values, perhaps with a heading and a button. It must
+   * return the same for the same object. @default all members of the object
    */
   describe:
     callback<
@@ -69,7 +69,7 @@ const members = {
    * @default a list of labels and values
    */
   partial: text(),
-  /** Whether a user who allowed an object is not asked again for the same one. */
+  /** A user who allowed an object is not asked again for the same one. */
   remember: flag(false),
   /** The resource whose tokens have these objects; other tokens lack them. @default all tokens */
   resource: text(),

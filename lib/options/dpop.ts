@@ -12,8 +12,8 @@ export const baseUrls = list(
 /** The option `protocol.dpop`. */
 export const dpop = feature({
   /**
-   * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance. Clients fetch it with
-   * one more request, and their clocks need not be right.
+   * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance: `'none'` or
+   * `'required'`.
    */
   nonces: withDefault('none', oneOf('none', 'required')),
   /**

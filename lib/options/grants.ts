@@ -57,10 +57,7 @@ const members = {
       (value) => (typeof value === 'string' && isDefinedGrantType(value) ? value : undefined),
     ),
   ),
-  /**
-   * Decides what the request is for. It returns undefined to refuse it with `invalid_grant`; throw an `OAuthError` to refuse it
-   * in other words.
-   */
+  /** Decides what the request is for, or returns undefined to refuse it. */
   exchange: required(
     callback<(request: GrantRequest) => GrantDecision | undefined | Promise<GrantDecision | undefined>>(),
   ),

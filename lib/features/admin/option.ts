@@ -4,8 +4,7 @@ import type { WithRequest } from '../../options/users.ts'
 /** Pages for administrators, at `/admin`: docs/admin.md. */
 export const members = {
   /**
-   * Says at each request who may use these pages, and is their only guard. Only `true` or the id of the administrator, which
-   * events have as `actor`, allows the request.
+   * Says at each request who may use these pages, by `true` or the id of the administrator. There is no other guard.
    */
   allow: required(callback<(asked: WithRequest) => boolean | string | Promise<boolean | string>>()),
 }

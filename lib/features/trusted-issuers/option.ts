@@ -15,8 +15,7 @@ const trustedIssuer = object({
    */
   user: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
   /**
-   * For assertions about users, with the option `organizations`: returns the id of the user's organization that the token is
-   * for. @default the user's only one
+   * For assertions about users: returns the id of the organization that the token is for. @default the user's only one
    */
   organization: callback<(claims: Readonly<Record<string, unknown>>) => unknown>(),
   /**
