@@ -32,6 +32,7 @@ export type {
   MaybeAuthorized,
   RequireToken,
   RequireTokenOptions,
+  ThingIds,
   TokenGuard,
   UserAuthInfo,
 } from './guard/types.ts'

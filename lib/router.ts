@@ -29,6 +29,8 @@ import {
   sessionAdministration,
 } from './users/account/sessions-and-grants.ts'
 import { type UserLifecycle, userLifecycle } from './users/account/user-lifecycle.ts'
+import { accessEndpoint } from './web/endpoints/choices/access.ts'
+import { thingsEndpoint } from './web/endpoints/choices/things.ts'
 import { wellKnownNames } from './web/endpoints/discovery.ts'
 import { healthEndpoint } from './web/endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './web/endpoints/index.ts'
@@ -54,7 +56,7 @@ export type NodeHandler = (
 ) => void
 
 /** An Express router that is a whole authorization server, and what a host needs beside it. */
-export interface AuthRouter extends Router {
+export interface AuthRouter<Kind extends string = string> extends Router {
   /** Discovery and the documents about resources, at the root (RFC 8414 §3.1, RFC 9728 §3): `app.use(oauth.wellKnown)`. */
   readonly wellKnown: Router
   /**
@@ -63,9 +65,9 @@ export interface AuthRouter extends Router {
    */
   readonly handler: NodeHandler
   /** Guards your own API by access token. */
-  readonly requireToken: RequireToken
+  readonly requireToken: RequireToken<Kind>
   /** Verifies the access token of a request of any framework: `await oauth.verify(request, 'orders:read')`. */
-  readonly verify: VerifyRequest
+  readonly verify: VerifyRequest<Kind>
   /** Verifies access tokens of a resource for the MCP SDK's `requireBearerAuth`. */
   readonly tokenVerifier: TokenVerifierMaker
   /**
@@ -254,7 +256,8 @@ export const compose = (
 ): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
   const installed = definitionsOf(options)
   const active = activeFeatures(options)
-  const endpoints = createEndpoints(active)
+  const choosing = options.choices.length > 0 ? [{ pages: [thingsEndpoint, accessEndpoint] }] : []
+  const endpoints = createEndpoints([...active, ...choosing])
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
     installed,
@@ -283,6 +286,7 @@ const pruningContext = (server: ServerSetup): PruningContext => {
  *
  * @typeParam User the host's type of a user, which follows from `users`: a row of its table, or what its functions return
  * @typeParam Features the list of features, which follows from `features`
+ * @typeParam Kind the names of the option `choices`
  * @param options see {@link AuthRouterOptions}; in development every option has a default
  * @throws OptionsError at once when an option is wrong, or missing in production
  * @example
@@ -293,9 +297,10 @@ const pruningContext = (server: ServerSetup): PruningContext => {
 export const authRouter = <
   User extends object = HostUser,
   const Features extends readonly Feature[] = readonly Feature[],
+  Kind extends string = never,
 >(
-  options: AuthRouterOptions<User, Features> = {},
-): AuthRouter & AddedBy<Features> => {
+  options: AuthRouterOptions<User, Features, Kind> = {},
+): AuthRouter<Kind> & AddedBy<Features> => {
   const resolved = resolveOptions(options as AuthRouterOptions)
   const { server, endpoints } = compose(resolved)
   const { router, interaction } = mount(server, endpoints)

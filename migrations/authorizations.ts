@@ -32,6 +32,10 @@ export const authorizations: SchemaChange = {
       table.text('request', 'mediumtext').notNullable()
       // The key that its code needs; null for none.
       table.string('binding', 64).nullable()
+      // The things that the user chose, and the scopes that they took away later; null for none.
+      table.text('choices', 'mediumtext').nullable()
+      // How often the user has narrowed it.
+      table.integer('narrowed').notNullable().defaultTo(0)
       // Lists and counts what is not revoked, newest first, without its rows.
       table.index(['subject', 'client_id', 'revoked_at', 'created_at'], `${name('authorizations')}_subject`)
       // PostgreSQL does not know that rows with a null are in the order of the next column, and sorts all of them.

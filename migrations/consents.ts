@@ -13,6 +13,8 @@ export const consents: SchemaChange = {
       table.string('organization', 255).notNullable().defaultTo('')
       table.text('scopes').notNullable()
       table.text('terms', 'mediumtext').notNullable()
+      // How often the user has narrowed it.
+      table.integer('narrowed').notNullable().defaultTo(0)
       table.bigInteger('created_at').notNullable()
       table.bigInteger('updated_at').notNullable()
       table.primary(['subject', 'client_id', 'organization'])

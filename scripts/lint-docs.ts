@@ -261,7 +261,7 @@ const checkEndpoints = (): void => {
 /** The names of the members of an interface. */
 const membersOf = (file: string, name: string): string[] => {
   const [, body = ''] =
-    new RegExp(`^export interface ${name} [^{]*{\\n([\\s\\S]*?)^}`, 'm').exec(read(file)) ?? []
+    new RegExp(`^export interface ${name}\\b[^{]*{\\n([\\s\\S]*?)^}`, 'm').exec(read(file)) ?? []
   const members = all(body, /^ {2}(?:readonly )?(\w+)[(:?]/gm)
   ok(members.length > 1, `${file} has no interface ${name}`)
   return members

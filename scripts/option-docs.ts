@@ -54,7 +54,9 @@ const constantsOf = (file: string): Constants => {
 const isExported = (file: string, name: string): boolean =>
   new RegExp(`^export const ${name}\\b`, 'm').test(read(file))
 
-const core = readdirSync(join(root, 'lib/options')).map((name) => `lib/options/${name}`)
+const core = readdirSync(join(root, 'lib/options'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => `lib/options/${name}`)
 const ofFeatures = readdirSync(join(root, 'lib/features'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => `lib/features/${name}/option.ts`)

@@ -24,6 +24,7 @@ const floors = [
   ['users', 'events', 'limits', 'outbound', 'web/pages'],
   ['oauth/clients'],
   ['oauth/authorization-server'],
+  ['oauth/choices'],
   ['oauth/tokens'],
   ['oauth/grants', 'oauth/client-authentication'],
   ['web/http'],

@@ -2,7 +2,13 @@
 import type { IncomingMessage } from 'node:http'
 import express, { type RequestHandler, Router } from 'express'
 import { resourceServer } from '../lib/guard/index.ts'
-import type { AuthInfo, AuthRouter, TokenGuard, UserAuthInfo } from '../lib/index.ts'
+import {
+  type AuthInfo,
+  type AuthRouter,
+  authRouter,
+  type TokenGuard,
+  type UserAuthInfo,
+} from '../lib/index.ts'
 
 /** The type `AuthInfo` of the MCP SDK, whose handlers read `req.auth`. */
 interface McpAuthInfo {
@@ -124,4 +130,50 @@ export const verifyTests = async (oauth: AuthRouter, request: Request, raw: Inco
   // @ts-expect-error a client's own token has no subject
   const own: string | undefined = auth === undefined ? '' : (auth.subject satisfies string)
   return [early, subject, own, answer.headers]
+}
+
+export const choiceTests = async (request: Request) => {
+  const app = express()
+  const project = {
+    name: { one: 'project', other: 'projects' },
+    scopes: ['tasks:read'],
+    list: () => ({ items: [] }),
+    find: () => [],
+  }
+  const oauth = authRouter({ choices: { project } })
+  const guard = oauth.requireToken('tasks:read', { choice: { project: (req) => req.params.id } })
+  app.get('/projects/:id', guard, (req, res) => {
+    const chosen: 'all' | readonly string[] = req.auth.chosen('project')
+    // @ts-expect-error the host has no such kind
+    req.auth.chosen('account')
+    res.json({ chosen, id: req.params.id, subject: req.auth.subject satisfies string })
+  })
+  // @ts-expect-error the host has no such kind
+  oauth.requireToken('tasks:read', { choice: { account: 'a1' } })
+  const { auth } = await oauth.verify(request, 'tasks:read', { choice: { project: 'p1' } })
+  // @ts-expect-error the host has no such kind
+  auth?.chosen('account')
+
+  // A host without kinds, and one whose kinds are known only at run time.
+  // @ts-expect-error there is no kind
+  app.get('/orders', authRouter().requireToken(), (req) => void req.auth.chosen('project'))
+  const any: AuthRouter = oauth
+  app.get('/any', any.requireToken(), (req) => void req.auth.chosen('project'))
+
+  // In another process than the authorization server.
+  const remote = resourceServer({
+    issuer: 'https://a.example/oauth',
+    audience: 'https://a.example',
+    choices: ['project'],
+  })
+  app.get(
+    '/there/:id',
+    remote.requireToken('tasks:read', { choice: { project: (req) => req.params.id } }),
+    (req) => {
+      // @ts-expect-error it named no such kind
+      req.auth.chosen('account')
+      req.auth.chosen('project')
+    },
+  )
+  return [auth?.chosen('project')]
 }

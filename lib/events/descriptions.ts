@@ -6,6 +6,7 @@ type CoreType =
   | 'consent.allowed'
   | 'consent.denied'
   | 'consent.removed'
+  | 'authorization.narrowed'
   | 'access.denied'
   | 'authorization.issued'
   | 'authorization.revoked'
@@ -86,6 +87,13 @@ export const coreEvents: EventDescriptions<CoreType> = {
     tone: 'admin',
     title: 'Access removed',
     sentence: 'The access of {client} for {user} was removed[ by {actor}]',
+    endsAccess: true,
+  },
+  'authorization.narrowed': {
+    group: 'consent',
+    tone: 'admin',
+    title: 'Access narrowed',
+    sentence: '{user} took away a part of the access of {client}',
     endsAccess: true,
   },
   'access.denied': {

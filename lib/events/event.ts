@@ -1,4 +1,5 @@
 import type { AccessStep } from '../options/access.ts'
+import type { Choices } from '../protocol/choices.ts'
 import type { Explanation } from '../protocol/explanation.ts'
 
 /** Parameters whose values work once. */
@@ -68,11 +69,24 @@ export interface EventDetails {
     readonly subject: string
     readonly clientId: string
     readonly scopes: readonly string[]
+    /** The things that the user chose, by kind; with the option `choices`. */
+    readonly choices?: Choices
   }
   'consent.denied': { readonly subject: string; readonly clientId: string }
   /** The user, or an administrator, removed a client's access, which revokes all its tokens. */
   'consent.removed': OrganizationFields &
     ActorFields & { readonly subject: string; readonly clientId: string }
+  /** The user took something away from a client that has access: scopes, things, or time. */
+  'authorization.narrowed': OrganizationFields & {
+    readonly subject: string
+    readonly clientId: string
+    /** The scopes that it has lost. */
+    readonly scopes: readonly string[]
+    /** The things that it keeps, by kind. */
+    readonly choices?: Choices
+    /** When its access ends at the latest, in epoch seconds. */
+    readonly expiresAt?: number
+  }
   /** The host's function `access.allow` refused a user, or asked for a level that the login does not have. */
   'access.denied': OrganizationFields & {
     readonly subject: string
@@ -164,6 +178,7 @@ export type ChangeType =
   | Extract<EventType, `user.${string}`>
   | Exclude<Extract<EventType, `client.${string}`>, 'client.refused'>
   | 'consent.removed'
+  | 'authorization.narrowed'
   | 'authorization.revoked'
   | 'login.ended'
   | Extract<EventType, keyof FeatureChanges>

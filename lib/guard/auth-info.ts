@@ -1,4 +1,5 @@
 import type { VerifiedToken } from '../oauth/tokens/verified-token.ts'
+import { type Chosen, choicesIn, chosenOf } from '../protocol/choices.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { isObject, setMembers } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
@@ -66,6 +67,14 @@ export const guardedResource = (identifier: string): GuardedResource => ({
   metadataUrl: resourceMetadataUrl(identifier),
 })
 
+/** Reads what was chosen from the objects of a token; nothing if there is no object of the kind. */
+const chosenBy =
+  (details: readonly AuthorizationDetail[], kinds: readonly string[]) =>
+  (kind: string): Chosen => {
+    if (!kinds.includes(kind)) throw new TypeError(`latchkey: ${kind} is not in the option choices`)
+    return chosenOf(choicesIn(details), kind) ?? []
+  }
+
 /** The contents of a verified access token that `req.auth` shows. */
 export interface TokenContents extends Omit<VerifiedToken, 'resources' | 'issuedAt'> {
   readonly binding: TokenBinding
@@ -104,11 +113,13 @@ export const contentsOf = (claims: TokenClaims): TokenContents => {
  * Describes a verified token as `req.auth`.
  *
  * @param token the access token
+ * @param kinds the names of the option `choices`
  * @param resource the resource of the guard, if it has one
  */
 export const authInfoOf = (
   token: string,
   { scopes, binding, act, authorizationDetails = [], claims, ...contents }: TokenContents,
+  kinds: readonly string[],
   resource?: GuardedResource,
 ): AuthInfo => {
   const { clientId, expiresAt, subject, organization, personalToken } = contents
@@ -126,5 +137,6 @@ export const authInfoOf = (
     authorizationDetails: authorizationDetails.length > 0 ? [...authorizationDetails] : undefined,
     personalToken,
     claims: { ...claims },
-  })
+    chosen: kinds.length > 0 ? chosenBy(authorizationDetails, kinds) : undefined,
+  }) as AuthInfo
 }

@@ -16,7 +16,13 @@ import {
 import { runHandler } from '../web/http/run-handler.ts'
 import { type JsonAnswer, sendJsonAnswer } from '../web/http/send.ts'
 import { assertSender, type SenderChecks } from '../web/http/sender.ts'
-import { assertSufficient, countedCall, type Requirement, type Surroundings } from './requirement.ts'
+import {
+  assertSufficient,
+  countedCall,
+  NotChosenError,
+  type Requirement,
+  type Surroundings,
+} from './requirement.ts'
 import type { AuthInfo, MaybeAuthorized, TokenGuard } from './types.ts'
 
 /** The decision of a guard about a call. */
@@ -80,6 +86,7 @@ const challengeFields = (
     scope: formatScope(wanted) || undefined,
     acr_values: (isAboutLogin && acrValues.join(' ')) || undefined,
     max_age: isAboutLogin ? maxAge?.toString() : undefined,
+    choice: error instanceof NotChosenError ? error.kind : undefined,
     resource_metadata: resource && resourceMetadataUrl(resource),
   }
 }
@@ -92,26 +99,30 @@ export type Judgement =
   | { readonly auth: AuthInfo; readonly headers: Headers }
   | { readonly auth?: undefined; readonly error: unknown; readonly answer: JsonAnswer }
 
-/** The rules of a guard, for a request of any framework. The function that it makes does not throw. */
-export const judgeBy = (
-  source: TokenSource,
-  requirement: Requirement,
-): ((req: ApiRequest) => Promise<Judgement>) => {
+/**
+ * Applies the rules of a guard, and does not throw.
+ *
+ * @param given the request of the framework itself, from which the guard reads what the call is about
+ */
+export type Judge = (req: ApiRequest, given: unknown) => Promise<Judgement>
+
+/** The rules of a guard, for a request of any framework. */
+export const judgeBy = (source: TokenSource, requirement: Requirement): Judge => {
   const checks = source.senderChecks(requirement.resource)
   const dpop = checks.dpop !== undefined
   const { resource } = requirement
-  const check = async (req: ApiRequest): Promise<{ auth: AuthInfo; headers: Headers }> => {
+  const check = async (req: ApiRequest, given: unknown): Promise<{ auth: AuthInfo; headers: Headers }> => {
     const presented = presentedToken(req, { dpop })
     const auth = await source.verify(presented.value, resource)
     await assertSender(checks, req, presented, auth.binding ?? bearer)
-    assertSufficient(auth, requirement, source)
+    assertSufficient(auth, requirement, source, given)
     const user = requirement.limit?.by === 'user' ? await source.userOf?.(auth) : undefined
     const counted = countedCall(user === undefined ? auth : { ...auth, subject: user }, requirement)
     const headers = counted ? await source.countCall?.(...counted) : undefined
     return { auth, headers: headers ?? noHeaders }
   }
-  return (req) =>
-    check(req).then(
+  return (req, given) =>
+    check(req, given).then(
       (passed) => {
         source.observe?.({ req, resource, auth: passed.auth })
         return passed
@@ -131,7 +142,7 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
   const judge = judgeBy(source, requirement)
   const guard: RequestHandler = (req, res, next) => {
     runHandler(res, next, async () => {
-      const judgement = await judge(req)
+      const judgement = await judge(req, req)
       if (judgement.auth === undefined) {
         if (res.headersSent) throw judgement.error
         return sendJsonAnswer(res, judgement.answer)
@@ -147,7 +158,7 @@ export const createGuard = (source: TokenSource, requirement: Requirement): Toke
     const { auth }: MaybeAuthorized = req
     const info = auth as Partial<AuthInfo> | undefined
     if (info?.claims === undefined) throw new Error('latchkey: requireToken() did not run for this request')
-    assertSufficient(info as AuthInfo, requirement, source)
+    assertSufficient(info as AuthInfo, requirement, source, req)
     return info as AuthInfo
   }
   return Object.assign(guard, { auth }) as TokenGuard

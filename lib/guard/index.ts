@@ -16,6 +16,7 @@ export type {
   MaybeAuthorized,
   RequireToken,
   RequireTokenOptions,
+  ThingIds,
   TokenGuard,
   UserAuthInfo,
 } from './types.ts'

@@ -59,6 +59,7 @@ const seenCall = (setup: ServerSetup, { req, resource, auth, error }: GuardedCal
 export const ownTokens = (setup: ServerSetup): TokenSource => {
   const { resources } = setup.options
   const { observe } = setup
+  const kinds = setup.options.choices.map(({ kind }) => kind)
   const guarded = new Map(Object.keys(resources).map((name) => [name, guardedResource(name)]))
   return {
     implied: impliedScopes(setup.options),
@@ -72,7 +73,7 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       const contents = isJwt
         ? contentsOf(await verifyJwtAccessToken(server, token))
         : storedContents(await verifyAccessToken(server, token, resource), server.issuer)
-      const auth = authInfoOf(token, contents, guarded.get(resource ?? ''))
+      const auth = authInfoOf(token, contents, kinds, guarded.get(resource ?? ''))
       // An API would answer for every organization, as it was made before the host had any.
       const lacksOrganization = auth.subject !== undefined && auth.organization === undefined
       if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()
@@ -102,13 +103,19 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
 /** @throws OptionsError for a scope, level or resource that no token of this server can have */
 const assertPossible = (
   scope: string | undefined,
-  { scopes, ask, acrValues, authorizationDetails: details }: Requirement,
+  { scopes, ask, acrValues, authorizationDetails: details, choice = {} }: Requirement,
   { options }: ServerSetup,
 ): void => {
   const where = placeOf(scope)
   assertKnownScopes(where, [...scopes, ...ask], options)
   if (details !== undefined && !Object.hasOwn(options.protocol.authorizationDetails, details))
     refuse(`${where}: ${details} is not in the option protocol.authorizationDetails`)
+  for (const name of Object.keys(choice)) {
+    const kind = options.choices.find((each) => each.kind === name)
+    if (kind === undefined) refuse(`${where}: ${name} is not in the option choices`)
+    if (!scopes.some((one) => kind?.scopes.includes(one)))
+      refuse(`${where}: none of its scopes is in choices['${name}'].scopes`)
+  }
   const level = acrValues.find((value) => !options.acrValues.includes(value))
   if (level !== undefined) refuse(`${where}: ${level} is not in the option acrValues`)
 }
@@ -140,6 +147,7 @@ const ownRequirement = (
  * @param options.acr authentication levels, separated by spaces; one of them is required
  * @param options.maxAge the most seconds since the user's login
  * @param options.limit how many calls one client or user may make: `{ max: 100, seconds: 60, by: 'client' }`
+ * @param options.choice the things that the call is about: `{ project: (req) => req.params.id }`
  * @param options.resource accepts only tokens for this resource; by default only tokens for none
  * @returns middleware that answers 401 `invalid_token`, 401 `insufficient_user_authentication` or 403
  *   `insufficient_scope` as JSON with a Bearer challenge, and 429 with `Retry-After` beyond the limit

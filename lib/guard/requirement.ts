@@ -1,8 +1,11 @@
+import type { Request } from 'express'
 import type { CallLimit } from '../limits/call-limit.ts'
 import { refuse } from '../options/check.ts'
-import { flag, number, object, oneOf, optional, required, text } from '../options/schema.ts'
+import { custom, flag, isRecord, number, object, oneOf, optional, required, text } from '../options/schema.ts'
+import { isWithinChosen } from '../protocol/choices.ts'
 import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
 import { listed } from '../protocol/explanation.ts'
+import { isHostId } from '../protocol/host-id.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
 import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
 import type { AuthInfo, CallLimitOptions, RequireTokenOptions } from './types.ts'
@@ -19,10 +22,15 @@ export interface Requirement {
   readonly maxAge?: number
   /** The token must have details of this type. */
   readonly authorizationDetails?: string
+  /** The things that a call is about, by kind. */
+  readonly choice?: GuardedThings
   /** Undefined if the token must be for no resource. */
   readonly resource?: string
   readonly limit?: GuardLimit
 }
+
+/** Ids of things by kind, or functions that read them from a request. */
+export type GuardedThings = NonNullable<RequireTokenOptions['choice']>
 
 /** A limit on the calls of one client or user. */
 export type GuardLimit = Readonly<Required<Omit<CallLimitOptions, 'name'>>> & Pick<CallLimitOptions, 'name'>
@@ -41,6 +49,10 @@ const limit = object(
   'an object with max, seconds and by',
 )
 
+const choice = custom<GuardedThings>('an object with a function for each kind', (value) =>
+  isRecord(value) ? (value as GuardedThings) : undefined,
+)
+
 const schema = object({
   user: flag(true),
   ask: text('a list of scopes, separated by spaces', (value) => value.trim() !== ''),
@@ -48,6 +60,7 @@ const schema = object({
   maxAge: number({ min: 0 }, ' of seconds'),
   resource: text(),
   authorizationDetails: text(),
+  choice,
   limit: optional(limit),
 })
 
@@ -106,9 +119,33 @@ const assertAuthentication = (
   }
 }
 
+/** The user did not choose what a call is about. */
+export class NotChosenError extends OAuthError {
+  readonly kind: string
+
+  constructor(kind: string, about: About) {
+    super(
+      'insufficient_scope',
+      `the user did not choose this ${kind} for the client, which may ask again so that they can`,
+      about,
+    )
+    this.kind = kind
+  }
+}
+
+/** A call about no thing is refused too: the guard of a path without that parameter would let it pass. */
+const assertChosen = (auth: AuthInfo, choice: GuardedThings, req: unknown, about: About): void => {
+  for (const [kind, of] of Object.entries(choice)) {
+    const ids = [typeof of === 'function' ? of(req as Request) : of].flat()
+    if (ids.length === 0 || !ids.every(isHostId) || !isWithinChosen(ids, auth.chosen(kind)))
+      throw new NotChosenError(kind, about)
+  }
+}
+
 /**
  * Requires a verified token to be enough for a guard.
  *
+ * @param req the request, for the guards of things
  * @throws OAuthError `invalid_token` for another resource, `insufficient_scope` (RFC 6750 §3.1),
  *   `insufficient_user_authentication` (RFC 9470 §3)
  */
@@ -116,6 +153,7 @@ export const assertSufficient = (
   auth: AuthInfo,
   requirement: Requirement,
   { implied, now }: Surroundings,
+  req?: unknown,
 ): void => {
   const { scopes, subject, claims, authorizationDetails = [] } = auth
   const { authorizationId: _, ...about } = tokenOwner(auth)
@@ -140,6 +178,7 @@ export const assertSufficient = (
       about,
     )
   }
+  if (requirement.choice) assertChosen(auth, requirement.choice, req, about)
   assertAuthentication(claims, requirement, now(), about)
 }
 

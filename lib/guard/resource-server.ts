@@ -53,6 +53,8 @@ const schema = object({
    * introspects each token once an hour in the background, and waits for no answer. @default calls are not seen
    */
   reportCalls: optional(reportCalls),
+  /** The kinds of things that users choose among, as the names in the issuer's option `choices`. */
+  choices: list(text(), { what: 'a list of kinds' }),
   /** Scopes that include others, as the issuer's scopes have it in `implies`. */
   implies: record(list(text(), { what: 'a list of scopes' })),
   /** The way in which clients present certificates, for access tokens that are bound to one (RFC 8705 §3). */
@@ -76,14 +78,18 @@ const schema = object({
 })
 
 /** An API whose authorization server runs in another process. */
-export interface ResourceServerOptions extends GivenMembers<(typeof schema)['members']> {}
+export interface ResourceServerOptions<Kind extends string = string>
+  extends Omit<GivenMembers<(typeof schema)['members']>, 'choices'> {
+  /** The kinds of things that users choose among, as the names in the issuer's option `choices`. @default none */
+  readonly choices?: readonly Kind[]
+}
 
 /** Guards that share the issuer's keys. */
-export interface ResourceServer {
+export interface ResourceServer<Kind extends string = string> {
   /** Guards a route: the same as `oauth.requireToken`. */
-  readonly requireToken: RequireToken
+  readonly requireToken: RequireToken<Kind>
   /** Verifies a request of any framework: the same as `oauth.verify`. */
-  readonly verify: VerifyRequest
+  readonly verify: VerifyRequest<Kind>
   /** Makes a verifier for the MCP SDK. */
   tokenVerifier(options?: TokenVerifierOptions): TokenVerifier
 }
@@ -128,7 +134,8 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
     implied: options.implies,
     logger,
     now,
-    verify: async (token) => authInfoOf(token, contentsOf(await claimsOf(token)), guarded),
+    verify: async (token) =>
+      authInfoOf(token, contentsOf(await claimsOf(token)), options.choices ?? [], guarded),
     senderChecks: () => ({
       ...checks,
       ...(dpop && { dpop: dpopCheck(dpop.checks, urlsBelow(dpop.baseUrls)) }),
@@ -152,7 +159,9 @@ const remoteTokens = (options: Checked<typeof schema>): TokenSource => {
  * const { requireToken } = resourceServer({ issuer: 'https://app.example.com/oauth', audience: 'https://api.example.com' })
  * app.get('/orders', requireToken('orders:read'), (req, res) => res.json({ ordersOf: req.auth.subject }))
  */
-export const resourceServer = (options: ResourceServerOptions): ResourceServer => {
+export const resourceServer = <Kind extends string = never>(
+  options: ResourceServerOptions<Kind>,
+): ResourceServer<Kind> => {
   const checked = schema.check(options, '')
   const { audience } = checked
   if (audience === undefined && checked.introspection === undefined)
@@ -165,6 +174,8 @@ export const resourceServer = (options: ResourceServerOptions): ResourceServer =
     const { resource = audience } = requirement
     if ((canonicalResource(resource ?? '') ?? resource) !== audience)
       refuse(`${placeOf(scope)}: resource must be the audience, ${audience}`)
+    const kind = Object.keys(requirement.choice ?? {}).find((name) => !checked.choices?.includes(name))
+    if (kind !== undefined) refuse(`${placeOf(scope)}: ${kind} is not in the option choices`)
     if (requirement.limit && checked.limits.store === undefined)
       refuse(`${placeOf(scope)}: limit needs a store: limits: { store } of resourceServer()`)
     return { ...requirement, resource: audience }

@@ -1,9 +1,14 @@
 import type { NextFunction, Request, Response } from 'express'
+import type { Chosen } from '../protocol/choices.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import type { KeyBinding } from '../protocol/tokens/token-binding.ts'
 
-/** A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK. */
-export interface AuthInfo {
+/**
+ * A verified access token, as `req.auth` holds it. It is compatible with the type `AuthInfo` of the MCP SDK.
+ *
+ * @typeParam Kind the names of the option `choices`
+ */
+export interface AuthInfo<Kind extends string = string> {
   /** The access token. */
   token: string
   /** The client that the token was issued to; for a personal access token `personal:` with its id. */
@@ -32,6 +37,14 @@ export interface AuthInfo {
   personalToken?: { id: string; name: string }
   /** The token's claims with the names of RFC 7662 §2.2. */
   claims: Record<string, unknown>
+  /**
+   * The things of a kind that the user chose for the client: `'all'`, or their ids. Without the option `choices` there is no
+   * such function.
+   *
+   * @throws TypeError for a kind that is not in the option `choices`
+   * @example const projects = req.auth.chosen('project')
+   */
+  chosen(kind: Kind): Chosen
 }
 
 /** A client or another user who acts for the user of a token. */
@@ -45,13 +58,16 @@ export interface Actor {
 }
 
 /** A verified access token of a user. */
-export interface UserAuthInfo extends AuthInfo {
+export interface UserAuthInfo<Kind extends string = string> extends AuthInfo<Kind> {
   /** The user's id. */
   subject: string
 }
 
+/** The ids of things that a call is about. A call about none is refused. */
+export type ThingIds = string | readonly string[] | undefined
+
 /** Requirements of a guard beside scopes. */
-export interface RequireTokenOptions {
+export interface RequireTokenOptions<Kind extends string = string> {
   /** Whether the token must belong to a user. `false` also accepts a client's own token (`client_credentials`). @default true */
   user?: boolean
   /**
@@ -67,6 +83,11 @@ export interface RequireTokenOptions {
   maxAge?: number
   /** The token must have an object of this type in `authorization_details` (RFC 9396). @default none */
   authorizationDetails?: string
+  /**
+   * The things that the call is about, by kind; the user must have chosen them for the client:
+   * `{ project: (req) => req.params.id }`. @default none
+   */
+  choice?: { readonly [Name in Kind]?: ThingIds | ((req: Request) => ThingIds) }
   /** The resource that the token must be for (RFC 8707). @default the token must be for no resource */
   resource?: string
   /** A limit on the calls of one client or user; more are answered with 429. @default no limit */
@@ -108,9 +129,9 @@ export interface TokenGuard<Auth extends AuthInfo = AuthInfo> {
 }
 
 /** Makes middleware that requires an access token: `oauth.requireToken('orders:read')`. */
-export interface RequireToken {
-  (scope?: string, options?: RequireTokenOptions & { user?: true }): TokenGuard<UserAuthInfo>
-  (scope: string | undefined, options: RequireTokenOptions): TokenGuard
+export interface RequireToken<Kind extends string = string> {
+  (scope?: string, options?: RequireTokenOptions<Kind> & { user?: true }): TokenGuard<UserAuthInfo<Kind>>
+  (scope: string | undefined, options: RequireTokenOptions<Kind>): TokenGuard<AuthInfo<Kind>>
 }
 
 /** A request that may have passed a guard. */

@@ -1,6 +1,6 @@
-import { type ApiRequest, apiRequestOf, type NodeRequest, type WebRequest } from '../web/http/api-request.ts'
+import { apiRequestOf, type NodeRequest, type WebRequest } from '../web/http/api-request.ts'
 import type { Trusts } from '../web/http/trust-proxy.ts'
-import { type Judgement, judgeBy, type TokenSource } from './guard.ts'
+import { type Judge, judgeBy, type TokenSource } from './guard.ts'
 import type { Requirement } from './requirement.ts'
 import type { AuthInfo, RequireTokenOptions, UserAuthInfo } from './types.ts'
 
@@ -24,12 +24,12 @@ export interface RefusedCall {
 }
 
 /** Verifies the access token of a request of any framework. */
-export interface VerifyRequest {
+export interface VerifyRequest<Kind extends string = string> {
   /**
    * Applies the rules of `requireToken()` to a request of Node, or to a web-standard one.
    *
    * @param scope as for `requireToken()`
-   * @param options as for `requireToken()`
+   * @param options as for `requireToken()`; `choice` has the ids themselves: `{ project: id }`
    * @returns the token, or the answer that `requireToken()` would send
    * @throws OptionsError for a wrong scope or option, OAuthError `invalid_scope` for a malformed scope
    * @example
@@ -39,13 +39,13 @@ export interface VerifyRequest {
   (
     request: NodeRequest | WebRequest,
     scope?: string,
-    options?: RequireTokenOptions & { user?: true },
-  ): Promise<VerifiedCall<UserAuthInfo> | RefusedCall>
+    options?: RequireTokenOptions<Kind> & { user?: true },
+  ): Promise<VerifiedCall<UserAuthInfo<Kind>> | RefusedCall>
   (
     request: NodeRequest | WebRequest,
     scope: string | undefined,
-    options: RequireTokenOptions,
-  ): Promise<VerifiedCall | RefusedCall>
+    options: RequireTokenOptions<Kind>,
+  ): Promise<VerifiedCall<AuthInfo<Kind>> | RefusedCall>
 }
 
 /** More than an app has routes. Beyond it, the arguments of a call are checked each time. */
@@ -69,8 +69,10 @@ export const verifyBy = (
   requirementOf: (scope: string | undefined, options: RequireTokenOptions | undefined) => Requirement,
   trusts: Trusts,
 ): VerifyRequest => {
-  const judges = new Map<string, (req: ApiRequest) => Promise<Judgement>>()
+  const judges = new Map<string, Judge>()
   const judgeFor = (scope: string | undefined, options: RequireTokenOptions | undefined) => {
+    // What a call is about differs from call to call.
+    if (options?.choice !== undefined) return judgeBy(source, requirementOf(scope, options))
     const key = keyOf(scope, options)
     const known = judges.get(key)
     if (known) return known
@@ -92,7 +94,7 @@ export const verifyBy = (
         added[name] = value
       },
     }
-    const judgement = await judge({ method, originalUrl, path, headers, ip, socket, app, res })
+    const judgement = await judge({ method, originalUrl, path, headers, ip, socket, app, res }, request)
     if (judgement.auth !== undefined)
       return { auth: judgement.auth, headers: { ...added, ...judgement.headers } }
     const { answer } = judgement

@@ -1,6 +1,7 @@
 import type { RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import { type AccessSchemas, access } from './access.ts'
+import { type Choice, type ChoiceSchemas, choices } from './choices/option.ts'
 import { type ConfiguredFeature, type Feature, features } from './features.ts'
 import { lifetimes } from './lifetimes.ts'
 import { type Limit, limits } from './limits.ts'
@@ -96,6 +97,11 @@ export const optionTree = object({
    */
   scopes,
   /**
+   * Things that users choose among when they allow a client, such as projects, by kind: docs/choices.md. A grant then says
+   * which of them the client may use. @default a scope is about everything of the user
+   */
+  choices,
+  /**
    * APIs that have access tokens of their own, by URL (RFC 8707): docs/resources.md. Without it the parameter `resource` is
    * ignored.
    */
@@ -139,7 +145,7 @@ export const optionTree = object({
 type Tree = typeof optionTree
 
 /** The options whose functions get a user of the host. */
-interface OptionsAboutUsers<User extends object> {
+interface OptionsAboutUsers<User extends object, Kind extends string> {
   /** Your users: a table, or functions. @default Latchkey's own table */
   users?: UserMapping<User> | UserFunctions<User>
   /** The organizations that a user belongs to. @default none */
@@ -148,6 +154,8 @@ interface OptionsAboutUsers<User extends object> {
   access?: GivenMembers<AccessSchemas<User>>
   /** Your own login page, or hooks around the built-in one. */
   login?: GivenMembers<LoginSchemas<User>>
+  /** Things that users choose among, by kind. @default none */
+  choices?: Readonly<Record<Kind, GivenMembers<ChoiceSchemas<User>>>>
 }
 
 /**
@@ -155,12 +163,14 @@ interface OptionsAboutUsers<User extends object> {
  *
  * @typeParam User the host's type of a user, if it has one: a row of its table, or what its functions return
  * @typeParam Features the list of features, which says what the router has
+ * @typeParam Kind the names of `choices`
  */
 export interface AuthRouterOptions<
   User extends object = HostUser,
   Features extends readonly Feature[] = readonly Feature[],
-> extends Omit<GivenMembers<Tree['members']>, keyof OptionsAboutUsers<User> | 'features'>,
-    OptionsAboutUsers<User> {
+  Kind extends string = string,
+> extends Omit<GivenMembers<Tree['members']>, keyof OptionsAboutUsers<User, Kind> | 'features'>,
+    OptionsAboutUsers<User, Kind> {
   /** What the server offers beside the protocol: functions of `latchkey/features`, such as `[passkeys()]`. @default none */
   features?: Features
 }
@@ -168,7 +178,7 @@ export interface AuthRouterOptions<
 type Limits = CheckedMembers<Tree['members']>['limits']
 
 /** Checked options with every default filled in. */
-export interface Options extends Omit<CheckedMembers<Tree['members']>, 'features' | 'limits'> {
+export interface Options extends Omit<CheckedMembers<Tree['members']>, 'features' | 'limits' | 'choices'> {
   readonly features: readonly ConfiguredFeature[]
   /** With those of the features. */
   readonly limits: Limits & {
@@ -185,6 +195,8 @@ export interface Options extends Omit<CheckedMembers<Tree['members']>, 'features
   readonly secrets: readonly [string, ...string[]]
   /** By canonical identifier; empty if the host has none. */
   readonly resources: Readonly<Record<string, Resource>>
+  /** Empty if the host has none. */
+  readonly choices: readonly Choice[]
 }
 
 /**

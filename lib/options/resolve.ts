@@ -1,5 +1,6 @@
 import { completeDetailTypes } from './authorization-details.ts'
 import { refuse } from './check.ts'
+import { completeChoices } from './choices/option.ts'
 import {
   developmentDatabase,
   developmentIssuer,
@@ -105,6 +106,7 @@ export const resolveOptions = (
     database: { ...checked.database, knex },
     secrets: checked.secrets ?? required(secrets).check([secretOf(knex, logger)], 'secrets'),
     resources,
+    choices: completeChoices(checked.choices, checked),
     features,
     limits: {
       ...checked.limits,

@@ -33,6 +33,14 @@ const right: Readonly<Record<string, unknown>> = {
   'login.providers[].url': '/larch',
   'scopes.*.description': 'See',
   'scopes.*.locales.*.description': 'Sehen',
+  'choices.*.name': { one: 'project', other: 'projects' },
+  'choices.*.name.one': 'project',
+  'choices.*.name.other': 'projects',
+  'choices.*.locales.*.one': 'Projekt',
+  'choices.*.locales.*.other': 'Projekte',
+  'choices.*.scopes': ['see'],
+  'choices.*.list': works,
+  'choices.*.find': works,
   'resources.*.scopes': [],
   'pages.locales.*.texts': {},
   'protocol.tokenExchange.allow': works,
@@ -52,6 +60,7 @@ const right: Readonly<Record<string, unknown>> = {
 /** A name that an object may have whose names the host chooses. */
 const names: Readonly<Record<string, string>> = {
   scopes: 'see',
+  choices: 'project',
   resources: 'https://api.example.com',
   'features.webhooks.endpoints': 'crm',
 }

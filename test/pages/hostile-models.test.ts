@@ -57,7 +57,11 @@ const tried: Readonly<Record<string, string>> = testsAll
 const ownFields =
   'kind error group action cancelUrl removeUrl signOutUrl url accountUrl forgotPassword signUp icon identifier logoUrl homeUrl signInUrl stayUrl switchUrl otherCodeUrl previousUrl nextUrl notice frames newUrl editUrl rotateUrl deleteUrl listUrl ownerUrl state eventsUrl page outcome method failedMethod autocomplete disableUrl publishUrl keysUrl againUrl codeUrl clientUrl manageUrl signInUrl step problem filter'
     .split(' ')
-    .concat('tone lack locksUrl tokensUrl field hour waits needed refused texts sentence'.split(' '))
+    .concat(
+      'tone lack locksUrl tokensUrl changeUrl mode duration count field hour waits needed refused texts sentence'.split(
+        ' ',
+      ),
+    )
 const addresses = ['uri', 'policyUri', 'tosUri', 'logo', 'help', 'privacy']
 
 /** How a field is spoilt: as a whole, or as an address that is one up to its end. */
@@ -119,7 +123,7 @@ const inspect = (
   const attributes = elements.flatMap((element) => [...element.attributes])
   // Nobody reads the values of these, and they must stay as they are.
   const isRead = ({ name, ownerElement }) =>
-    !ownerElement.matches('[type=hidden], [type=radio], option' + (name === 'value' ? ', button' : ''))
+    name !== 'name' && !ownerElement.matches('[type=hidden], [type=radio], option' + (name === 'value' ? ', button' : ''))
   const leading = ['href', 'src', 'action', 'formaction']
   return {
     name,

@@ -11,6 +11,7 @@ const most = 12_200
 const heavier: readonly [pages: RegExp, most: number][] = [
   [/^(passkeys|second-factor-settings)/, 12_700],
   [/^developer/, 13_600],
+  [/^consent-things/, 13_600],
 ]
 const mostFor = (page: string): number => heavier.find(([pages]) => pages.test(page))?.[1] ?? most
 
@@ -64,6 +65,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
   const styles: readonly [string, RegExp][] = [
     ['second-factor.css', /^second-factor-settings/],
     ['management.css', /^(developer|personal-token|revoke-token|passkeys)/],
+    ['choices.css', /^((consent-)?things|narrow-client)/],
   ]
   /** The second stylesheet of a page, if it has one. */
   const styleOf = (page: string): string | undefined => styles.find(([, names]) => names.test(page))?.[0]

@@ -68,6 +68,7 @@ const authorization: Authorization = {
   scopes: [],
   offline: false,
   loginStands: true,
+  narrowed: 0,
   createdAt: now,
   loginEnd: now + 3600,
   codeExpiresAt: now + 60,

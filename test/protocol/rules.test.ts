@@ -43,6 +43,7 @@ const authorization: Authorization = {
   expiresAt: now + 3600,
   revokedAt: null,
   loginStands: true,
+  narrowed: 0,
   details: {
     ...request,
     codeChallenge: { method: 'S256', value: codeChallengeOf(verifier, 'S256') },

@@ -137,10 +137,11 @@ export const allowedBefore = (
   server: AuthorizationServer,
   { pending: { client, request }, organization, consents }: ConsentRequest,
 ): { consent: Consent | undefined; onlyOrganization: boolean } => {
-  const { consent } = consentFor(server, { client, request }, consents, organization?.id)
+  const { consent, terms } = consentFor(server, { client, request }, consents, organization?.id)
+  const context = { request, client, consent, terms, kinds: server.options.choices }
   return {
     consent,
-    onlyOrganization: organization !== undefined && !needsConsent({ request, client, consent }),
+    onlyOrganization: organization !== undefined && !needsConsent(context),
   }
 }
 

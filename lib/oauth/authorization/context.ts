@@ -33,6 +33,7 @@ export const toDecide = (pending: PendingRequest): RequestToDecide => {
 /** The consent of a user for a client in one organization: all that is remembered, and the part that applies to this request. */
 interface Remembered {
   readonly terms: ConsentTerms | undefined
+  readonly narrowed?: number | undefined
   readonly consent: Consent | undefined
 }
 
@@ -53,10 +54,16 @@ export const consentFor = (
   consents: readonly KeptConsent[],
   organization: string | undefined,
 ): Remembered => {
-  const terms = consents.find((consent) => consent.organization === (organization ?? noOrganization))?.terms
+  const kept = consents.find((consent) => consent.organization === (organization ?? noOrganization))
+  const terms = kept && lasting(server, kept.terms)
   const meaning = (entry: string): string => meaningOf(server, client, entry)
-  return { terms, consent: terms && standingConsent(terms, request.redirectUri, meaning) }
+  const consent = terms && standingConsent(terms, request.redirectUri, meaning)
+  return { terms, consent, narrowed: kept?.narrowed }
 }
+
+/** Terms that have not ended by the user's wish. */
+const lasting = ({ now }: AuthorizationServer, terms: ConsentTerms): ConsentTerms | undefined =>
+  terms.until === undefined || terms.until > now() ? terms : undefined
 
 /** Whether the user has allowed the client anything that still holds, in any organization. */
 const hasAllowed = (
@@ -66,6 +73,7 @@ const hasAllowed = (
 ): boolean =>
   consents.some(({ terms }) => {
     const meaning = (entry: string): string => meaningOf(server, client, entry)
+    if (lasting(server, terms) === undefined) return false
     return isStanding(terms, standingConsent(terms, request.redirectUri, meaning))
   })
 
@@ -113,6 +121,8 @@ export const readFacts = async (
     hasAllowed: remembered?.hasAllowed,
     consent: remembered?.consent,
     terms: remembered?.terms,
+    ...(remembered?.narrowed !== undefined && { narrowed: remembered.narrowed }),
+    kinds: server.options.choices,
     sidAtStart: pending ? pending.sid : login?.sid,
     selectedSid: changes.selectedSid ?? pending?.selectedSid,
     requestedAt: pending?.createdAt ?? server.now(),

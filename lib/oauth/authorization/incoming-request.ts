@@ -1,4 +1,5 @@
 import { knownScopes, unknownScope } from '../../options/scopes.ts'
+import { namedOnly } from '../../protocol/choices.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { responseTypes } from '../../protocol/clients/client-metadata.ts'
 import { aboutClient, asAuthorizationError, OAuthError } from '../../protocol/errors.ts'
@@ -12,6 +13,7 @@ import {
   parseCodeBinding,
   parseDirectRequest,
 } from '../../protocol/requests/authorization-request.ts'
+import { maxValuesOf, parseChoiceDetails } from '../../protocol/requests/choice-details.ts'
 import { claimsRequest, parseClaims } from '../../protocol/requests/claims-request.ts'
 import { requestedLevels } from '../../protocol/requests/next-step.ts'
 import type { CodeChallengeMethod } from '../../protocol/requests/pkce.ts'
@@ -82,7 +84,7 @@ const serverSideParameters = async (
     ...(organization !== undefined && { organization }),
     ...levels,
     ...(binding && { binding }),
-    ...(await requestedDetails(server, parameters, client)),
+    ...(await requestedDetails(server, parameters, client, scopes)),
   }
 }
 
@@ -232,11 +234,21 @@ const requestedDetails = async (
   server: AuthorizationServer,
   parameters: Parameters,
   client: Client,
-): Promise<Pick<AuthorizationRequest, 'authorizationDetails' | 'alwaysAsks'>> => {
-  const types = server.options.protocol.authorizationDetails
-  const json = Object.keys(types).length > 0 ? parameters.optional('authorization_details') : undefined
+  scopes: readonly string[],
+): Promise<Pick<AuthorizationRequest, 'authorizationDetails' | 'alwaysAsks' | 'suggested'>> => {
+  const { choices: kinds, protocol } = server.options
+  const types = protocol.authorizationDetails
+  const isOn = Object.keys(types).length > 0 || kinds.length > 0
+  const json = isOn ? parameters.optional('authorization_details') : undefined
   if (json === undefined) return {}
-  const details = await acceptedDetails(server, client, parseAuthorizationDetails(json))
+  const requested = parseAuthorizationDetails(json, maxValuesOf(kinds))
+  const { choices, others } = parseChoiceDetails(kinds, requested, scopes)
+  const details = await acceptedDetails(server, client, others)
   const alwaysAsks = details.some(({ type }) => types[type]?.remember !== true)
-  return { authorizationDetails: details, ...(alwaysAsks && { alwaysAsks }) }
+  const suggested = namedOnly(choices)
+  return {
+    ...(details.length > 0 && { authorizationDetails: details }),
+    ...(alwaysAsks && { alwaysAsks }),
+    ...(Object.keys(suggested).length > 0 && { suggested }),
+  }
 }

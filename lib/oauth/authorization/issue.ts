@@ -1,4 +1,5 @@
 import { createSecret, hashSecret, randomId } from '../../keys/secrets.ts'
+import type { Choices } from '../../protocol/choices.ts'
 import { absoluteLifetime, profileLifetime } from '../../protocol/clients/client.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import type { ClaimsRequest } from '../../protocol/requests/claims-request.ts'
@@ -39,6 +40,10 @@ export interface AuthorizationGrant {
   readonly claims?: ClaimsRequest
   /** Undefined if the host has no organizations. */
   readonly organization?: string
+  /** The things that the user chose, by kind. */
+  readonly choices?: Choices
+  /** When it ends by the user's wish, in epoch seconds. */
+  readonly until?: number
   /** Hash of the pending request's id; undefined if the user did not have to be asked. */
   readonly pendingId: string | undefined
   /** The code that the client has already; by default it gets a new one. */
@@ -71,7 +76,16 @@ const longestCode = 60
 
 const newAuthorization = (
   server: AuthorizationServer,
-  { context: { request, client }, login, scopes, claims, organization, polledCode }: AuthorizationGrant,
+  {
+    context: { request, client },
+    login,
+    scopes,
+    claims,
+    organization,
+    polledCode,
+    choices,
+    until,
+  }: AuthorizationGrant,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
@@ -106,8 +120,12 @@ const newAuthorization = (
       polledCode?.expiresAt ?? 0,
     ),
     now,
-    expiresAt: now + absoluteLifetime(client.metadata, lifetimes),
+    expiresAt: Math.min(
+      now + absoluteLifetime(client.metadata, lifetimes),
+      until ?? Number.POSITIVE_INFINITY,
+    ),
     details,
+    ...(choices && { choices }),
   }
 }
 
@@ -164,7 +182,7 @@ const rememberConsent = (
   const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
   const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
   const agreed = (earlier?: ConsentTerms): ConsentTerms =>
-    agreedTerms(earlier, request.redirectUri, [...entries, ...details])
+    agreedTerms(earlier, request.redirectUri, [...entries, ...details], grant)
   return [
     saveConsent({ subject, clientId, organization, terms: agreed(), withOthers: agreed(terms), now }),
     ...(receipt
@@ -180,17 +198,19 @@ const conditionsOf = (
   { offline, sid, subject, clientId, now, expiresAt }: NewAuthorization,
 ): Condition<Obstacle>[] => {
   const { context, polledCode, login, pendingId, organization = noOrganization } = grant
-  const { client } = context
+  const { client, terms, narrowed = 0 } = context
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
-  const isConsentLocked = !isConsentNew && !client.metadata.first_party
+  // A new consent keeps what an earlier one allowed beside it, unless the user has just taken that away.
+  const keepsEarlier = isConsentNew && terms !== undefined && server.options.choices.length > 0
+  const isConsentLocked = keepsEarlier || (!isConsentNew && !client.metadata.first_party)
   // Without `offline_access` the authorization ends with the login.
   const until = offline ? expiresAt : Math.min(expiresAt, login.expiresAt)
   const conditions: (Condition<Obstacle> | false)[] = [
     // Nothing is written under a login that has just ended.
     offline && ['signed-out', lockLogin({ sid, now })],
     ...whenGranted(server, client, { until, now }),
-    isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, now })],
+    isConsentLocked && ['withdrawn', lockConsent({ subject, clientId, organization, narrowed, now })],
     polledCode
       ? ['used', polledCode.approve]
       : pendingId !== undefined && ['used', consumePendingRequest({ id: pendingId, now })],

@@ -16,7 +16,7 @@ import {
 } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { announceTokens, issueTokens, storeTokens } from '../tokens/issue-tokens.ts'
-import { activeUser, consumeProof, revokeReplayed } from './exchange.ts'
+import { activeUser, consumeProof, narrowedMeanwhile, revokeReplayed } from './exchange.ts'
 import type { Grant } from './grant.ts'
 import { targetOf } from './target.ts'
 
@@ -74,7 +74,7 @@ export const redeem = async (
   const { outcome, authorization, grantType, parameter, step } = redemption
   if (outcome === 'replay') return revokeReplayed(server, authorization, request, parameter)
   const { binding } = request
-  const { id, details } = authorization
+  const { id, narrowed, details } = authorization
   const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)
   const { scopes } = target
@@ -84,11 +84,12 @@ export const redeem = async (
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeAuthorizationCode({ id, now: server.now() })]],
+    [['used', consumeAuthorizationCode({ id, narrowed, now: server.now() })]],
     storeTokens(tokens),
   )
   if (obstacle) {
     const current = await findAuthorization(server.database, { id })
+    if (current?.consumedAt === null && current.revokedAt === null) throw narrowedMeanwhile()
     if (current === undefined || current.consumedAt === null)
       throw new OAuthError('invalid_grant', `${parameter} is revoked`)
     // Another request redeemed it meanwhile, which is a replay too.

@@ -7,12 +7,7 @@ import { chooseOrganization } from '../../protocol/requests/organization.ts'
 import { type ProofRecord, usedProof } from '../../protocol/tokens/dpop-proof.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { type Condition, writeAll, writeIf } from '../../storage/database/transaction.ts'
-import {
-  createReplay,
-  lockAuthorization,
-  lockLogin,
-  revokeAuthorization,
-} from '../../storage/repositories/index.ts'
+import { createReplay, lockAsRead, lockLogin, revokeAuthorization } from '../../storage/repositories/index.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { whenGranted } from '../clients/register.ts'
@@ -31,6 +26,18 @@ export const consumeProof = async (
 ): Promise<void> => {
   if (proof !== undefined && !(await createReplay(database, proof))) throw usedProof()
 }
+
+/** Nothing is used up: the next request gets what the user has left. */
+export const narrowedMeanwhile = (): OAuthError =>
+  new OAuthError('temporarily_unavailable', 'the user has just changed what the client may do; try again', {
+    headers: { 'Retry-After': '1' },
+  })
+
+/** What must hold when tokens of an authorization are stored, if users choose things: it was not narrowed since it was read. */
+export const asRead = (
+  { options }: Pick<AuthorizationServer, 'options'>,
+  authorization: Pick<Authorization, 'id' | 'narrowed'>,
+): Condition<'narrowed'>[] => (options.choices.length > 0 ? [['narrowed', lockAsRead(authorization)]] : [])
 
 export const removedClient = (): OAuthError =>
   new OAuthError('invalid_grant', 'the client was removed meanwhile')
@@ -51,7 +58,7 @@ export const storeOwnToken = async (
   const now = server.now()
   const conditions: Condition<'ended' | 'gone'>[] = [
     ...(of && !of.offline ? [['ended', lockLogin({ sid: of.sid, now })] as const] : []),
-    ...(of ? [['ended', lockAuthorization({ id: of.id })] as const] : []),
+    ...(of ? [['ended', lockAsRead(of)] as const] : []),
     ...whenGranted(server, client, { until: now + accessToken.expiresIn, now }),
   ]
   const writes = storeAccessToken(accessToken)

@@ -21,7 +21,7 @@ import {
   storeTokens,
   type TokenGrant,
 } from '../tokens/issue-tokens.ts'
-import { activeUser, consumeProof, revokeReplayed } from './exchange.ts'
+import { activeUser, asRead, consumeProof, narrowedMeanwhile, revokeReplayed } from './exchange.ts'
 import type { Grant } from './grant.ts'
 import { targetOf } from './target.ts'
 
@@ -129,6 +129,15 @@ interface PresentedToken {
   readonly address: string
 }
 
+/** @throws OAuthError 503 if the user narrowed the grant meanwhile, which used nothing up */
+const unlessUsed = (
+  obstacle: 'used' | 'gone' | 'narrowed' | undefined,
+  response: TokenResponse,
+): TokenResponse | undefined => {
+  if (obstacle === 'narrowed') throw narrowedMeanwhile()
+  return obstacle ? undefined : response
+}
+
 /** Issues a successor, and stores it encrypted so that it can be returned again during the grace period. */
 const rotate = async (
   server: AuthorizationServer,
@@ -141,10 +150,13 @@ const rotate = async (
     next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value, 'successor') : null
   const obstacle = await writeIf(
     server.database,
-    [['used', consumeRefreshToken({ hash, successor, address, now: server.now() })]],
+    [
+      ...asRead(server, grant.authorization),
+      ['used', consumeRefreshToken({ hash, successor, address, now: server.now() })],
+    ],
     storeTokens(tokens),
   )
-  return obstacle ? undefined : response
+  return unlessUsed(obstacle, response)
 }
 
 /** Without rotation the client keeps its token, and its idle lifetime starts again. */
@@ -157,10 +169,13 @@ const keep = async (
   const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
   const obstacle = await writeIf(
     server.database,
-    [['gone', extendRefreshToken({ hash, now: server.now(), expiresAt })]],
+    [
+      ...asRead(server, grant.authorization),
+      ['gone', extendRefreshToken({ hash, now: server.now(), expiresAt })],
+    ],
     storeTokens(tokens),
   )
-  return obstacle ? undefined : tokens.response
+  return unlessUsed(obstacle, tokens.response)
 }
 
 /** Returns the same successor and a new access token, unless the successor was used meanwhile. */
@@ -172,8 +187,11 @@ const repeat = async (
   const { accessToken, response } = await issueTokens(server, grant)
   const obstacle = await writeIf(
     server.database,
-    [['used', extendRefreshToken({ hash, now: server.now(), expiresAt })]],
+    [
+      ...asRead(server, grant.authorization),
+      ['used', extendRefreshToken({ hash, now: server.now(), expiresAt })],
+    ],
     storeAccessToken(accessToken),
   )
-  return obstacle ? undefined : response
+  return unlessUsed(obstacle, response)
 }

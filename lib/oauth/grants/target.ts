@@ -5,6 +5,7 @@ import {
   narrowedDetails,
   parseAuthorizationDetails,
 } from '../../protocol/requests/authorization-details.ts'
+import { maxValuesOf, narrowedChoices, parseChoiceDetails } from '../../protocol/requests/choice-details.ts'
 import { parseResources, tokenResources, tokenScopes } from '../../protocol/requests/resource.ts'
 import type { TokenContext } from '../../protocol/tokens/token-context.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
@@ -35,13 +36,42 @@ export const requestedResources = (
  * @throws OAuthError `invalid_authorization_details` for an object that was not granted
  */
 export const partOf = (
-  { options }: AuthorizationServer,
-  { parameters }: Pick<TokenRequest, 'parameters'>,
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
   granted: readonly AuthorizationDetail[],
 ): readonly AuthorizationDetail[] | undefined => {
-  const isOn = Object.keys(options.protocol.authorizationDetails).length > 0
+  const requested = detailsOf(server, request)
+  return requested && narrowedDetails(requested, granted)
+}
+
+/** The parameter `authorization_details`; undefined if it is absent, or if the host knows no types. */
+const detailsOf = (
+  { options: { protocol, choices } }: AuthorizationServer,
+  { parameters }: Pick<TokenRequest, 'parameters'>,
+): readonly AuthorizationDetail[] | undefined => {
+  const isOn = Object.keys(protocol.authorizationDetails).length > 0 || choices.length > 0
   const json = isOn ? parameters.optional('authorization_details') : undefined
-  return json === undefined ? undefined : narrowedDetails(parseAuthorizationDetails(json), granted)
+  return json === undefined ? undefined : parseAuthorizationDetails(json, maxValuesOf(choices))
+}
+
+/**
+ * The part of an authorization that a token request names: objects, and things that the user chose.
+ *
+ * @throws OAuthError `invalid_authorization_details` for what was not granted
+ */
+const contextOf = (
+  server: AuthorizationServer,
+  request: Pick<TokenRequest, 'parameters'>,
+  { details, choices: chosen }: Pick<Authorization, 'details' | 'choices'>,
+  scopes: readonly string[],
+): TokenContext | undefined => {
+  const requested = detailsOf(server, request)
+  if (requested === undefined) return undefined
+  const { choices, others } = parseChoiceDetails(server.options.choices, requested, scopes)
+  return {
+    authorization_details: narrowedDetails(others, details.authorizationDetails ?? []),
+    ...(chosen && { choices: narrowedChoices(choices, chosen) }),
+  }
 }
 
 /**
@@ -55,13 +85,13 @@ export const partOf = (
 export const targetOf = (
   server: AuthorizationServer,
   request: Pick<TokenRequest, 'parameters'>,
-  { details }: Pick<Authorization, 'details'>,
+  authorization: Pick<Authorization, 'details' | 'choices'>,
   scopes: readonly string[],
 ): TokenTarget => {
+  const { details } = authorization
   const hostResources = server.resources
   const resources = tokenResources(requestedResources(server, request), details.resources, hostResources)
-  const part = partOf(server, request, details.authorizationDetails ?? [])
-  const context = part && { authorization_details: part }
+  const context = contextOf(server, request, authorization, scopes)
   if (resources.length === 0) return { scopes, resources, context }
   const left = tokenScopes(scopes, resources, details.resources, hostResources)
   if (left.length === 0 && request.parameters.has('scope')) {

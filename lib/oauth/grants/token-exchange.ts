@@ -182,7 +182,11 @@ export const tokenExchange: Grant = {
     const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
       ...content,
-      context: { ...(decision.impersonation !== true && { act }), authorization_details: [] },
+      context: {
+        ...(decision.impersonation !== true && { act }),
+        authorization_details: [],
+        ...(token.choices && { choices: token.choices }),
+      },
       notAfter: token.expiresAt,
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })

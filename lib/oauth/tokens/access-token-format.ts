@@ -25,7 +25,7 @@ interface TokenContent {
 
 /** An access token of a user. */
 export interface UserTokenGrant extends TokenContent {
-  readonly authorization: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details'>
+  readonly authorization: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details' | 'choices'>
   readonly user: AllowedUser
 }
 

@@ -1,9 +1,11 @@
+import { type Choices, intersectChoices, isWithinChoices } from '../../protocol/choices.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError, type OAuthErrorOptions } from '../../protocol/errors.ts'
 import { lateExplanation, listed } from '../../protocol/explanation.ts'
 import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
+import { choiceDetails } from '../../protocol/requests/choice-details.ts'
 import { formatFor } from '../../protocol/requests/resource.ts'
 import { intersectScopes } from '../../protocol/scope.ts'
 import type { TokenContext } from '../../protocol/tokens/token-context.ts'
@@ -11,6 +13,7 @@ import type { Write } from '../../storage/database/statement.ts'
 import { type AccessToken, createAccessToken } from '../../storage/repositories/index.ts'
 import { belongsToOrganization } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { issuedChoices } from '../choices/things.ts'
 import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
@@ -38,7 +41,7 @@ const lifetimeOf = (
  *
  * @throws OAuthError `invalid_target` if its resources have different formats
  */
-export const issueAccessToken = (
+export const issueAccessToken = async (
   server: AuthorizationServer,
   grant: AccessTokenGrant,
 ): Promise<IssuedAccessToken> => {
@@ -48,15 +51,35 @@ export const issueAccessToken = (
   const lifetime = lifetimeOf(server, client, format)
   const { notAfter = Number.POSITIVE_INFINITY } = grant
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
-  const { resources, context } = grant
-  const authorizationDetails = tokenDetails(server, {
+  const { resources, scopes } = grant
+  const choices = await choicesFor(server, grant)
+  const context = withChoices(grant, choices)
+  const details = tokenDetails(server, {
     client: client.metadata,
     resources,
     details: authorization?.details,
     context,
   })
-  return formats[format].issue(server, grant, { now, expiresAt, authorizationDetails })
+  const authorizationDetails = [...details, ...choiceDetails(server.options.choices, scopes, choices)]
+  return formats[format].issue(server, { ...grant, context }, { now, expiresAt, authorizationDetails })
 }
+
+/** The things that a new token is for: those of its authorization or of its own context that the user may still give. */
+const choicesFor = async (server: AuthorizationServer, grant: AccessTokenGrant): Promise<Choices> => {
+  const { user, authorization, client, scopes, context } = grant
+  if (user === undefined || server.options.choices.length === 0) return {}
+  const { choices = {}, details } = authorization
+  const granted = context?.choices === undefined ? choices : intersectChoices(choices, context.choices)
+  const about = { user, client, organization: details.organization }
+  return issuedChoices(server.options.choices, about, scopes, granted)
+}
+
+/** Fewer things than those of its authorization are stored with a token. */
+const withChoices = (
+  { authorization, context }: AccessTokenGrant,
+  choices: Choices,
+): TokenContext | undefined =>
+  isWithinChoices(authorization?.choices ?? {}, choices) ? context : { ...context, choices }
 
 /** The writes that store an access token: none for a format that is not stored. */
 export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
@@ -125,7 +148,8 @@ export const verifyAccessToken = async (
   const fault = faultOf(stored, resource, now)
   if (fault !== undefined || !stored.client) throw invalidToken({ ...owner, ...fault })
   const { clientId, resources, binding, issuedAt, expiresAt, client, family } = stored
-  const scopes = intersectScopes(stored.scopes, allowedScopes({ metadata: client }))
+  const allowed = allowedScopes({ metadata: client }).filter((scope) => !family?.removed?.includes(scope))
+  const scopes = intersectScopes(stored.scopes, allowed)
   const { subject, context } = stored
   const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, act: context?.act }
   if (subject === undefined) {
@@ -141,9 +165,13 @@ export const verifyAccessToken = async (
   ) {
     throw invalidToken({ ...owner, fault: 'user' })
   }
-  const authorizationDetails = tokenDetails(server, { client, resources, details, context })
+  const choices = family.choices && intersectChoices(family.choices, context?.choices ?? family.choices)
+  const authorizationDetails = [
+    ...tokenDetails(server, { client, resources, details, context }),
+    ...choiceDetails(server.options.choices, scopes, choices ?? {}),
+  ]
   return {
-    token: { ...token, organization, authorizationDetails },
+    token: { ...token, organization, authorizationDetails, choices },
     binding,
     user,
     client,

@@ -1,3 +1,4 @@
+import type { Choices } from '../../protocol/choices.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
@@ -18,6 +19,8 @@ export interface VerifiedToken
   readonly personalToken?: { readonly id: string; readonly name: string }
   /** Authorization details (RFC 9396); empty or absent if there are none. */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
+  /** The things that it is for; absent if it is for none. */
+  readonly choices?: Choices
 }
 
 /** A valid access token together with its client, and its user as the host has them now. */

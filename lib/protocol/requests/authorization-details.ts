@@ -13,7 +13,7 @@ export interface AuthorizationDetail {
 
 /** The most objects of a request, and of each object the most values and levels. */
 const maxDetails = 10
-const maxValues = 100
+export const maxValues = 100
 const maxDepth = 5
 
 /** Space-separated lists and entries of consents must stay readable. */
@@ -47,9 +47,8 @@ const countValues = (value: unknown, depth: number): number => {
   return members.reduce((sum, [, member]) => sum + countValues(member, depth + 1), 1)
 }
 
-const assertBounded = (detail: AuthorizationDetail): void => {
-  if (countValues(detail, 0) > maxValues)
-    throw invalidDetails(`must not have more than ${maxValues} values each`)
+const assertBounded = (detail: AuthorizationDetail, most: number): void => {
+  if (countValues(detail, 0) > most) throw invalidDetails(`must not have more than ${most} values each`)
 }
 
 const isDetail = (value: unknown): value is AuthorizationDetail =>
@@ -66,17 +65,18 @@ const parseJson = (json: string): unknown => {
 /**
  * Parses the parameter `authorization_details` (RFC 9396 §2). Equal objects count once.
  *
+ * @param most values of each object
  * @throws OAuthError `invalid_authorization_details`
  */
-export const parseAuthorizationDetails = (json: string): AuthorizationDetail[] =>
-  checkedDetails(parseJson(json))
+export const parseAuthorizationDetails = (json: string, most = maxValues): AuthorizationDetail[] =>
+  checkedDetails(parseJson(json), most)
 
 /**
  * Checks details that are JSON already, such as those of a claim, in the same way.
  *
  * @throws OAuthError `invalid_authorization_details`
  */
-export const checkedDetails = (values: unknown): AuthorizationDetail[] => {
+export const checkedDetails = (values: unknown, most = maxValues): AuthorizationDetail[] => {
   if (
     !Array.isArray(values) ||
     values.length === 0 ||
@@ -85,7 +85,7 @@ export const checkedDetails = (values: unknown): AuthorizationDetail[] => {
   ) {
     throw invalidDetails(`must be a JSON array of 1 to ${maxDetails} objects with a type`)
   }
-  values.forEach(assertBounded)
+  for (const detail of values) assertBounded(detail, most)
   return [...new Map(values.map((detail) => [canonical(detail), detail])).values()]
 }
 

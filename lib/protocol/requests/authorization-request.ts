@@ -1,3 +1,4 @@
+import type { Choices } from '../choices.ts'
 import { claimNames, type ScopeClaims } from '../claims.ts'
 import {
   allowedScopes,
@@ -89,6 +90,8 @@ export interface AuthorizationRequest {
   readonly binding?: KeyBinding
   /** The authorization details of the request (RFC 9396). */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
+  /** The things that the client suggests, by kind (RFC 9396 §2.2). The user decides. */
+  readonly suggested?: Choices
   /** Some of these details need the user's consent each time. */
   readonly alwaysAsks?: true
 }

@@ -1,3 +1,4 @@
+import type { Choices } from '../choices.ts'
 import { absoluteLifetime, allowedScopes, type Client } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
 import { type Explanation, lateExplanation, readable } from '../explanation.ts'
@@ -28,6 +29,12 @@ export interface Family {
   readonly expiresAt: number
   readonly revokedAt: number | null
   readonly details: AuthorizationDetails
+  /** The things that the user chose, by kind; absent if there were none to choose. */
+  readonly choices?: Choices
+  /** Scopes that the user took away later: no token has them, also one after a token exchange. */
+  readonly removed?: readonly string[]
+  /** How often the user has narrowed it. What was read before is not issued after. */
+  readonly narrowed: number
   /** False once the user has signed out or the host has ended the login; read together with the authorization. */
   readonly loginStands: boolean
 }

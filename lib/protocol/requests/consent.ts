@@ -1,3 +1,4 @@
+import type { Choices } from '../choices.ts'
 import { redirectUriHost, redirectUriKind } from '../clients/redirect-uri.ts'
 import { type AuthorizationDetail, detailEntry } from './authorization-details.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
@@ -67,6 +68,10 @@ export interface ConsentTerms {
   readonly place: string
   /** Scopes, claims beyond them, resources and authorization details, by their names. */
   readonly entries: Readonly<Record<string, string>>
+  /** The things that were chosen, by kind. */
+  readonly choices?: Choices
+  /** When it ends by the user's wish, in epoch seconds. */
+  readonly until?: number
 }
 
 /** One line of a consent page, and whether the user allowed it. */
@@ -122,6 +127,19 @@ export interface ConsentReceipt {
   readonly claims: readonly string[]
   /** The chosen organization, with its name at that time. */
   readonly organization?: Organization
+  /** The things to choose from, by kind; absent if there were none. */
+  readonly things?: readonly ReceiptThings[]
+  /** When it ends by the user's wish, in epoch seconds. */
+  readonly until?: number
+}
+
+/** The things of one kind that a user chose. */
+export interface ReceiptThings {
+  readonly kind: string
+  /** What the page called them. */
+  readonly name: string
+  /** All, also those that come later, or these with their names at that time. */
+  readonly chosen: 'all' | readonly { readonly id: string; readonly name: string }[]
 }
 
 /** The place that terms name for a request without a redirect URI. Hosts contain no space, so it cannot be mistaken for one. */
@@ -155,15 +173,28 @@ export const standingConsent = (
 export const isStanding = ({ entries }: ConsentTerms, standing: Consent | undefined): boolean =>
   standing !== undefined && (standing.scopes.length > 0 || Object.keys(entries).length === 0)
 
-/** The terms after a decision: what was shown and allowed, and what was allowed at this host before and not shown. */
+/**
+ * The terms after a decision: what was shown and allowed, and what was allowed at this host before and not shown, unless that
+ * would now last longer.
+ */
 export const agreedTerms = (
   earlier: ConsentTerms | undefined,
   redirectUri: string | undefined,
   shown: readonly Pick<ReceiptScope, 'name' | 'allowed' | 'meaning'>[],
+  { choices, until }: Pick<ConsentTerms, 'choices' | 'until'> = {},
 ): ConsentTerms => {
   const place = placeOf(redirectUri)
-  const before = earlier?.place === place ? Object.entries(earlier.entries) : []
+  const stays = earlier?.place === place && (earlier.until ?? endless) >= (until ?? endless)
+  const before = stays ? Object.entries(earlier.entries) : []
   const kept = before.filter(([entry]) => !shown.some(({ name }) => name === entry))
   const allowed = shown.filter((scope) => scope.allowed).map(({ name, meaning }) => [name, meaning] as const)
-  return { place, entries: Object.fromEntries([...kept, ...allowed]) }
+  const chosen = { ...(stays && earlier.choices), ...choices }
+  return {
+    place,
+    entries: Object.fromEntries([...kept, ...allowed]),
+    ...(Object.keys(chosen).length > 0 && { choices: chosen }),
+    ...(until !== undefined && { until }),
+  }
 }
+
+const endless = Number.POSITIVE_INFINITY

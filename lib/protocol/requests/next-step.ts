@@ -1,3 +1,12 @@
+import {
+  askedKinds,
+  type ChoiceKind,
+  type Choices,
+  chosenOf,
+  intersectChoices,
+  isWithinChoices,
+  limitedTo,
+} from '../choices.ts'
 import { type Client, mayRememberConsent } from '../clients/client.ts'
 import { redirectUriKind } from '../clients/redirect-uri.ts'
 import { type ErrorCode, OAuthError } from '../errors.ts'
@@ -31,6 +40,36 @@ export interface Decision {
   readonly ticked?: readonly string[]
   /** The page as it was; present if the user allowed it. */
   readonly receipt?: ConsentReceipt
+  /** The things that the user chose, by kind. */
+  readonly choices?: Choices
+  /** When it ends by the user's wish, in epoch seconds. */
+  readonly until?: number
+  /** With `organizationOnly`: what was filled in when the user went to choose things. */
+  readonly draft?: ConsentDraft
+}
+
+/** How long a user lets a client have access; the seconds of a limit. */
+export const durations = { lasting: undefined, month: 2_592_000, day: 86_400 } as const
+export type Duration = keyof typeof durations
+
+/** What the user has filled in on the consent page, until it is answered. */
+export interface ConsentDraft {
+  readonly duration?: Duration
+  /** Whether they chose all things of a kind, or some. */
+  readonly modes: Readonly<Record<string, 'all' | 'these'>>
+  /** The ids of some, by kind. */
+  readonly things: Readonly<Record<string, readonly string[]>>
+  /** What is ticked on the page of choosing, and not used yet. */
+  readonly picking?: Picking
+}
+
+/** The page on which a user chooses among many things. */
+export interface Picking {
+  readonly kind: string
+  readonly ids: readonly string[]
+  readonly query: string
+  /** Where each page before this one and this page begin; empty on the first page. */
+  readonly trail: readonly string[]
 }
 
 /** Everything that the next step depends on. */
@@ -48,6 +87,10 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly hasAllowed?: boolean
   /** The full remembered consent, which the next decision updates. */
   readonly terms?: ConsentTerms
+  /** How often that was narrowed. */
+  readonly narrowed?: number
+  /** The kinds of things that users choose among; absent if the host has none. */
+  readonly kinds?: readonly ChoiceKind[]
   readonly decision: Decision | undefined
   /** The login at the start of the request; undefined also if the browser did not send its session. */
   readonly sidAtStart: string | undefined
@@ -81,6 +124,10 @@ export type NextStep<UserLogin extends Login = Login> =
       /** The claims requested individually, as far as they are allowed. */
       readonly claims: ClaimsRequest | undefined
       readonly organization: string | undefined
+      /** The things that the user chose; absent if the scopes are about none. */
+      readonly choices?: Choices
+      /** When it ends by the user's wish, in epoch seconds. */
+      readonly until?: number
     }
   | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
 
@@ -124,12 +171,64 @@ export const nextStep = <UserLogin extends Login>(
   if (ownDecision && !ownDecision.organizationOnly && ownDecision.organization === organization) {
     const scopes = intersectScopes(request.scopes, ownDecision.scopes)
     const claims = narrowedClaims(request.claims, (name) => ownDecision.scopes.includes(claimEntry(name)))
-    return { step: 'issue', login, scopes, claims, organization }
+    const { choices = {}, until } = ownDecision
+    return {
+      step: 'issue',
+      login,
+      scopes,
+      claims,
+      organization,
+      ...grantedChoices(context, scopes, choices, until),
+    }
   }
   if (needsConsent(context)) {
     return silent ? consentRequired : { step: 'consent', login }
   }
-  return { step: 'issue', login, scopes: request.scopes, claims: request.claims, organization }
+  const { scopes, claims } = request
+  const { choices, until } = standingChoices(context)
+  return {
+    step: 'issue',
+    login,
+    scopes,
+    claims,
+    organization,
+    ...grantedChoices(context, scopes, choices, until),
+  }
+}
+
+/** The part of a choice that is about the granted scopes, for a host that has kinds. */
+const grantedChoices = (
+  { kinds = [] }: AuthorizationContext,
+  scopes: readonly string[],
+  choices: Choices,
+  until: number | undefined,
+): { choices?: Choices; until?: number } => {
+  const asked = Object.fromEntries(askedKinds(kinds, scopes).map(({ kind }) => [kind, 'all' as const]))
+  return {
+    ...(Object.keys(asked).length > 0 && { choices: intersectChoices(choices, asked) }),
+    ...(until !== undefined && { until }),
+  }
+}
+
+/** The choice that stands without a page: all for a client that needs no consent, or else the remembered one. */
+const standingChoices = (context: ConsentContext): { choices: Choices; until?: number } => {
+  const { kinds = [], terms, request } = context
+  const all = Object.fromEntries(kinds.map(({ kind }) => [kind, 'all' as const]))
+  const { choices = {}, until } = isTrusted(context) ? { choices: all } : (terms ?? {})
+  return { choices: limitedTo(choices, request.suggested ?? {}), ...(until !== undefined && { until }) }
+}
+
+/** Whether things must be chosen that no earlier choice covers. */
+const lacksChoice = ({ request: { scopes, suggested = {} }, terms, kinds = [] }: ConsentContext): boolean => {
+  const { choices = {} } = terms ?? {}
+  const asked = askedKinds(kinds, scopes)
+  return (
+    !isWithinChoices(suggested, choices) ||
+    asked.some(({ kind, all }) => {
+      const chosen = chosenOf(choices, kind)
+      return chosen === undefined || (chosen === 'all' && !all)
+    })
+  )
 }
 
 /** Whether the request names authentication levels and the login has none of them. */
@@ -174,24 +273,26 @@ const mayAnswerSilently = ({ request, client, hasAllowed }: AuthorizationContext
   (client.metadata.first_party || hasAllowed === true) && maySkipConsent(client, request)
 
 /** Everything that decides whether the user must consent. */
-type ConsentContext = Pick<AuthorizationContext, 'request' | 'client' | 'consent'>
+type ConsentContext = Pick<AuthorizationContext, 'request' | 'client' | 'consent' | 'terms' | 'kinds'>
 
 /** Whether the user must decide what the client may do; the organization is a separate question. */
 export const needsConsent = (context: ConsentContext): boolean =>
   !isTrusted(context) && mustAskConsent(context)
 
 /** A first-party client needs no consent, unless any program on the device could pose as it. */
-const isTrusted = ({ request, client }: ConsentContext): boolean =>
+const isTrusted = ({ request, client, kinds = [] }: ConsentContext): boolean =>
   client.metadata.first_party &&
+  askedKinds(kinds, request.scopes).every(({ all }) => all) &&
   request.alwaysAsks !== true &&
   !request.prompt.includes('consent') &&
   maySkipConsent(client, request)
 
-const mustAskConsent = ({ request, client, consent }: ConsentContext): boolean =>
+const mustAskConsent = ({ request, client, consent, terms, kinds }: ConsentContext): boolean =>
   request.prompt.includes('consent') ||
   request.alwaysAsks === true ||
   consent === undefined ||
   !isWithinScopes(consentEntries(request), consent.scopes) ||
+  lacksChoice({ request, client, consent, terms, kinds }) ||
   !maySkipConsent(client, request)
 
 /** A token in the response can be used by anyone who receives it, even if the client has a secret. */

@@ -1,3 +1,4 @@
+import { isHostId, maxHostId } from '../host-id.ts'
 import { isObject } from '../json.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 
@@ -11,16 +12,6 @@ export interface Organization {
   readonly detail?: string
 }
 
-const maxIdLength = 255
-
-// A form would not return other characters unchanged, and MariaDB ignores trailing spaces when it compares.
-const isId = (id: unknown): id is string =>
-  typeof id === 'string' &&
-  id !== '' &&
-  id.length <= maxIdLength &&
-  !/[\p{Cc}\p{Cs}\ufffd]/u.test(id) &&
-  id === id.trim()
-
 /**
  * Checks what the option `organizations` returned, and reduces each organization to its id, name and detail.
  *
@@ -33,9 +24,9 @@ export const parseOrganizations = (returned: unknown): Organization[] => {
       throw new TypeError('organizations must return objects with an id and a name')
     }
     const { id, name } = organization
-    if (!isId(id)) {
+    if (!isHostId(id)) {
       throw new TypeError(
-        `organizations must return ids that are strings of 1 to ${maxIdLength} characters, without control characters or surrounding spaces`,
+        `organizations must return ids that are strings of 1 to ${maxHostId} characters, without control characters or surrounding spaces`,
       )
     }
     if (typeof name !== 'string' || name.trim() === '') {

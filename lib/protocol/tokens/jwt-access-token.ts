@@ -1,3 +1,4 @@
+import { choicesIn } from '../choices.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 import { parseConfirmation, type TokenBinding } from './token-binding.ts'
 import { parseActClaim, type TokenContext } from './token-context.ts'
@@ -32,12 +33,14 @@ const textOf = (value: unknown): string | undefined => (typeof value === 'string
 /** A JWT says all of it; nothing is added from the authorization later. */
 const contextOf = ({
   act,
-  authorization_details: details = [],
+  authorization_details: claimed = [],
 }: Readonly<Record<string, unknown>>): TokenContext => {
   const actor = parseActClaim(act)
+  const details = Array.isArray(claimed) ? (claimed as AuthorizationDetail[]) : []
   return {
     ...(actor && { act: actor }),
-    authorization_details: Array.isArray(details) ? (details as AuthorizationDetail[]) : [],
+    authorization_details: details,
+    choices: choicesIn(details),
   }
 }
 

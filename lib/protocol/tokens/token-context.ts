@@ -1,3 +1,4 @@
+import type { Choices } from '../choices.ts'
 import { isObject } from '../json.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 
@@ -18,6 +19,8 @@ export interface TokenContext {
   readonly act?: ActClaim
   /** Its objects of `authorization_details`, if they are not those of the authorization (RFC 9396 §6). */
   readonly authorization_details?: readonly AuthorizationDetail[]
+  /** The things that it is for, if they are fewer than those of the authorization. */
+  readonly choices?: Choices
 }
 
 /**

@@ -1,12 +1,15 @@
 import type { Knex } from 'knex'
+import type { Choices } from '../../protocol/choices.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
+import type { Narrowable } from '../../protocol/narrowing.ts'
 import type { Authorization, AuthorizationDetails, Family } from '../../protocol/requests/authorization.ts'
 import { formatBinding, parseBinding } from '../../protocol/tokens/token-binding.ts'
 import {
   command,
   flag,
   json,
+  jsonOrUndefined,
   number,
   numberOrNull,
   query,
@@ -34,6 +37,8 @@ export const familyColumns = [
   'authorizations.expires_at as authorization_expires_at',
   'authorizations.revoked_at as authorization_revoked_at',
   'authorizations.request as authorization_request',
+  'authorizations.choices as authorization_choices',
+  'authorizations.narrowed as authorization_narrowed',
   'logins.expires_at as login_expires_at',
   'logins.ended_at as login_ended_at',
 ]
@@ -59,6 +64,12 @@ const endOf = (row: Row): number => {
   return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
+/** The column `choices`. */
+interface StoredChoices {
+  readonly choices?: Choices
+  readonly removed?: readonly string[]
+}
+
 /** The details in two columns: the key that the code needs is apart, in the form of every binding. */
 const columnsOf = ({
   binding,
@@ -74,6 +85,8 @@ export const familyOf = (row: Row): Family => ({
   expiresAt: endOf(row),
   revokedAt: numberOrNull(row, 'authorization_revoked_at'),
   details: json<AuthorizationDetails>(row, 'authorization_request'),
+  ...jsonOrUndefined<StoredChoices>(row, 'authorization_choices'),
+  narrowed: number(row, 'authorization_narrowed'),
   loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
 })
 
@@ -160,11 +173,21 @@ const insert = insertInto('authorizations', [
   'expires_at',
   'request',
   'binding',
+  'choices',
 ])
 
 export type NewAuthorization = Pick<
   Authorization,
-  'id' | 'clientId' | 'subject' | 'sid' | 'scopes' | 'offline' | 'codeExpiresAt' | 'expiresAt' | 'details'
+  | 'id'
+  | 'clientId'
+  | 'subject'
+  | 'sid'
+  | 'scopes'
+  | 'offline'
+  | 'codeExpiresAt'
+  | 'expiresAt'
+  | 'details'
+  | 'choices'
 > & { codeHash: string; now: number }
 
 /** Stores an authorization. */
@@ -181,20 +204,24 @@ export const createAuthorization = (authorization: NewAuthorization): Write =>
     created_at: authorization.now,
     expires_at: authorization.expiresAt,
     ...columnsOf(authorization.details),
+    choices: authorization.choices ? JSON.stringify({ choices: authorization.choices }) : null,
   })
 
 /** Redeems a code, once. */
-export const consumeAuthorizationCode = command<{ id: string; now: number }>((table, v) =>
+export const consumeAuthorizationCode = command<{ id: string; narrowed: number; now: number }>((table, v) =>
   table('authorizations')
-    .where({ id: v.id })
+    .where({ id: v.id, narrowed: v.narrowed })
     .whereNull('consumed_at')
     .whereNull('revoked_at')
     .update({ consumed_at: v.now }),
 ).with
 
-/** Locks an authorization that was not revoked until the end of the transaction. */
-export const lockAuthorization = command<{ id: string }>((table, v) =>
-  table('authorizations').where({ id: v.id }).whereNull('revoked_at').update({ revoked_at: null }),
+/** Locks an authorization that was neither revoked nor narrowed since it was read, until the end of the transaction. */
+export const lockAsRead = command<{ id: string; narrowed: number }>((table, v) =>
+  table('authorizations')
+    .where({ id: v.id, narrowed: v.narrowed })
+    .whereNull('revoked_at')
+    .update({ revoked_at: null }),
 ).with
 
 /** Ends an authorization and all of its tokens: verifying a token reads this row too. */
@@ -247,6 +274,68 @@ export const revokeAuthorizationsOfOrganization = async (
   for (let start = 0; start < ids.length; start += batchSize)
     count += await revokeAll(db, batchParams(ids.slice(start, start + batchSize), { now }))
   return count > 0
+}
+
+const lockActive = command<{ subject: string; clientId: string }>((table, v) =>
+  table('authorizations')
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at')
+    .update({ revoked_at: null }),
+)
+
+const activeGrants = query<{ subject: string; clientId: string }>((table, v) =>
+  table('authorizations')
+    .select([
+      'id',
+      'scopes',
+      'expires_at',
+      'request as authorization_request',
+      'choices as authorization_choices',
+    ])
+    .where({ subject: v.subject, client_id: v.clientId })
+    .whereNull('revoked_at')
+    .orderBy('created_at'),
+)
+
+/**
+ * What a user granted to one client for one organization, oldest first, locked until the end of the transaction.
+ *
+ * @param values.organization undefined if the host has none
+ */
+export const lockAuthorizationsOfClient = async (
+  tx: Database,
+  { organization, ...pair }: { subject: string; clientId: string; organization: string | undefined },
+): Promise<(Narrowable & { readonly id: string })[]> => {
+  await lockActive(tx, pair)
+  return (await activeGrants(tx, pair))
+    .filter((row) => json<AuthorizationDetails>(row, 'authorization_request').organization === organization)
+    .map((row) => ({
+      id: text(row, 'id'),
+      scopes: scopes(row),
+      expiresAt: number(row, 'expires_at'),
+      ...jsonOrUndefined<StoredChoices>(row, 'authorization_choices'),
+    }))
+}
+
+const narrow = command<{ id: string; scopes: string; choices: string; expiresAt: number }>(
+  (table, v, _name, raw) =>
+    table('authorizations')
+      .where({ id: v.id })
+      .update({
+        scopes: v.scopes,
+        choices: v.choices,
+        expires_at: v.expiresAt,
+        narrowed: raw('?? + 1', ['narrowed']),
+      }),
+)
+
+/** Stores what is left of an authorization: all of its tokens say no more from now on. */
+export const narrowAuthorization = async (
+  tx: Database,
+  { id, scopes, choices, removed, expiresAt }: Narrowable & { readonly id: string },
+): Promise<void> => {
+  const stored = { ...(choices && { choices }), ...(removed && { removed }) }
+  await narrow(tx, { id, scopes: scopes.join(' '), choices: JSON.stringify(stored), expiresAt })
 }
 
 interface Live {

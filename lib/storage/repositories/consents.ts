@@ -1,5 +1,7 @@
 import type { Knex } from 'knex'
+import type { Choices } from '../../protocol/choices.ts'
 import type { Client } from '../../protocol/clients/client.ts'
+import { setMembers } from '../../protocol/json.ts'
 import type { ConsentTerms } from '../../protocol/requests/consent.ts'
 import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -28,6 +30,8 @@ export interface KeptConsent {
   readonly terms: ConsentTerms
   /** Epoch seconds of the last answer, or of the last code that was issued by it. */
   readonly updatedAt: number
+  /** How often the user has narrowed it. */
+  readonly narrowed: number
 }
 
 /** Reads the consents of one user and client, the last used first. */
@@ -37,12 +41,13 @@ export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
       organization: text(row, 'organization'),
       terms: json<ConsentTerms>(row, 'terms'),
       updatedAt: number(row, 'consent_updated_at'),
+      narrowed: number(row, 'consent_narrowed'),
     }))
     .sort((one, other) => other.updatedAt - one.updatedAt)
 
 const byPair = query<Pair>((table, v) =>
   table('consents')
-    .select(['organization', 'terms', 'updated_at as consent_updated_at'])
+    .select(['organization', 'terms', 'updated_at as consent_updated_at', 'narrowed as consent_narrowed'])
     .where({ subject: v.subject, client_id: v.clientId }),
 )
 
@@ -60,9 +65,19 @@ export interface ConsentRecord {
   readonly createdAt: number
   /** Epoch seconds of the last answer, or of the last code that was issued by it. */
   readonly updatedAt: number
+  /** The things that the user chose, by kind. */
+  readonly choices?: Choices
+  /** When it ends by the user's wish, in epoch seconds. */
+  readonly until?: number
 }
 
-const recordColumns = ['subject', 'client_id', 'organization', 'scopes', 'created_at', 'updated_at']
+const recordColumns = ['subject', 'client_id', 'organization', 'scopes', 'terms', 'created_at', 'updated_at']
+
+/** What the user chose beside the scopes. */
+const chosenIn = (row: Row): Pick<ConsentTerms, 'choices' | 'until'> => {
+  const { choices, until } = json<ConsentTerms>(row, 'terms')
+  return setMembers({ choices, until })
+}
 
 const ofSubject = query<{ subject: string }>((table, v) =>
   table('consents')
@@ -97,18 +112,57 @@ export const listConsents = async (
     scopes: scopes(row),
     createdAt: number(row, 'created_at'),
     updatedAt: number(row, 'updated_at'),
+    ...chosenIn(row),
   }))
 }
 
 /**
- * Locks a consent until the end of the transaction. Use it first in the transaction that issues a code: a removal at
- * the same moment happens either before, and no code is issued, or after, and finds the code to revoke.
+ * Locks a consent that was not narrowed since it was read until the end of the transaction. Use it first in the transaction that
+ * issues a code: a removal at the same moment happens either before, and no code is issued, or after, and finds the code to revoke.
  */
-export const lockConsent = command<Key & { now: number }>((table, v) =>
+export const lockConsent = command<Key & { narrowed: number; now: number }>((table, v) =>
   table('consents')
-    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
+    .where({
+      subject: v.subject,
+      client_id: v.clientId,
+      organization: v.organization,
+      narrowed: v.narrowed,
+    })
     .update({ updated_at: v.now }),
 ).with
+
+const lockToNarrow = command<Key>((table, v, _name, raw) =>
+  table('consents')
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
+    .update({ narrowed: raw('?? + 1', ['narrowed']) }),
+)
+
+const termsOf = query<Key>((table, v) =>
+  table('consents')
+    .select('terms')
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization }),
+)
+
+const storeTerms = command<Key & { scopes: string; terms: string }>((table, v) =>
+  table('consents')
+    .where({ subject: v.subject, client_id: v.clientId, organization: v.organization })
+    .update({ scopes: v.scopes, terms: v.terms }),
+)
+
+/** The terms of a consent that is about to be narrowed, locked until the end of the transaction; undefined if there is none. */
+export const findConsentToNarrow = async (tx: Database, key: Key): Promise<ConsentTerms | undefined> => {
+  if ((await lockToNarrow(tx, key)) === 0) return undefined
+  const [row] = await termsOf(tx, key)
+  return row && json<ConsentTerms>(row, 'terms')
+}
+
+/** Stores what is left of a consent. */
+export const narrowConsent = async (
+  tx: Database,
+  { terms, ...key }: Key & { terms: ConsentTerms },
+): Promise<void> => {
+  await storeTerms(tx, { ...key, scopes: scopesIn(terms), terms: JSON.stringify(terms) })
+}
 
 interface NewConsent extends Key {
   scopes: string
@@ -211,6 +265,7 @@ export const lookupColumns = [
   'consents.organization',
   'consents.terms',
   'consents.updated_at as consent_updated_at',
+  'consents.narrowed as consent_narrowed',
 ]
 
 /** Joins the valid login of a session, and what its user allows the client, to rows that hold `clients`. */

@@ -127,7 +127,7 @@ const store = async (
   })
   await writeAll(tx, [
     authorization,
-    consumeAuthorizationCode({ id, now: createdAt }),
+    consumeAuthorizationCode({ id, narrowed: 0, now: createdAt }),
     createRefreshToken({ hash, authorizationId: id, binding: bearer, now: createdAt, expiresAt }),
   ])
 }

@@ -37,10 +37,49 @@ const removal: PageModels['remove-client'] = {
   cancelUrl: '/account',
 }
 
+const narrowing: PageModels['narrow-client'] = {
+  action: '/account/access',
+  hidden,
+  client,
+  username: 'alice@example.com',
+  scopes: scopes.slice(1, 4),
+  things: [
+    {
+      kind: 'project',
+      name: 'projects',
+      mayAll: false,
+      mode: 'these',
+      items: [
+        { id: 'p1', name: 'Hiring plan', checked: true },
+        { id: 'p2', name: long, detail: 'Oslo', checked: true },
+      ],
+    },
+    { kind: 'team', name: 'teams', mayAll: true, mode: 'all', items: [], total: 120 },
+  ],
+  durations: [
+    { duration: 'month', seconds: 2_592_000 },
+    { duration: 'day', seconds: 86_400 },
+  ],
+  ends: '2027-11-21T09:41:00.000Z',
+  cancelUrl: '/account',
+}
+
 /** The list of connected clients. */
 export const accountSamples: readonly Sample[] = [
   ...statesOf('account', {
     account,
+    'account-things': {
+      ...account,
+      clients: account.clients.slice(0, 1).map((connected) => ({
+        ...connected,
+        things: [
+          { name: 'projects', count: 3 },
+          { name: 'teams', count: 'all' as const },
+        ],
+        ends: '2027-11-21T09:41:00.000Z',
+        changeUrl: '/account/access?client_id=desk',
+      })),
+    },
     'account-other-pages': { ...account, pages: accountPages('account') },
     'account-organizations': {
       ...account,
@@ -74,6 +113,11 @@ export const accountSamples: readonly Sample[] = [
   }),
   ...statesOf('account-sign-in', {
     'account-sign-in': { url: '/login?return_to=/oauth/account' },
+  }),
+  ...statesOf('narrow-client', {
+    'narrow-client': narrowing,
+    'narrow-client-saved': { ...narrowing, organization: 'Initech', durations: [], notice: 'saved' },
+    'narrow-client-long': { ...narrowing, client: { name: long, host: `${long}.example` }, scopes: [] },
   }),
   ...statesOf('remove-client', {
     'remove-client': removal,

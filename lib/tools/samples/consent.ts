@@ -29,6 +29,39 @@ const choose: PageModels['organization'] = {
   current: workspaces[1]?.id,
   range: { first: 1, last: 3, total: 3 },
 }
+const rows = ['Hiring plan', 'Office move', 'Newsletter'].map((name, number) => ({
+  id: `p${number}`,
+  name,
+  ...(number === 1 && { detail: 'Oslo', group: 'Facilities' }),
+  checked: number > 0,
+}))
+const durations = [
+  { duration: 'lasting', seconds: 31_536_000, checked: true },
+  { duration: 'month', seconds: 2_592_000, checked: false },
+  { duration: 'day', seconds: 86_400, checked: false },
+] as const
+const some = {
+  kind: 'project',
+  name: 'projects',
+  mayAll: true,
+  total: 3,
+  mode: 'these',
+  items: rows,
+} as const
+const pick: PageModels['things'] = {
+  action: '/things',
+  hidden,
+  client,
+  username: 'alice@example.com',
+  name: 'projects',
+  things: rows,
+  query: '',
+  count: 2,
+  total: 2000,
+  hasPrevious: false,
+  hasNext: true,
+  mayAll: true,
+}
 const select: PageModels['select-account'] = {
   action: '/select-account',
   hidden,
@@ -159,6 +192,27 @@ export const consentSamples: readonly Sample[] = [
       scopes: [],
       organization: { ...initech, hasOthers: true, only: true },
     },
+    'consent-things': { ...consent, things: [some], durations },
+    'consent-things-many': {
+      ...consent,
+      client: unverified,
+      things: [
+        { kind: 'project', name: 'projects', mayAll: true, total: 2000, chosen: { names: [], more: 0 } },
+        {
+          kind: 'account',
+          name: 'accounts',
+          mayAll: false,
+          mode: 'these',
+          chosen: { names: ['Savings', long, 'Joint account'], more: 4 },
+        },
+      ],
+    },
+    'consent-things-none': {
+      ...consent,
+      things: [{ ...some, mode: 'these', total: 0, items: [], mayAll: false }],
+      notice: 'things',
+    },
+    'consent-things-lost': { ...consent, things: [some], notice: 'lost' },
     'consent-device': { ...consent, redirectTo: undefined, device: true },
   }),
   ...statesOf('organization', {
@@ -178,6 +232,18 @@ export const consentSamples: readonly Sample[] = [
       query: long,
       range: { first: 1, last: 0, total: 0 },
     },
+  }),
+  ...statesOf('things', {
+    things: pick,
+    'things-search': {
+      ...pick,
+      client: unverified,
+      things: [...rows, { id: long, name: long, detail: long, checked: true }],
+      query: 'e',
+      hasPrevious: true,
+    },
+    'things-none': { ...pick, things: [], query: long, hasNext: false },
+    'things-limit': { ...pick, count: 200, limit: 200 },
   }),
   ...statesOf('access-denied', {
     'access-denied': { ...select, action: '/access-denied' },

@@ -4,6 +4,7 @@ import { issueAccessToken, storeAccessToken } from '../../oauth/tokens/access-to
 import { allowedUser } from '../../oauth/tokens/allowed.ts'
 import { knownScopes } from '../../options/scopes.ts'
 import { isUserMapping } from '../../options/users.ts'
+import type { Choices } from '../../protocol/choices.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
@@ -74,8 +75,9 @@ const authorizationOf = (
   login: Login,
   {
     scopes,
+    choices,
     ...granted
-  }: { scopes: readonly string[] } & Pick<
+  }: { scopes: readonly string[]; choices: Choices | undefined } & Pick<
     AuthorizationDetails,
     'organization' | 'resources' | 'authorizationDetails'
   >,
@@ -95,6 +97,7 @@ const authorizationOf = (
     now,
     expiresAt: now + lifetime,
     details: { ...granted, authTime: now, amr, acr },
+    ...(choices && { choices }),
   }
 }
 
@@ -110,6 +113,8 @@ export interface ActingAsOptions {
   readonly acr?: string
   /** Authorization details of the token (RFC 9396). @default nothing */
   readonly authorizationDetails?: readonly AuthorizationDetail[]
+  /** The things that the user chose, by kind, with the option `choices`: `{ project: ['p1'] }`. @default nothing */
+  readonly choices?: Choices
 }
 
 /**
@@ -130,7 +135,14 @@ export const actingAs = async (
   oauth: AuthRouter,
   user: ActingUser,
   scopes: Scopes = [],
-  { client: clientId, organization: asked, resource, acr, authorizationDetails }: ActingAsOptions = {},
+  {
+    client: clientId,
+    organization: asked,
+    resource,
+    acr,
+    authorizationDetails,
+    choices,
+  }: ActingAsOptions = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
   const found = await activeUser(server, user)
@@ -148,11 +160,16 @@ export const actingAs = async (
   const types = client.metadata.authorization_details_types ?? []
   const unknown = authorizationDetails?.find(({ type }) => !types.includes(type))
   if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
+  const kind = Object.keys(choices ?? {}).find(
+    (name) => !server.options.choices.some((each) => each.kind === name),
+  )
+  if (kind !== undefined) refuse(`${kind} is not in the option choices`)
   const wanted = { user: found, client, scopes: granted, organization, acr, step: 'code' } as const
   const allowed = await allowedUser(server, undefined, wanted)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
     scopes: granted,
+    choices,
     organization,
     authorizationDetails,
     resources: scopesOfResources(granted, resources, server.resources),

@@ -1,5 +1,6 @@
 import { logoPath } from '../../oauth/authorization/consent.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { type Choices, unionChoices } from '../../protocol/choices.ts'
 import { absoluteLifetime, type Client } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { inLanguage } from '../../protocol/clients/client-metadata-languages.ts'
@@ -34,6 +35,10 @@ export interface ConnectedClient {
   readonly firstParty: boolean
   /** Scopes, resources and single claims of the consent and of everything still in use. */
   readonly scopes: readonly string[]
+  /** The things that it may use, by kind; absent if there are none to choose. */
+  readonly choices?: Choices
+  /** When its access ends at the latest, in epoch seconds; absent if nothing is in use. */
+  readonly end?: number
   /** Seconds after which its access without the user ends. */
   readonly longest: number
   /** Epoch seconds. */
@@ -77,6 +82,22 @@ const entriesIn = (consents: readonly ConsentRecord[], inUse: readonly Authoriza
   return shownEntries([...new Set([...consents.flatMap(({ scopes }) => scopes), ...granted])])
 }
 
+/** Everything that was chosen and can still be used, and its last end. */
+const chosenBy = (
+  consents: readonly ConsentRecord[],
+  inUse: readonly AuthorizationRecord[],
+): Pick<ConnectedClient, 'choices' | 'end'> => {
+  const choices = [...consents, ...inUse].reduce(
+    (sum: Choices, one) => (one.choices ? unionChoices(sum, one.choices) : sum),
+    {},
+  )
+  const ends = inUse.map(({ expiresAt }) => expiresAt)
+  return {
+    ...(Object.keys(choices).length > 0 && { choices }),
+    ...(ends.length > 0 && { end: Math.max(...ends) }),
+  }
+}
+
 const connectedClient = (
   server: AuthorizationServer,
   { clientId, organization, consents, inUse }: Grants,
@@ -93,6 +114,7 @@ const connectedClient = (
     host: hostOf(inUse, client),
     firstParty: client?.first_party === true,
     scopes: entriesIn(consents, inUse),
+    ...chosenBy(consents, inUse),
     longest: absoluteLifetime(client ?? {}, server.options.lifetimes),
     since: Math.min(...[...consents, ...inUse].map(({ createdAt }) => createdAt)),
     lastUsed: Math.max(...consents.map(({ updatedAt }) => updatedAt), ...inUse.map(lastUse)),

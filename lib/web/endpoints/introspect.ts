@@ -10,6 +10,7 @@ import { allowedScopes, type Client, isPublic } from '../../protocol/clients/cli
 import { OAuthError } from '../../protocol/errors.ts'
 import { listed } from '../../protocol/explanation.ts'
 import { grantedStill, isLive } from '../../protocol/requests/authorization.ts'
+import { choiceDetails } from '../../protocol/requests/choice-details.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
 import { tokenType } from '../../protocol/tokens/token-binding.ts'
 import { findRefreshToken } from '../../storage/repositories/index.ts'
@@ -101,11 +102,14 @@ const describeAccessToken = async (
     observeCall(server, client, { accepted: { clientId, subject, authorizationId: undefined, issuedAt } })
   }
   const owner = { clientId: token.clientId, metadata: verified.client }
-  const allowed = tokenDetails(server, {
-    client: verified.client,
-    resources,
-    details: { authorizationDetails: token.authorizationDetails },
-  })
+  const allowed = [
+    ...tokenDetails(server, {
+      client: verified.client,
+      resources,
+      details: { authorizationDetails: token.authorizationDetails },
+    }),
+    ...choiceDetails(server.options.choices, scopes, token.choices ?? {}),
+  ]
   const { organization } = token
   return {
     ...(await tokenClaims(server, { client: owner, user, scopes, resources, organization }, 'introspection')),

@@ -31,6 +31,8 @@ export interface ChallengeFields {
   readonly acr_values?: string
   /** Seconds since the login that the request needs at most (RFC 9470 §3). */
   readonly max_age?: string
+  /** The kind of the things that the user must choose; a parameter of our own. */
+  readonly choice?: string
   /** The URL of the document about the resource (RFC 9728 §5.1). */
   readonly resource_metadata?: string
 }

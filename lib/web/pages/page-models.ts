@@ -68,6 +68,33 @@ export interface ConsentDetail {
   partial?: string
 }
 
+/** One thing to choose. */
+export interface ThingRow {
+  readonly id: string
+  readonly name: string
+  readonly detail?: string
+  /** A heading that it shares with others. */
+  readonly group?: string
+  readonly checked: boolean
+}
+
+/** The things of one kind that the user chooses on the consent page: all, or some. */
+export interface ConsentThings {
+  readonly kind: string
+  /** What the host calls several of them, such as “projects”. */
+  readonly name: string
+  /** What is selected; posts as `choice:<kind>`. Absent if nothing is. */
+  readonly mode?: 'all' | 'these'
+  /** Whether the user may choose all, also those that come later. */
+  readonly mayAll: boolean
+  /** How many there are, if the host says it. */
+  readonly total?: number
+  /** If there are few: each posts as `thing:<kind>:<id>`. Else the decision `things:<kind>` leads to the page where they are chosen. */
+  readonly items?: readonly ThingRow[]
+  /** If there are many: the names of the first that are chosen, and how many others are. */
+  readonly chosen?: { readonly names: readonly string[]; readonly more: number }
+}
+
 /** The organization that a consent is for. It is among the hidden fields. */
 export interface ConsentOrganization extends Organization {
   /** The user has others: the decision `organization` leads to the page where they choose. */
@@ -77,10 +104,10 @@ export interface ConsentOrganization extends Organization {
 }
 
 /**
- * Why the user is asked once more: another user has signed in, the page says something else now, or the user has left the
- * organization.
+ * Why the user is asked once more: another user has signed in, the page says something else now, the user has left the
+ * organization, chose nothing of a kind, or has lost some of what they chose.
  */
-export type ConsentNotice = 'account' | 'changed' | 'gone'
+export type ConsentNotice = 'account' | 'changed' | 'gone' | 'things' | 'lost'
 
 /** A client in the list of connected apps. */
 export interface ConnectedClientCard {
@@ -99,6 +126,12 @@ export interface ConnectedClientCard {
   lastUsed: string
   /** The number of sign-ins whose tokens are still valid. */
   sessions: number
+  /** The things that it may use, by kind: how many, or all. Absent without the option `choices`. */
+  things?: readonly { readonly name: string; readonly count: 'all' | number }[]
+  /** ISO 8601: when its access ends at the latest. Absent without the option `choices`. */
+  ends?: string
+  /** The page where the user takes something away. Absent without the option `choices`. */
+  changeUrl?: string
   /** The page that asks whether to remove it. */
   removeUrl: string
 }
@@ -185,6 +218,17 @@ export interface PageModels extends DevicePageModels {
     scopes: readonly ConsentScope[]
     /** Absent if there are none. */
     details?: readonly ConsentDetail[]
+    /** The things to choose, by kind; absent if there are none. */
+    things?: readonly ConsentThings[]
+    /**
+     * How long the client may have access; posts as `duration`. `seconds` is the end at the latest. Absent if access ends with the
+     * login.
+     */
+    durations?: readonly {
+      readonly duration: 'lasting' | 'month' | 'day'
+      readonly seconds: number
+      readonly checked: boolean
+    }[]
     /** The host that both answers redirect to; absent for an app on the user's device. */
     redirectTo?: string
     /** The answer goes to another device, to which the user returns. */
@@ -209,6 +253,28 @@ export interface PageModels extends DevicePageModels {
       range: { readonly first: number; readonly last: number; readonly total: number }
       notice?: ConsentNotice
     }
+  /** Lets the user choose among many things. Search, the pages and the answer are buttons of one form, so that no tick is lost. */
+  things: PageForm & {
+    client: ClientCard
+    /** The user who is signed in. */
+    username: string
+    /** What the host calls several of them. */
+    name: string
+    /** Those of this page; each posts as `thing:<id>`. */
+    things: readonly ThingRow[]
+    /** What was searched for; posts as `q`. */
+    query: string
+    /** How many are chosen, on all pages. */
+    count: number
+    /** How many there are, if the host says it. */
+    total?: number
+    hasPrevious: boolean
+    hasNext: boolean
+    /** More than this many were ticked, and only so many are chosen. */
+    limit?: number
+    /** The user may choose all on the page before. */
+    mayAll: boolean
+  }
   /** The user's connected apps. */
   account: AccountPageModel &
     PageLinks & {
@@ -219,6 +285,22 @@ export interface PageModels extends DevicePageModels {
       /** The organization that it can no longer use. */
       removedOrganization?: string
     }
+  /** Takes something away from one of them: what is no longer ticked. The names of the fields are those of `consent`. */
+  'narrow-client': PageForm & {
+    client: Pick<ClientCard, 'name' | 'host'>
+    organization?: string
+    /** The user who is signed in. */
+    username: string
+    scopes: readonly Pick<ConsentScope, 'name' | 'description' | 'language' | 'group' | 'resources'>[]
+    things: readonly ConsentThings[]
+    /** Earlier ends. */
+    durations: readonly { readonly duration: 'month' | 'day'; readonly seconds: number }[]
+    /** ISO 8601: when its access ends now. */
+    ends?: string
+    notice?: 'saved'
+    /** The list of connected apps. */
+    cancelUrl: string
+  }
   /** Asks whether to remove one of them. */
   'remove-client': PageForm & {
     client: Pick<ClientCard, 'name' | 'host'>

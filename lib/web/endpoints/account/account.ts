@@ -1,5 +1,7 @@
 import { scopeWords } from '../../../oauth/authorization/consent-scopes.ts'
 import { replacesParameter } from '../../../oauth/authorization/login-location.ts'
+import { thingsName } from '../../../oauth/choices/consent-things.ts'
+import { type Choices, chosenOf } from '../../../protocol/choices.ts'
 import { withSuppliedClaims } from '../../../protocol/claims.ts'
 import { clientName } from '../../../protocol/clients/client.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
@@ -8,12 +10,15 @@ import { connectedClientsPage } from '../../../users/account/connected-clients.t
 import type { PageContext } from '../../http/context.ts'
 import { queryParameters } from '../../http/form.ts'
 import { ownPath } from '../../http/urls.ts'
+import type { ConnectedClientCard } from '../../pages/page-models.ts'
+import { accessPath } from '../choices/access.ts'
 import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
 import { accountModel } from './account-pages.ts'
 import {
   clientParameters,
   findConnected,
+  type NamedClient,
   namedOrganization,
   organizationNames,
   removeClient,
@@ -25,14 +30,47 @@ const nameOf = async ({ server, language }: PageContext, clientId: string): Prom
   return client && clientName(client, language)
 }
 
+/** What a client may use of the user's things, and the page where that becomes less; nothing if the host has no kinds. */
+const accessOf = (
+  { server, language }: PageContext,
+  client: NamedClient,
+  choices: Choices = {},
+  end: number | undefined,
+): Pick<ConnectedClientCard, 'things' | 'ends' | 'changeUrl'> => {
+  const kinds = server.options.choices
+  if (kinds.length === 0) return {}
+  const things = kinds.flatMap((kind) => {
+    const chosen = chosenOf(choices, kind.kind)
+    const count = chosen === 'all' ? chosen : (chosen?.length ?? 0)
+    return count === 0 ? [] : [{ name: thingsName(kind, language), count }]
+  })
+  return {
+    things,
+    ...(end !== undefined && { ends: iso(end) }),
+    changeUrl: ownPath(server, accessPath, clientParameters(client)),
+  }
+}
+
 const showClients = async (context: SignedContext<SignedInUser>, parameters: Parameters): Promise<void> => {
   const { server, language, person: active } = context
   const asked = pageNumberOf(parameters)
   const { clients, ...page } = await connectedClientsPage(server, active.login.subject, asked, language)
   const organizations = await organizationNames(context, active.user)
   const cards = clients.map(
-    ({ clientId, firstParty: _, organization, scopes, longest, since, lastUsed, ...client }) => ({
+    ({
+      clientId,
+      firstParty: _,
+      organization,
+      scopes,
+      longest,
+      since,
+      lastUsed,
+      choices,
+      end,
+      ...client
+    }) => ({
       ...client,
+      ...accessOf(context, { clientId, organization }, choices, end),
       organization: organization && (organizations.get(organization) ?? organization),
       // As on the consent page: a scope that reveals nothing here is no line.
       scopes: withSuppliedClaims(scopes, server.scopeClaims, server.users.claimNames).map((scope) =>

@@ -26,6 +26,12 @@ import type { ConsentNotice } from '../../pages/page-models.ts'
 import { endLogin } from '../../sessions/login.ts'
 import { clearNotice, leaveNotice, noticeOf, readNotice } from '../../sessions/notice.ts'
 import {
+  type AnsweredThings,
+  allowedThings,
+  leaveForThings,
+  thingsOnConsent,
+} from '../choices/consent-things.ts'
+import {
   type PendingHandler,
   type PendingOutcome,
   pendingForm,
@@ -35,7 +41,7 @@ import {
 
 /** Why the user is asked again. */
 export const noticeFor = (context: PageContext, { id }: PendingRequest): ConsentNotice | undefined =>
-  noticeOf(readNotice(context, id), ['account', 'changed', 'gone'])
+  noticeOf(readNotice(context, id), ['account', 'changed', 'gone', 'things', 'lost'])
 
 /** Leads to a page about the request that says why the user is asked again. */
 export const askAgain = (
@@ -60,8 +66,9 @@ const consentPage = async (context: PageContext, asked: ConsentRequest): Promise
   const ticked = decision?.sid === login.sid ? decision.ticked : undefined
   const previewed = await withPreviews(server, ticked ? withTicks(scopes, ticked) : scopes, user)
   const claims = only ? {} : await sharedClaims(server, asked)
+  const { fields, ...things } = await thingsOnConsent(context, asked)
   const model = {
-    ...pendingForm(context, pending, { [shownLanguage]: shown.locale, ...consentSubject(asked) }),
+    ...pendingForm(context, pending, { [shownLanguage]: shown.locale, ...consentSubject(asked), ...fields }),
     client: clientCard(server, client, request.redirectUri, shown.locale),
     username: user.username,
     ...(organization && {
@@ -69,6 +76,7 @@ const consentPage = async (context: PageContext, asked: ConsentRequest): Promise
     }),
     scopes: consentRows(server, previewed, claims, shown.locale),
     ...(asked.details.length > 0 && { details: asked.details }),
+    ...things,
     redirectTo: asked.shown.client.host || undefined,
     ...(request.redirectUri === undefined && { device: true }),
     accountUrl: ownPath(server, '/account'),
@@ -92,26 +100,32 @@ export const deny = ({ server, info }: PageContext, { pending, login }: ConsentR
   return { allowed: false, sid: login.sid, scopes: [] }
 }
 
-/** The decision to allow; if nothing but the organization was asked, only its choice. */
+/** The decision to allow. */
 const allow = async (
   { server, info }: PageContext,
   asked: ConsentRequest,
-  form: Parameters,
+  entries: readonly string[],
+  { receipt: chosen, ...things }: AnsweredThings,
 ): Promise<Decision> => {
   const { pending, login, organization } = asked
-  const { sid, subject } = login
-  const answer = { allowed: true, sid, organization: organization?.id }
-  if (form.required('decision') === 'choose') return { ...answer, scopes: [], organizationOnly: true }
-  const entries = grantedEntries(asked.shown.scopes, form)
+  const { subject } = login
   const receipt = await receiptOf(server, asked, entries)
   const scopes = intersectScopes(pending.request.scopes, entries)
   const about = { subject, clientId: pending.client.clientId, scopes }
   server.events.announce('consent.allowed', info, {
     ...about,
     ...(organization && { organization: organization.id }),
+    ...(things.choices && { choices: things.choices }),
   })
-  return { ...answer, scopes: entries, receipt }
+  return { ...answerOf(asked), scopes: entries, receipt: { ...receipt, ...chosen }, ...things }
 }
+
+/** The part of every answer that allows. */
+const answerOf = ({ login, organization }: ConsentRequest) => ({
+  allowed: true,
+  sid: login.sid,
+  organization: organization?.id,
+})
 
 /**
  * "Not you?": shows the sign-in form. The login ends when another user has signed in, unless the host's own login stands
@@ -161,10 +175,24 @@ const submit: PendingHandler = async (context, pending, form) => {
   clearNotice(context)
   if (choice === 'deny') return { changes: { active: asked, decision: deny(context, asked) } }
   if (choice === 'organization' && offered) return changeOrganization(context, asked, form)
-  if (choice !== 'allow' && !(choice === 'choose' && offered)) {
+  const [step, kind] = choice.split(':')
+  const entries = grantedEntries(asked.shown.scopes, form)
+  const hasKinds = context.server.options.choices.length > 0
+  if (hasKinds && step === 'things' && kind)
+    return leaveForThings(context, asked, form, { kind, ticked: entries })
+  // If nothing but the organization was asked, only its choice counts.
+  if (choice === 'choose' && offered) {
+    return {
+      changes: { active: asked, decision: { ...answerOf(asked), scopes: [], organizationOnly: true } },
+    }
+  }
+  if (choice !== 'allow') {
     throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
   }
-  return { changes: { active: asked, decision: await allow(context, asked, form) } }
+  const again = (kind: ConsentNotice): void => leaveNotice(context, pending.id, { kind })
+  const things = await allowedThings(context, asked, form, entries, again)
+  if ('redirectToPage' in things) return things
+  return { changes: { active: asked, decision: await allow(context, asked, entries, things) } }
 }
 
 export const consentEndpoint = pendingPage('/consent', show, submit)

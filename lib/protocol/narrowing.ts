@@ -1,0 +1,79 @@
+import { type Choices, isWithinChoices, limitedTo } from './choices.ts'
+import { type ConsentTerms, parseEntry } from './requests/consent.ts'
+import { type ImpliedScopes, withImpliedScopes } from './scope.ts'
+
+/** What a user takes away from a client that has access. It never gives anything. */
+export interface Narrowing {
+  /** Scopes that the client loses. */
+  readonly scopes: readonly string[]
+  /** The things that it keeps, of the kinds that are named. */
+  readonly choices: Choices
+  /** When its access ends at the latest, in epoch seconds. */
+  readonly until?: number
+}
+
+/** The part of a grant that a narrowing changes. */
+export interface Narrowable {
+  readonly scopes: readonly string[]
+  readonly choices?: Choices
+  readonly removed?: readonly string[]
+  readonly expiresAt: number
+}
+
+/** Every scope that is lost with these: what a scope implies cannot be taken away while the scope stays. */
+export const lostScopes = (
+  scopes: readonly string[],
+  taken: readonly string[],
+  implied: ImpliedScopes,
+): string[] =>
+  scopes.filter((scope) => withImpliedScopes([scope], implied).some((one) => taken.includes(one)))
+
+/** A limit on choices. A kind that the limit empties is no longer there. */
+const limited = (choices: Choices | undefined, limit: Choices): { choices?: Choices } =>
+  choices === undefined ? {} : { choices: limitedTo(choices, limit) }
+
+/**
+ * A grant after a narrowing: never more than before, and never more than the narrowing leaves.
+ *
+ * @returns undefined if nothing changes
+ */
+export const narrowedGrant = (
+  grant: Narrowable,
+  { scopes: taken, choices, until = Number.POSITIVE_INFINITY }: Narrowing,
+  implied: ImpliedScopes,
+): Narrowable | undefined => {
+  const removed = lostScopes(grant.scopes, taken, implied)
+  const left = limited(grant.choices, choices)
+  const isSame =
+    removed.length === 0 &&
+    until >= grant.expiresAt &&
+    isWithinChoices(grant.choices ?? {}, left.choices ?? {})
+  if (isSame) return undefined
+  return {
+    scopes: grant.scopes.filter((scope) => !removed.includes(scope)),
+    ...left,
+    removed: [...new Set([...(grant.removed ?? []), ...removed, ...taken])],
+    expiresAt: Math.min(grant.expiresAt, until),
+  }
+}
+
+/** Consent after a narrowing: what was taken away is asked for again. */
+export const narrowedTerms = (
+  terms: ConsentTerms,
+  { scopes: taken, choices, until }: Narrowing,
+  implied: ImpliedScopes,
+): ConsentTerms => {
+  const scopes = Object.keys(terms.entries).flatMap((entry) => parseEntry(entry).scope ?? [])
+  const removed = lostScopes(scopes, taken, implied)
+  const kept = Object.entries(terms.entries).filter(([entry]) => {
+    const { scope } = parseEntry(entry)
+    return scope === undefined || !removed.includes(scope)
+  })
+  const end = Math.min(terms.until ?? Number.POSITIVE_INFINITY, until ?? Number.POSITIVE_INFINITY)
+  return {
+    place: terms.place,
+    entries: Object.fromEntries(kept),
+    ...limited(terms.choices, choices),
+    ...(end < Number.POSITIVE_INFINITY && { until: end }),
+  }
+}

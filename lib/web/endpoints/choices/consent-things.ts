@@ -1,0 +1,198 @@
+import type { ConsentRequest } from '../../../oauth/authorization/consent.ts'
+import { allowedBefore, clientCard } from '../../../oauth/authorization/consent.ts'
+import { consentFor } from '../../../oauth/authorization/context.ts'
+import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
+import {
+  answeredThings,
+  draftOf,
+  firstIds,
+  listedKinds,
+  shownThings,
+} from '../../../oauth/choices/consent-things.ts'
+import type { ThingsContext } from '../../../oauth/choices/things.ts'
+import type { Choice } from '../../../options/choices/option.ts'
+import { askedKinds, type Choices } from '../../../protocol/choices.ts'
+import { absoluteLifetime } from '../../../protocol/clients/client.ts'
+import type { Parameters } from '../../../protocol/parameters.ts'
+import type { ReceiptThings } from '../../../protocol/requests/consent.ts'
+import {
+  type ConsentDraft,
+  type Decision,
+  type Duration,
+  durations,
+} from '../../../protocol/requests/next-step.ts'
+import { intersectScopes } from '../../../protocol/scope.ts'
+import { decidePendingRequest } from '../../../storage/repositories/index.ts'
+import type { PageContext } from '../../http/context.ts'
+import { ownPath } from '../../http/urls.ts'
+import type { ConsentNotice, PageModels } from '../../pages/page-models.ts'
+
+/** The page where users choose among many things. */
+export const thingsPath = '/things'
+
+/** For whom things are asked for. */
+export const thingsContext = ({ user, pending, organization }: ConsentRequest): ThingsContext => ({
+  user,
+  client: pending.client,
+  organization: organization?.id,
+})
+
+/** What the user has filled in, if it was under this login and for this organization. */
+export const draftFor = ({ pending, login, organization }: ConsentRequest): ConsentDraft | undefined => {
+  const { decision } = pending
+  return decision?.sid === login.sid && decision.organization === organization?.id
+    ? decision.draft
+    : undefined
+}
+
+/** The kinds of things that a request asks about. */
+export const kindsOf = ({ server }: PageContext, { pending }: ConsentRequest): readonly Choice[] =>
+  askedKinds(server.options.choices, pending.request.scopes)
+
+const rememberedChoices = ({ server }: PageContext, asked: ConsentRequest): Choices | undefined =>
+  consentFor(server, asked.pending, asked.consents, asked.organization?.id).terms?.choices
+
+/** The ids of a kind that are ticked when the page is opened, or when it did not show them. */
+const idsOf =
+  (context: PageContext, asked: ConsentRequest) =>
+  (kind: Choice): readonly string[] =>
+    firstIds(kind, {
+      draft: draftFor(asked),
+      remembered: rememberedChoices(context, asked),
+      suggested: asked.pending.request.suggested,
+    })
+
+/** Whether the client keeps access after the login: only then a limit means something. */
+const mayLimit = ({ server }: PageContext, { pending }: ConsentRequest): boolean =>
+  server.options.choices.length > 0 && pending.request.scopes.includes('offline_access')
+
+const isDuration = (name: string | undefined): name is Duration =>
+  name !== undefined && Object.hasOwn(durations, name)
+
+const durationRows = (context: PageContext, asked: ConsentRequest): PageModels['consent']['durations'] => {
+  if (!mayLimit(context, asked)) return undefined
+  const selected = draftFor(asked)?.duration ?? 'lasting'
+  const longest = absoluteLifetime(asked.pending.client.metadata, context.server.options.lifetimes)
+  return Object.entries(durations)
+    .filter(([, seconds]) => seconds === undefined || seconds < longest)
+    .map(([name, seconds]) => ({
+      duration: name as Duration,
+      seconds: seconds ?? longest,
+      checked: name === selected,
+    }))
+}
+
+/** What the consent page shows about things and the end of access; nothing if the host has no kinds. */
+export const thingsOnConsent = async (
+  context: PageContext,
+  asked: ConsentRequest,
+): Promise<Pick<PageModels['consent'], 'things' | 'durations'> & { readonly fields: object }> => {
+  const { server } = context
+  if (server.options.choices.length === 0 || allowedBefore(server, asked).onlyOrganization)
+    return { fields: {} }
+  const { pending, shown } = asked
+  const { client, request } = pending
+  const card = clientCard(server, client, request.redirectUri, shown.locale)
+  const things = await shownThings(
+    kindsOf(context, asked),
+    thingsContext(asked),
+    {
+      draft: draftFor(asked),
+      remembered: rememberedChoices(context, asked),
+      suggested: request.suggested,
+      isVouchedFor: !card.unverified,
+    },
+    shown.locale,
+  )
+  const rows = durationRows(context, asked)
+  const listed = things.filter(({ items }) => items !== undefined).map(({ kind }) => kind)
+  return {
+    ...(things.length > 0 && { things }),
+    ...(rows && { durations: rows }),
+    fields: listed.length > 0 ? { [listedKinds]: listed.join(' ') } : {},
+  }
+}
+
+/** Keeps what is filled in, and leads to another page of the request. */
+export const keepDraft = async (
+  context: PageContext,
+  { pending: { id, secret }, login, organization }: ConsentRequest,
+  draft: ConsentDraft,
+  { path, ticked }: { readonly path: string; readonly ticked: readonly string[] | undefined },
+): Promise<{ readonly redirectToPage: string }> => {
+  const decision: Decision = {
+    allowed: true,
+    sid: login.sid,
+    scopes: [],
+    organizationOnly: true,
+    ...(organization && { organization: organization.id }),
+    ...(ticked && { ticked }),
+    draft,
+  }
+  await decidePendingRequest(context.server.database, { id, decision })
+  return { redirectToPage: ownPath(context.server, path, { [requestParameter]: secret }) }
+}
+
+const durationIn = (context: PageContext, asked: ConsentRequest, form: Parameters): Duration => {
+  const name = form.optional('duration')
+  return mayLimit(context, asked) && isDuration(name) ? name : 'lasting'
+}
+
+const filledIn = (context: PageContext, asked: ConsentRequest, form: Parameters): ConsentDraft => ({
+  ...draftOf(kindsOf(context, asked), form, idsOf(context, asked)),
+  duration: durationIn(context, asked, form),
+})
+
+/** "Choose…": leads to the page of a kind; what is filled in stays. */
+export const leaveForThings = async (
+  context: PageContext,
+  asked: ConsentRequest,
+  form: Parameters,
+  { kind, ticked }: { readonly kind: string; readonly ticked: readonly string[] },
+): Promise<{ readonly redirectToPage: string }> => {
+  const draft = filledIn(context, asked, form)
+  const isAsked = kindsOf(context, asked).some((each) => each.kind === kind)
+  const picking = { kind, ids: draft.things[kind] ?? [], query: '', trail: [] }
+  const path = isAsked ? thingsPath : '/consent'
+  return keepDraft(context, asked, isAsked ? { ...draft, picking } : draft, { path, ticked })
+}
+
+/** What was chosen beside the scopes. */
+export interface AnsweredThings extends Pick<Decision, 'choices' | 'until'> {
+  readonly receipt: { readonly things?: readonly ReceiptThings[]; readonly until?: number }
+}
+
+/**
+ * The things and the end of access that a form allows.
+ *
+ * @param entries the lines that the user left ticked
+ * @param again leads to the page that says why the user is asked again
+ * @returns where that page is, if the user is asked again
+ */
+export const allowedThings = async (
+  context: PageContext,
+  asked: ConsentRequest,
+  form: Parameters,
+  entries: readonly string[],
+  again: (kind: ConsentNotice) => void,
+): Promise<AnsweredThings | { readonly redirectToPage: string }> => {
+  const { server } = context
+  const { choices: all } = server.options
+  if (all.length === 0) return { receipt: {} }
+  const draft = filledIn(context, asked, form)
+  const kinds = askedKinds(all, intersectScopes(asked.pending.request.scopes, entries))
+  const answer = await answeredThings(kinds, thingsContext(asked), draft, asked.shown.locale)
+  if (answer.outcome !== 'chosen') {
+    again(answer.outcome)
+    const left = { ...draft, things: answer.things }
+    return keepDraft(context, asked, left, { path: '/consent', ticked: entries })
+  }
+  const { duration = 'lasting' } = draft
+  const seconds = durations[duration]
+  const end = seconds === undefined ? {} : { until: server.now() + seconds }
+  return {
+    ...(kinds.length > 0 && { choices: answer.choices }),
+    ...end,
+    receipt: { ...(kinds.length > 0 && { things: answer.receipt }), ...end },
+  }
+}

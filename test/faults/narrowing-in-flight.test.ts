@@ -1,0 +1,142 @@
+// A user narrows a grant while its client is served by another process: what was read before is not issued after. The host's
+// function `find` is held in the middle, so that nothing here depends on time. Two routers, each with a pool of its own, stand
+// for two processes.
+import type { AuthRouterOptions } from '../../lib/index.ts'
+import {
+  type DatabaseKind,
+  describeOnSampled,
+  type FaultDatabase,
+  openFaultDatabase,
+} from '../support/fault-databases.ts'
+import { createGate } from '../support/gate.ts'
+import { authorizeUrl, clients, createUsers, type Host, startHost } from '../support/host.ts'
+import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
+import { RawBrowser } from '../support/raw-browser.ts'
+import {
+  answerOf,
+  expectError,
+  guarded,
+  introspect,
+  redeem,
+  refresh,
+  type TokenAnswer,
+} from '../support/tokens.ts'
+
+jest.setTimeout(60_000)
+
+const things = [
+  { id: 'p1', name: 'Hiring plan' },
+  { id: 'p2', name: 'Office move' },
+]
+const scope = 'openid tasks:read offline_access'
+const url = authorizeUrl({ client_id: 'web', scope })
+
+const inFlightOn = (kind: DatabaseKind): void => {
+  const gate = createGate()
+  let isHeld = false
+  let database: FaultDatabase
+  let serving: Host
+  let other: Host
+  let agent: RawBrowser
+
+  const options = (holds: boolean): Partial<AuthRouterOptions> => ({
+    limits: false,
+    scopes: { 'tasks:read': 'See tasks' },
+    choices: {
+      project: {
+        name: { one: 'project', other: 'projects' },
+        scopes: ['tasks:read'],
+        list: () => ({ items: things }),
+        find: async (_user, { ids }) => {
+          if (holds && isHeld) await gate.pass()
+          return things.filter(({ id }) => ids.includes(id))
+        },
+      },
+    },
+  })
+  const start = (holds: boolean): Promise<Host> =>
+    startHost({ database, clients: [{ ...clients[0]!, scope }], options: options(holds) })
+
+  beforeAll(async () => {
+    database = openFaultDatabase(kind)
+    await createUsers(database, `${database.tablePrefix}people`)
+    serving = await start(true)
+    other = await start(false)
+    for (const host of [serving, other])
+      host.app.get('/api/projects', host.oauth.requireToken('tasks:read'), (req, res) => {
+        res.json({ projects: req.auth.chosen('project') })
+      })
+  })
+  afterAll(async () => {
+    for (const host of [serving, other]) await host.oauth.close()
+    await database.close()
+  })
+  beforeEach(async () => {
+    for (const name of ['consents', 'authorizations']) await database.table(name).delete()
+    agent = new RawBrowser(other.app)
+    await agent.signIn(await agent.open('/oauth/account'))
+  })
+
+  const allowed = async (): Promise<string> => {
+    const fields = { 'choice:project': 'these', 'thing:project:p1': 'on', 'thing:project:p2': 'on' }
+    return codeOf(await agent.decide(await agent.open(url), 'allow', fields))
+  }
+  const tokens = async (): Promise<TokenAnswer> => answerOf(redeem(other, await allowed()))
+  /** The user takes p1 away, in the other process. */
+  const narrow = async (): Promise<void> => {
+    const page = await agent.open('/oauth/account/access?client_id=web')
+    const html = page.html.replace(/(name="thing:project:p1"[^>]*) checked/, '$1')
+    expect((await agent.submit({ ...page, html }, 'value="narrow"')).html).toContain('Saved.')
+  }
+  /** Begins something, narrows while `find` is held, and finishes. */
+  const meanwhile = async <T>(begin: () => PromiseLike<T>): Promise<T> => {
+    const { arrival, open } = gate.hold()
+    isHeld = true
+    const begun = Promise.resolve(begin())
+    await Promise.race([arrival, begun.then(() => Promise.reject(new Error('nothing was held')))])
+    isHeld = false
+    await narrow()
+    open()
+    return begun
+  }
+  const chosenBy = async (token: string): Promise<unknown> =>
+    (await guarded(serving, token, '/api/projects')).body.projects
+
+  test('a refresh that began before is refused, uses nothing up, and the next one gets what is left', async () => {
+    const { refresh_token: token, access_token: early } = await tokens()
+    expectError(await meanwhile(() => refresh(serving, token)), 503, 'temporarily_unavailable')
+    const again = await answerOf(refresh(serving, token))
+    expect(await chosenBy(again.access_token)).toEqual(['p2'])
+    expect(await chosenBy(early)).toEqual(['p2'])
+  })
+
+  test('a code that is being redeemed is refused, and works afterwards for what is left', async () => {
+    const code = await allowed()
+    expectError(await meanwhile(() => redeem(serving, code)), 503, 'temporarily_unavailable')
+    const left = await answerOf(redeem(serving, code))
+    expect((await introspect(serving, left.access_token)).body.authorization_details).toMatchObject([
+      { identifiers: ['p2'] },
+    ])
+  })
+
+  test('two narrowings at once leave what both leave', async () => {
+    const { access_token: token } = await tokens()
+    const pages = await Promise.all(
+      ['p1', 'p2'].map(async (id) => {
+        const page = await agent.open('/oauth/account/access?client_id=web')
+        return {
+          ...page,
+          html: page.html.replace(new RegExp(`(name="thing:project:${id}"[^>]*) checked`), '$1'),
+        }
+      }),
+    )
+    await Promise.all(pages.map((page) => agent.clone().submit(page, 'value="narrow"')))
+    expect(await chosenBy(token)).toEqual([])
+    expectErrorRedirect(
+      await agent.open(authorizeUrl({ client_id: 'web', scope, prompt: 'none' })),
+      'consent_required',
+    )
+  })
+}
+
+describeOnSampled('a grant that is narrowed', inFlightOn)
