@@ -142,7 +142,7 @@ test('the id on an error page finds its event and one log line, which says why a
     requestId: id,
     status: 500,
     // Without the host's own words, which may be a statement with its values.
-    reason: 'users.authenticate failed: Error',
+    description: 'users.authenticate failed: Error',
   })
   const why = 'users.authenticate failed: the directory is unavailable'
   expect(logged.map(([first]) => first)).toEqual([
@@ -155,7 +155,7 @@ test.each([
   [
     'an unregistered redirect URI',
     authorizeUrl({ client_id: 'web', redirect_uri: 'https://evil.example/' }),
-    { path: '/authorize', clientId: 'web', reason: 'redirect_uri is not registered for this client' },
+    { path: '/authorize', clientId: 'web', description: 'redirect_uri is not registered for this client' },
   ],
   ['an expired request', '/oauth/login?authorization_request=x', { path: '/login', code: 'invalid_request' }],
   ['a path that cannot be decoded', '/oauth/assets/%ff', { path: '/assets/%ff', code: 'invalid_request' }],
@@ -173,7 +173,7 @@ test.each([
       expect.objectContaining({ ...event, type: 'request.refused', requestId: id, status: page.status }),
     ])
     expect(logged).toEqual([[expect.stringContaining(` ${id} at ${event.path}`)]])
-    expect(logged[0]?.[0]).toContain(`: ${Reflect.get(Object(host.events[0]), 'reason')}`)
+    expect(logged[0]?.[0]).toContain(`: ${Reflect.get(Object(host.events[0]), 'description')}`)
   },
 )
 

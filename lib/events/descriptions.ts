@@ -210,14 +210,14 @@ export const coreEvents: EventDescriptions<CoreType> = {
     group: 'refused',
     tone: 'bad',
     title: 'A person saw an error page',
-    sentence: 'A person saw an error page[ on the way to {client}]: {reason}',
+    sentence: 'A person saw an error page[ on the way to {client}]: {description}',
     isBrief: true,
   },
   'api.refused': {
     group: 'refused',
     tone: 'bad',
     title: 'A request of a client was refused',
-    sentence: 'A request[ of {client}] was refused: {reason}',
+    sentence: 'A request[ of {client}] was refused: {description}',
     isBrief: true,
   },
   'events.limited': {
@@ -231,6 +231,6 @@ export const coreEvents: EventDescriptions<CoreType> = {
     group: 'refused',
     tone: 'bad',
     title: 'The server failed',
-    sentence: 'A request failed: {code}[, {reason}]',
+    sentence: 'A request failed: {code}[, {description}]',
   },
 }

@@ -147,8 +147,10 @@ export interface EventDetails {
     readonly status: number
     /** The endpoint, below the mount. */
     readonly path: string
+    /** See docs/errors.md; undefined for an error that a function of the host throws without one. */
+    readonly reason?: string
     /** The error description, which names what to fix. */
-    readonly reason: string
+    readonly description: string
     /** The registered client that the refusal is about, if any. */
     readonly clientId?: string
   } & Partial<Explanation>
@@ -159,8 +161,8 @@ export interface EventDetails {
     /** Who caused it first: a network, or a client with its user. */
     readonly of: string
   }
-  /** The answer was 500 or 503. The reason names the option or the kind of error; the log has the error itself. */
-  'request.failed': { readonly code: string; readonly status: number; readonly reason: string }
+  /** The answer was 500 or 503. The description names the option or the kind of error; the log has the error itself. */
+  'request.failed': { readonly code: string; readonly status: number; readonly description: string }
 }
 
 /** The name of an event. */

@@ -1,8 +1,9 @@
 import type { VerifiedToken } from '../oauth/tokens/verified-token.ts'
 import { type Chosen, choicesIn, chosenOf } from '../protocol/choices.ts'
-import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import type { OAuthError } from '../protocol/errors.ts'
 import { isObject, setMembers } from '../protocol/json.ts'
 import { resourceMetadataUrl } from '../protocol/protected-resource.ts'
+import { refusal } from '../protocol/refusal.ts'
 import type { AuthorizationDetail } from '../protocol/requests/authorization-details.ts'
 import { parseScope } from '../protocol/scope.ts'
 import { parseConfirmation, type TokenBinding } from '../protocol/tokens/token-binding.ts'
@@ -12,11 +13,8 @@ import type { Actor, AuthInfo } from './types.ts'
 /** The claims of an access token, with the names of RFC 7662 §2.2 and RFC 9068 §2.2. */
 export type TokenClaims = Readonly<Record<string, unknown>>
 
-/** The error for every token that is not valid (RFC 6750 §3.1). @param about for events only */
-export const invalidToken = (
-  description = 'the access token is unknown, expired or revoked',
-  about: OAuthErrorOptions = {},
-): OAuthError => new OAuthError('invalid_token', description, about)
+/** The error for every token that is not valid (RFC 6750 §3.1). */
+export const invalidToken = (): OAuthError => refusal('token_unknown')
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 

@@ -3,8 +3,8 @@ import type { Logger } from '../options/server.ts'
 import { createCached } from '../outbound/cached.ts'
 import { fetchJwks } from '../outbound/client-jwks.ts'
 import type { Outbound } from '../outbound/outbound.ts'
-import { temporarilyUnavailable } from '../protocol/errors.ts'
 import { parseJsonObject } from '../protocol/json.ts'
+import { temporarilyUnavailable } from '../protocol/refusal.ts'
 import type { TokenClaims } from './auth-info.ts'
 
 /** The members of an issuer's metadata that a resource server reads (RFC 8414 §2). */

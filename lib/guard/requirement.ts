@@ -3,11 +3,13 @@ import type { CallLimit } from '../limits/call-limit.ts'
 import { refuse } from '../options/check.ts'
 import { custom, flag, isRecord, number, object, oneOf, optional, required, text } from '../options/schema.ts'
 import { isWithinChosen } from '../protocol/choices.ts'
-import { OAuthError, type OAuthErrorOptions } from '../protocol/errors.ts'
+import type { OAuthErrorOptions } from '../protocol/errors.ts'
+import { OAuthError } from '../protocol/errors.ts'
 import { listed } from '../protocol/explanation.ts'
 import { isHostId } from '../protocol/host-id.ts'
+import { refusal } from '../protocol/refusal.ts'
 import { formatScope, type ImpliedScopes, parseScope, withImpliedScopes } from '../protocol/scope.ts'
-import { audienceOf, invalidToken, tokenOwner } from './auth-info.ts'
+import { audienceOf, tokenOwner } from './auth-info.ts'
 import type { AuthInfo, CallLimitOptions, RequireTokenOptions } from './types.ts'
 
 /** The requirement of a guard for access tokens. */
@@ -94,11 +96,7 @@ const assertAudience = (claims: AuthInfo['claims'], resource: string | undefined
   const audience = audienceOf(claims)
   if (resource === undefined ? audience.length > 0 : !audience.includes(resource)) {
     const explanation = { expected: resource ?? 'no resource', received: listed(audience.map(String)) }
-    throw invalidToken('the access token is for another resource', {
-      ...about,
-      fault: 'resource',
-      explanation,
-    })
+    throw refusal('token_for_other_resource', { ...about, explanation })
   }
 }
 
@@ -110,12 +108,10 @@ const assertAuthentication = (
   about: About,
 ): void => {
   if (acrValues.length > 0 && !acrValues.some((value) => value === acr)) {
-    const description = 'the user did not sign in with one of the required acr_values'
-    throw new OAuthError('insufficient_user_authentication', description, about)
+    throw refusal('token_level_too_low', about)
   }
   if (maxAge !== undefined && !(now - Number(authTime) <= maxAge)) {
-    const description = 'the user signed in longer ago than max_age'
-    throw new OAuthError('insufficient_user_authentication', description, about)
+    throw refusal('token_login_too_old', about)
   }
 }
 
@@ -164,19 +160,14 @@ export const assertSufficient = (
   const lacking = missing.filter((name) => !covered.includes(name))
   if (lacking.length > 0) {
     const explanation = { expected: formatScope(requirement.scopes), received: listed(scopes) }
-    const description = `the access token lacks the scope ${formatScope(lacking)}`
-    throw new OAuthError('insufficient_scope', description, { ...about, explanation })
+    throw refusal('token_scope_missing', { values: { scope: formatScope(lacking) }, ...about, explanation })
   }
   if (requirement.user && subject === undefined) {
-    throw new OAuthError('insufficient_scope', 'the access token does not belong to a user', about)
+    throw refusal('token_user_missing', about)
   }
   const { authorizationDetails: type } = requirement
   if (type !== undefined && !authorizationDetails.some((detail) => detail.type === type)) {
-    throw new OAuthError(
-      'insufficient_scope',
-      `the access token lacks authorization_details of the type ${type}`,
-      about,
-    )
+    throw refusal('token_details_missing', { values: { type }, ...about })
   }
   if (requirement.choice) assertChosen(auth, requirement.choice, req, about)
   assertAuthentication(claims, requirement, now(), about)

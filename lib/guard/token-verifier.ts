@@ -1,6 +1,6 @@
 import { OAuthError } from '../protocol/errors.ts'
+import { refusal } from '../protocol/refusal.ts'
 import { withImpliedScopes } from '../protocol/scope.ts'
-import { invalidToken } from './auth-info.ts'
 import type { TokenSource } from './guard.ts'
 import { assertSufficient, parseRequirement } from './requirement.ts'
 import type { AuthInfo } from './types.ts'
@@ -55,7 +55,7 @@ export const createTokenVerifier = (
       try {
         const auth = await source.verify(token, resource)
         // The SDK shows the token alone, not the request that would prove who sends it.
-        if (auth.binding) throw invalidToken('the access token is bound to a key; use requireToken() instead')
+        if (auth.binding) throw refusal('token_bound')
         assertSufficient(auth, requirement, source)
         source.observe?.({ req: undefined, resource, auth })
         return { ...auth, scopes: withImpliedScopes(auth.scopes, source.implied) }

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
-import { OAuthError } from '../protocol/errors.ts'
 import { parseJwtPart } from '../protocol/json.ts'
+import { refusal } from '../protocol/refusal.ts'
 import {
   assertProofClaims,
   type ProofAlgorithm,
@@ -24,7 +24,7 @@ const importKey = ({ jwk }: ProofKey): KeyObject => {
   try {
     return createPublicKey({ key: { ...jwk }, format: 'jwk' })
   } catch {
-    throw new OAuthError('invalid_dpop_proof', 'the DPoP proof has a jwk that is not a key')
+    throw refusal('proof_invalid', { values: { problem: 'has a jwk that is not a key' } })
   }
 }
 
@@ -39,7 +39,7 @@ export const openProof = (field: string | undefined, context: ProofContext): Ver
   const key = parseProofHeader(parseJwtPart(header))
   const data = Buffer.from(`${header}.${payload}`)
   if (!verifications[key.algorithm](data, importKey(key), Buffer.from(signature, 'base64url'))) {
-    throw new OAuthError('invalid_dpop_proof', 'the DPoP proof is not signed with the key in its jwk')
+    throw refusal('proof_invalid', { values: { problem: 'is not signed with the key in its jwk' } })
   }
   const use = assertProofClaims(parseJwtPart(payload), context)
   const thumbprint = createHash('sha256').update(thumbprintInput(key.jwk)).digest('base64url')

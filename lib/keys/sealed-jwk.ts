@@ -1,3 +1,4 @@
+import { type Problem, problemInWords } from '../protocol/problem.ts'
 import type { Jwk } from './jwk.ts'
 import { openUnder, sealUnder } from './secrets.ts'
 
@@ -49,9 +50,11 @@ export class SealedError extends Error {
   }
 }
 
-/** Says what none of the secrets decrypts; and, after a semicolon, what mends it. */
-export const undecryptable = (what: string): string =>
-  `latchkey: none of the option secrets decrypts ${what}; add the secret it was encrypted with to the end of the list`
+/** @param what none of the secrets decrypts */
+export const undecryptable = (what: string): Problem => ({
+  problem: `none of the option secrets decrypts ${what}`,
+  fix: 'add the secret it was encrypted with to the end of the list',
+})
 
 /**
  * Decrypts a JWK. If an older secret decrypted it, it is encrypted again under the newest.
@@ -66,7 +69,7 @@ export const openAndReseal = async (
   reseal: (to: string) => Promise<unknown>,
 ): Promise<Jwk> => {
   const opened = openJwk(secrets, sealed)
-  if (opened === undefined) throw new SealedError(undecryptable(what), sealed)
+  if (opened === undefined) throw new SealedError(`latchkey: ${problemInWords(undecryptable(what))}`, sealed)
   if (opened.stale) await reseal(sealJwk(secrets[0], opened.jwk))
   return opened.jwk
 }

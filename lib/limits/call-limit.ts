@@ -1,6 +1,6 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { Limit } from '../options/limits.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { refusal } from '../protocol/refusal.ts'
 import type { Counters } from './counters.ts'
 
 /** A limit on the calls of an API. */
@@ -34,7 +34,7 @@ export const createCountCall =
       RateLimit: `"${name}";r=${Math.max(0, max - calls)};t=${wait}`,
     }
     if (calls <= max) return headers
-    throw new OAuthError('temporarily_unavailable', 'too many requests, try again later', {
+    throw refusal('requests_too_many', {
       status: 429,
       headers: { ...headers, 'Retry-After': String(wait) },
     })

@@ -1,6 +1,6 @@
 import { hashSecret } from '../keys/secrets.ts'
 import type { Options } from '../options/options.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { refusal } from '../protocol/refusal.ts'
 import { type Counter, type Counters, counterOf, limitNamed } from './counters.ts'
 import { networkOf, siteOf } from './network.ts'
 
@@ -84,7 +84,7 @@ export const createTakeQuota =
       if (left > limit.max) waits.push(seconds)
     }
     if (waits.length === 0) return
-    throw new OAuthError('temporarily_unavailable', 'too many requests, try again later', {
+    throw refusal('requests_too_many', {
       status: 429,
       headers: { 'Retry-After': String(Math.max(...waits)) },
     })

@@ -1,6 +1,7 @@
 import type { Limit } from '../options/limits.ts'
 import type { Options } from '../options/options.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import type { OAuthError } from '../protocol/errors.ts'
+import { refusal } from '../protocol/refusal.ts'
 import { type CountCall, createCountCall } from './call-limit.ts'
 import { type Counter, type Counters, limitNamed, memoryCounters } from './counters.ts'
 import { type CountersContext, countersIn } from './database-counters.ts'
@@ -66,7 +67,7 @@ interface FailureThrottle {
 }
 
 const tooMany = (seconds: number): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'too many requests have failed, try again later', {
+  refusal('failures_too_many', {
     status: 429,
     headers: { 'Retry-After': String(seconds) },
   })

@@ -33,19 +33,35 @@ export const registrableOf = ({ scopes, protocol = {} }: RegistrableOptions): Re
   ...(protocol.fapi2 && { securityProfile: 'fapi2' }),
 })
 
+/** A name that the options do not contain. */
+interface UnknownName {
+  /** The member of the metadata. */
+  readonly parameter: string
+  readonly problem: string
+}
+
 /**
  * The first name in this metadata that the options do not contain, in words that suggest a similar one; undefined if there
  * is none.
  */
-export const unregistrable = (metadata: ClientMetadata, registrable: Registrable): string | undefined => {
+export const unregistrable = (
+  metadata: ClientMetadata,
+  registrable: Registrable,
+): UnknownName | undefined => {
   const scope = unknownScope(metadata.scope?.split(' ') ?? [], registrable.scopes)
-  if (scope !== undefined) return `scope: ${scope}`
+  if (scope !== undefined) return { parameter: 'scope', problem: scope }
   const grant = metadata.grant_types.find((name) => !registrable.grantTypes.includes(name))
   if (grant !== undefined)
-    return `grant_types: ${grant} is not in the option protocol.grants${closestOf(grant, registrable.grantTypes)}`
+    return {
+      parameter: 'grant_types',
+      problem: `${grant} is not in the option protocol.grants${closestOf(grant, registrable.grantTypes)}`,
+    }
   const { detailTypes } = registrable
   const detail = metadata.authorization_details_types?.find((name) => !detailTypes.includes(name))
   return detail === undefined
     ? undefined
-    : `authorization_details_types: ${detail} is not in the option protocol.authorizationDetails${closestOf(detail, detailTypes)}`
+    : {
+        parameter: 'authorization_details_types',
+        problem: `${detail} is not in the option protocol.authorizationDetails${closestOf(detail, detailTypes)}`,
+      }
 }

@@ -4,6 +4,7 @@ import type { RequestOptions } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Span, SpanDescription, Tracing } from '../events/tracing.ts'
 import { OAuthError } from '../protocol/errors.ts'
+import { refusal } from '../protocol/refusal.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
 import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
 import { openTunnel, ProxyError } from './tunnel.ts'
@@ -221,7 +222,7 @@ const spanOf = ({ url }: Target, init: OutboundRequest): SpanDescription => {
 
 /** No turn came in time. */
 const busy = (): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'too many requests to other servers, try again later', {
+  refusal('outbound_too_many', {
     status: 503,
     headers: { 'Retry-After': '5' },
   })

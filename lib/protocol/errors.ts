@@ -72,22 +72,6 @@ export const failureLine = (code: ErrorCode, errorId: string): string =>
 export const isErrorCode = (value: unknown): value is ErrorCode =>
   typeof value === 'string' && Object.hasOwn(errorStatuses, value)
 
-/** Why an access token is refused, for events only: the answer does not say (RFC 6750 §3.1). */
-export type TokenFault =
-  /** The request has no token. */
-  | 'missing'
-  /** It is no token of this server, or one that is no longer stored. */
-  | 'unknown'
-  | 'expired'
-  /** It, or what the user granted, was revoked. */
-  | 'ended'
-  /** The client was removed or disabled. */
-  | 'client'
-  /** The user is gone or disabled, or has left the organization. */
-  | 'user'
-  /** It is for another resource. */
-  | 'resource'
-
 /** The members of an error beside its code and description. */
 export interface OAuthErrorOptions {
   /** The underlying error, for the log only. */
@@ -100,8 +84,10 @@ export interface OAuthErrorOptions {
   explanation?: Explanation | undefined
   /** Response headers that belong to the error, such as `Allow`, `Retry-After` or `WWW-Authenticate`. */
   headers?: Readonly<Record<string, string>>
-  /** Why an access token is refused, for events only. */
-  fault?: TokenFault | undefined
+  /** A short name for the cause, for events only: an answer does not tell apart what a client must not know. */
+  reason?: string | undefined
+  /** The parameter, or the member of client metadata, that the error is about. */
+  parameter?: string | undefined
   /** The user that the error is about, for events only. */
   subject?: string | undefined
 }
@@ -123,8 +109,10 @@ export class OAuthError extends Error {
   readonly clientId: string | undefined
   /** The difference between expected and received, for operators only. */
   readonly explanation: Explanation | undefined
-  /** Why an access token is refused, for events only. */
-  readonly fault: TokenFault | undefined
+  /** A short name for the cause, for events only; undefined for an error of the host without one. */
+  readonly reason: string | undefined
+  /** The parameter, or the member of client metadata, that the error is about. */
+  readonly parameter: string | undefined
   /** The user that the error is about, for events only. */
   readonly subject: string | undefined
 
@@ -136,10 +124,22 @@ export class OAuthError extends Error {
     this.headers = options.headers ?? {}
     this.clientId = options.clientId
     this.explanation = options.explanation
-    this.fault = options.fault
+    this.reason = options.reason
+    this.parameter = options.parameter
     this.subject = options.subject
   }
 }
+
+/**
+ * A copy of an error with other members: the only place where errors are copied.
+ *
+ * @example withChanges(error, { headers: { 'Retry-After': '1' } })
+ */
+export const withChanges = (
+  error: OAuthError,
+  changes: OAuthErrorOptions & { readonly message?: string },
+): OAuthError =>
+  new OAuthError(error.code, changes.message ?? error.message, { ...error, cause: error.cause, ...changes })
 
 /** Adds the client to an error that names none; any other error stays as it is. */
 export const aboutClient = <T>(error: T, clientId: string): T =>
@@ -191,16 +191,5 @@ export class AuthorizationResponseError extends OAuthError {
 /** Turns an OAuthError into one that is returned to this verified target; any other error stays as it is. */
 export const asAuthorizationError = (target: AuthorizationTarget, error: unknown): unknown =>
   error instanceof OAuthError && !(error instanceof AuthorizationResponseError)
-    ? new AuthorizationResponseError(target, error.code, error.message, {
-        cause: error.cause,
-        clientId: error.clientId,
-        explanation: error.explanation,
-      })
+    ? new AuthorizationResponseError(target, error.code, error.message, error)
     : error
-
-/** The error for a client when the database, or a service that a host function needs, is unavailable: 503, try again. */
-export const temporarilyUnavailable = (cause: unknown): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'the service is temporarily unavailable', {
-    cause,
-    headers: { 'Retry-After': '1' },
-  })

@@ -4,6 +4,10 @@ export interface Explanation {
   readonly expected: string
   /** The part that it had instead, without tokens. */
   readonly received: string
+  /** The identifier of a client in `received`, as {@link readableIdentifier} writes it. */
+  readonly receivedId?: string
+  /** The seconds between them, if both are times. */
+  readonly secondsApart?: number
 }
 
 /** The most characters of a value that are kept. */
@@ -48,11 +52,23 @@ export const timeOf = (seconds: number): string => {
   return Number.isNaN(date.getTime()) ? String(seconds) : date.toISOString().replace('.000Z', 'Z')
 }
 
-/** The explanation of what came too late. */
-export const lateExplanation = (expiresAt: number, now: number): Explanation => ({
-  expected: `a request before ${timeOf(expiresAt)}`,
-  received: `one at ${timeOf(now)}`,
+/**
+ * The explanation of a time that is wrong.
+ *
+ * @example explainedTimes(['exp until', now + 300], ['exp at', exp])
+ */
+export const explainedTimes = (
+  [expected, expectedTime]: readonly [words: string, seconds: number],
+  [received, receivedTime]: readonly [words: string, seconds: number],
+): Explanation => ({
+  expected: `${expected} ${timeOf(expectedTime)}`,
+  received: `${received} ${timeOf(receivedTime)}`,
+  secondsApart: Math.abs(receivedTime - expectedTime),
 })
+
+/** The explanation of what came too late. */
+export const lateExplanation = (expiresAt: number, now: number): Explanation =>
+  explainedTimes(['a request before', expiresAt], ['one at', now])
 
 const commonLength = (one: string, other: string): number => {
   const differs = [...one].findIndex((character, index) => character !== other[index])

@@ -1,6 +1,6 @@
-import { OAuthError } from './errors.ts'
 import { readable } from './explanation.ts'
 import { lengths } from './lengths.ts'
+import { refusal } from './refusal.ts'
 
 /** Maximum length of a value per parameter; {@link lengths} says it of all others. */
 const maxLengths: Readonly<Record<string, number>> = {
@@ -38,13 +38,13 @@ const maxLengthOf = (name: string): number =>
 
 const assertLength = (name: string, value: string, maxLength: number): void => {
   if (value.length > maxLength) {
-    throw new OAuthError('invalid_request', `${name} must not exceed ${maxLength} characters`)
+    throw refusal('parameter_too_long', { values: { parameter: name, max: maxLength } })
   }
 }
 
 const assertPrintable = (name: string, value: string): void => {
   if (unprintable.test(value)) {
-    throw new OAuthError('invalid_request', `${name} must be UTF-8 without control characters`)
+    throw refusal('parameter_unreadable', { values: { parameter: name } })
   }
 }
 
@@ -68,7 +68,7 @@ export class Parameters {
     for (const [name, value] of pairs) {
       count += 1
       if (count > maxParameters) {
-        throw new OAuthError('invalid_request', `request has more than ${maxParameters} parameters`)
+        throw refusal('parameters_too_many', { values: { max: maxParameters } })
       }
       if (value === '') continue
       const earlier = values.get(name)
@@ -102,7 +102,7 @@ export class Parameters {
         expected: `the parameter ${name}`,
         received: readable(this.names().join(' ')) || 'none',
       }
-      throw new OAuthError('invalid_request', `${name} is required`, { explanation })
+      throw refusal('parameter_missing', { values: { parameter: name }, explanation })
     }
     return value
   }
@@ -120,7 +120,7 @@ export class Parameters {
   verbatim(name: string, maxLength: number): string | undefined {
     const [value, another] = this.#values.get(name) ?? []
     if (value === undefined) return undefined
-    if (another !== undefined) throw new OAuthError('invalid_request', `${name} must not be repeated`)
+    if (another !== undefined) throw refusal('parameter_repeated', { values: { parameter: name } })
     assertLength(name, value, maxLength)
     return value
   }
@@ -146,7 +146,7 @@ export class Parameters {
   assertEachOnce(): void {
     for (const [name, values] of this.#values) {
       if (values.length > 1 && !isRepeatable(name)) {
-        throw new OAuthError('invalid_request', 'parameters must not be repeated')
+        throw refusal('parameters_repeated')
       }
     }
   }

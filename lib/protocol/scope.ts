@@ -1,5 +1,6 @@
-import { OAuthError } from './errors.ts'
+import type { OAuthError } from './errors.ts'
 import { listed } from './explanation.ts'
+import { refusal } from './refusal.ts'
 
 /** Scopes that OpenID Connect defines (OIDC Core §5.4, §11). */
 export const standardScopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'] as const
@@ -24,17 +25,22 @@ export const parseScope = (scope: string | undefined): string[] => {
   if (scope === undefined) return []
   const scopes = scope.split(' ').filter((value) => value !== '')
   if (!scopes.every((value) => scopeToken.test(value))) {
-    throw new OAuthError('invalid_scope', 'scope has characters that RFC 6749 does not allow')
+    throw refusal('scope_malformed')
   }
   return [...new Set(scopes)]
 }
 
 const invalidScope = (
-  description: string,
+  reason:
+    | 'scope_not_allowed'
+    | 'scope_needs_user'
+    | 'scope_not_granted'
+    | 'scope_removed'
+    | 'scope_none_granted',
   allowed: readonly string[],
   requested: readonly string[],
 ): OAuthError =>
-  new OAuthError('invalid_scope', description, {
+  refusal(reason, {
     explanation: { expected: `scopes among: ${listed(allowed)}`, received: listed(requested) },
   })
 
@@ -57,7 +63,7 @@ export const isWithinScopes = (scopes: readonly string[], allowed: readonly stri
 export const grantableScopes = (requested: readonly string[], allowed: readonly string[]): string[] => {
   const scopes = intersectScopes(requested, allowed)
   if (requested.length > 0 && scopes.length === 0) {
-    throw invalidScope('scope includes no scope that this client may request', allowed, requested)
+    throw invalidScope('scope_not_allowed', allowed, requested)
   }
   return scopes
 }
@@ -74,11 +80,7 @@ export const clientCredentialsScopes = (
 ): string[] => {
   const withoutUser = allowed.filter((scope) => !isStandardScope(scope))
   if (!isWithinScopes(requested, withoutUser)) {
-    throw invalidScope(
-      'scope includes a scope that this client may not have for itself',
-      withoutUser,
-      requested,
-    )
+    throw invalidScope('scope_needs_user', withoutUser, requested)
   }
   return requested.length > 0 ? [...requested] : withoutUser
 }
@@ -90,7 +92,7 @@ export const clientCredentialsScopes = (
  */
 export const narrowedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
   if (!isWithinScopes(requested, granted)) {
-    throw invalidScope('scope includes a scope that was not granted', granted, requested)
+    throw invalidScope('scope_not_granted', granted, requested)
   }
   return requested.length > 0 ? intersectScopes(granted, requested) : [...granted]
 }
@@ -103,7 +105,7 @@ export const narrowedScopes = (requested: readonly string[], granted: readonly s
 export const scopesStillAllowed = (granted: readonly string[], allowed: readonly string[]): string[] => {
   const left = intersectScopes(granted, allowed)
   if (left.length === 0 && granted.length > 0) {
-    throw invalidScope('scope includes no scope that the client is still registered for', allowed, granted)
+    throw invalidScope('scope_removed', allowed, granted)
   }
   return left
 }
@@ -118,7 +120,7 @@ export const scopesStillAllowed = (granted: readonly string[], allowed: readonly
 export const refreshedScopes = (requested: readonly string[], granted: readonly string[]): string[] => {
   if (requested.length === 0) return [...granted]
   const left = intersectScopes(granted, requested)
-  if (left.length === 0) throw invalidScope('scope includes no scope that was granted', granted, requested)
+  if (left.length === 0) throw invalidScope('scope_none_granted', granted, requested)
   return left
 }
 

@@ -7,7 +7,7 @@ import { plainLogger } from '../options/logger.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { registrableOf } from '../options/registrable.ts'
 import { database as databaseSchema, type Logger } from '../options/server.ts'
-import { OAuthError } from '../protocol/errors.ts'
+import { OAuthError, withChanges } from '../protocol/errors.ts'
 import { shellWord, visible } from '../protocol/foreign-text.ts'
 import { openDatabase } from '../storage/database/open.ts'
 import type { Database } from '../storage/database/types.ts'
@@ -27,15 +27,18 @@ const checkedSeed = (seed: ClientSeed, config: AuthRouterOptions): CheckedRegist
     return checkedClient(seed, registrableOf(config))
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
-    const isMissing = ([name, option]: readonly [string, unknown]): boolean =>
-      option === undefined && error.message.startsWith(`client ${seed.client_id}: ${name}: `)
-    const hint =
-      isMissing(['scope', config.scopes]) ||
-      isMissing(['grant_types', config.protocol?.grants]) ||
-      isMissing(['authorization_details_types', config.protocol?.authorizationDetails])
-        ? ' (pass the options of authRouter() as the third argument of seedClients)'
-        : ''
-    throw new OAuthError(error.code, `${error.message}${hint}`)
+    const options: Readonly<Record<string, unknown>> = {
+      scope: config.scopes,
+      grant_types: config.protocol?.grants,
+      authorization_details_types: config.protocol?.authorizationDetails,
+    }
+    const isMissing =
+      error.reason === 'metadata_unknown' &&
+      Object.hasOwn(options, error.parameter ?? '') &&
+      options[error.parameter ?? ''] === undefined
+    if (!isMissing) throw error
+    const hint = '(pass the options of authRouter() as the third argument of seedClients)'
+    throw withChanges(error, { message: `${error.message} ${hint}` })
   }
 }
 

@@ -1,4 +1,5 @@
-import { OAuthError, temporarilyUnavailable } from '../protocol/errors.ts'
+import { OAuthError } from '../protocol/errors.ts'
+import { temporarilyUnavailable } from '../protocol/refusal.ts'
 import { withTimeout } from '../storage/database/with-timeout.ts'
 
 /** The usual time limit of one call, in milliseconds: as long as the database has in all. */

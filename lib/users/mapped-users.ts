@@ -251,6 +251,22 @@ const schemaWith = async (name: string, database: Database): Promise<string | un
   return row && text(row, 'schema')
 }
 
+/** The mapping names a table or column that the database does not have. */
+export class UnknownNameError extends Error {
+  override readonly name = 'UnknownNameError'
+  /** The option, such as `users.columns.email`. */
+  readonly option: string
+  /** The mistake, without the mark of our messages. */
+  readonly problem: string
+
+  constructor(option: string, what: string, cause: unknown) {
+    const problem = `${option} is ${what}`
+    super(`latchkey: ${problem}`, { cause })
+    this.option = option
+    this.problem = problem
+  }
+}
+
 /** What is wrong with the mapping, given the error of a statement that names all of it. */
 const mappingError = async (
   { table, columns }: UserMapping,
@@ -260,20 +276,21 @@ const mappingError = async (
   const cause = causeOf(error)
   if (isMissingTable(cause)) {
     const schema = await schemaWith(table, database).catch(() => undefined)
-    const message =
-      schema === undefined
-        ? `latchkey: users.table is ${table}, a table that the database does not have`
-        : `latchkey: users.table is ${table}, a table of the schema ${schema}, which the connection does not search; ` +
-          `set searchPath: ['${schema}'] beside client and connection, in the configuration of Knex`
-    return new Error(message, { cause })
+    if (schema === undefined)
+      return new UnknownNameError('users.table', `${table}, a table that the database does not have`, cause)
+    return new Error(
+      `latchkey: users.table is ${table}, a table of the schema ${schema}, which the connection does not search; ` +
+        `set searchPath: ['${schema}'] beside client and connection, in the configuration of Knex`,
+      { cause },
+    )
   }
   for (const [name, column] of isMissingColumn(cause) ? Object.entries(columns) : []) {
     const exists = await assertReadable(table, [column], database).then(
       () => true,
       () => false,
     )
-    const message = `latchkey: users.columns.${name} is ${column}, a column that ${table} does not have`
-    if (!exists) return new Error(message, { cause })
+    const what = `${column}, a column that ${table} does not have`
+    if (!exists) return new UnknownNameError(`users.columns.${name}`, what, cause)
   }
   return error
 }

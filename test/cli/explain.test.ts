@@ -10,7 +10,8 @@ const recorded = configuration(
 const refusal = {
   code: 'invalid_request',
   path: '/authorize',
-  reason: 'redirect_uri is not registered for this client',
+  reason: 'redirect_uri_unregistered',
+  description: 'redirect_uri is not registered for this client',
   expected: 'https://shop.example.com/callback',
   received: 'https://shop.example.com/callback/',
 }
@@ -26,11 +27,12 @@ test('explain prints what was expected and received, by an id in any case, as te
   expect(stdout).toBe(
     [
       'request.refused  2027-01-15T08:00:00Z',
-      '  code      invalid_request',
-      '  path      /authorize',
-      '  reason    redirect_uri is not registered for this client',
-      '  expected  https://shop.example.com/callback',
-      '  received  https://shop.example.com/callback/',
+      '  code         invalid_request',
+      '  path         /authorize',
+      '  reason       redirect_uri_unregistered',
+      '  description  redirect_uri is not registered for this client',
+      '  expected     https://shop.example.com/callback',
+      '  received     https://shop.example.com/callback/',
       '  see docs/errors.md#invalid_request',
       'connection  stopped at: Sign-in opened',
       '  The redirect URI is not registered: the client sent https://shop.example.com/callback/, and has https://shop.example.com/callback.',
@@ -50,14 +52,14 @@ test('explain prints what was expected and received, by an id in any case, as te
 test('explain adds no cause of another request of the same client', async () => {
   const folder = cli.folder(recorded)
   await cli.succeed(folder, ['migrate'])
-  const refused = (requestId: string, time: number, code: string, reason: string) => ({
+  const refused = (requestId: string, time: number, code: string, description: string) => ({
     id: requestId,
     type: 'api.refused',
     request_id: requestId,
     client_id: 'shop',
     time: 1_800_000_000 + time,
     expires_at: 1_900_000_000,
-    details: JSON.stringify({ clientId: 'shop', path: '/token', code, reason }),
+    details: JSON.stringify({ clientId: 'shop', path: '/token', code, description }),
   })
   await withDatabase(folder, (database) =>
     database('latchkey_events').insert([
@@ -83,7 +85,7 @@ test('explain says that a disabled client waits for approval, and not that it ca
   const details = {
     ...refusal,
     clientId: 'shop',
-    reason: 'client_id is unknown',
+    reason: 'client_disabled',
     received: 'shop, which is disabled',
   }
   await withDatabase(folder, async (database) => {

@@ -66,7 +66,7 @@ describe('refusals', () => {
     const [refusal] = events.filter(({ type }) => type === 'request.refused')
     expect(refusal).toMatchObject({
       code: 'access_denied',
-      reason: 'not an administrator',
+      description: 'not an administrator',
     })
   })
 

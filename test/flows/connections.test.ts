@@ -523,7 +523,7 @@ test('a guard answers with an id that finds the reason, even when it refuses the
     const server = serverBehind(host.oauth)!
     await server.eventLog!.settled()
     const events = await listEventsOfRequest(server.database, { requestId: `${requestId}` })
-    return events.map(({ type, details }) => [type, details.fault ?? details.code])
+    return events.map(({ type, details }) => [type, details.reason])
   }
   const [first, again] = [await call(), await call()]
   expect(first).toEqual({
@@ -531,14 +531,14 @@ test('a guard answers with an id that finds the reason, even when it refuses the
     error_description: expect.any(String),
     error_id: again.error_id,
   })
-  expect(await reasonOf(first.error_id)).toEqual([['call.refused', 'missing']])
+  expect(await reasonOf(first.error_id)).toEqual([['call.refused', 'token_missing']])
   const wrong = await call({ Authorization: 'Bearer wrong' })
-  expect(await reasonOf(wrong.error_id)).toEqual([['call.refused', 'unknown']])
+  expect(await reasonOf(wrong.error_id)).toEqual([['call.refused', 'token_unknown']])
   const client = new Client(app, mcp, registering)
   await client.connect().catch(() => {})
   const lacking = await call({ Authorization: `Bearer ${client.token}` })
   expect(lacking.error).toBe('insufficient_scope')
-  expect(await reasonOf(lacking.error_id)).toEqual([['call.refused', 'insufficient_scope']])
+  expect(await reasonOf(lacking.error_id)).toEqual([['call.refused', 'token_scope_missing']])
   // What is beyond the bound is not stored, and has no id that would lead nowhere.
   for (let times = 0; times < 100; times += 1) await call({ 'User-Agent': `many/${times}` })
   expect(await call({ 'User-Agent': 'one-more/1' })).not.toHaveProperty('error_id')
@@ -846,7 +846,7 @@ test('twice as many events of strangers cost twice as much, not four times', asy
     )
   const costOf = async (count: number): Promise<number> => {
     const events = Array.from({ length: count }, (_, number) => [
-      event('call.refused', number, { fault: 'missing', agent: 'one/1' }),
+      event('call.refused', number, { reason: 'token_missing', agent: 'one/1' }),
       event('document.requested', number, { path: '/', result: 'served', agent: 'one/1' }),
       event('client.created', number, { clientId: `client-${number}`, agent: 'one/1' }),
       event('login.succeeded', number, { clientId: 'web', account: `account-${number}` }, `user-${number}`),

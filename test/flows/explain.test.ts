@@ -6,7 +6,17 @@ import { listEventsOfRequest } from '../../lib/storage/repositories/events.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { type Answer, locationOf, RawBrowser } from '../support/raw-browser.ts'
 import { asserted, assertion, type ClientKey, createClientKey } from '../support/signing-client.ts'
-import { answerOf, codeFor, type Fields, post, redeem, refresh, tokensFor, web } from '../support/tokens.ts'
+import {
+  answerOf,
+  codeFor,
+  type Fields,
+  post,
+  redeem,
+  refresh,
+  tokensFor,
+  userinfo,
+  web,
+} from '../support/tokens.ts'
 
 let host: Host
 let key: ClientKey
@@ -234,6 +244,25 @@ test.each(requests)(
   },
 )
 
+test.each([
+  [
+    'has expired',
+    () => host.table('access_tokens').update({ expires_at: 1 }),
+    { reason: 'token_expired', expected: exactly('a request before 1970-01-01T00:00:01Z') },
+  ],
+  ['was revoked', () => host.table('authorizations').update({ revoked_at: 1 }), { reason: 'token_ended' }],
+])(
+  'the error_id of the answer of UserInfo to a token that %s leads to client and reason',
+  async (_, end, fields) => {
+    const { access_token: token } = await answerOf(redeem(host, await code()))
+    await end()
+    const { status, body } = await userinfo(host, token)
+    expect(status).toBe(401)
+    expect(await explained(body.error_id)).toMatchObject({ clientId: 'web', path: '/userinfo', ...fields })
+    expect(JSON.stringify(body)).not.toContain(fields.reason)
+  },
+)
+
 test('the events of a user are part of their export, and leave with them', async () => {
   await tokensFor(host)
   await serverBehind(host.oauth)!.eventLog!.settled()
@@ -289,7 +318,13 @@ describe('a database that does not store events', () => {
       events.announce(
         'api.refused',
         { requestId: 'id', address },
-        { code: 'invalid_request', status: 400, path: '/token', reason: 'grant_type is required' },
+        {
+          code: 'invalid_request',
+          status: 400,
+          path: '/token',
+          reason: 'parameter_missing',
+          description: 'grant_type is required',
+        },
       )
     }
     events.announce('second_factor.added', undefined, { subject: 'ada' })

@@ -289,7 +289,7 @@ describe('what a client got wrong is not used, and the user can sign out:', () =
       code: expect.any(String),
       status: 400,
       path: '/logout',
-      reason: expect.stringContaining(reason),
+      description: expect.stringContaining(reason),
     }
     expect(refusals).toEqual([expect.objectContaining(details)])
     expect(lines).toEqual([expect.stringContaining(`at /logout`)])

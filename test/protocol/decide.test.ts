@@ -49,7 +49,7 @@ const unconsented = { consent: undefined, hasAllowed: false }
 const settled = { organization: { outcome: 'settled', organization: 'acme' } } as const
 const open = { organization: { outcome: 'open', suggested: 'acme' } } as const
 const noOrganization = {
-  organization: { outcome: 'denied', lack: 'none', description: 'no organization' },
+  organization: { outcome: 'denied', lack: 'none' },
 } as const
 
 const allowed: HostAnswer<string> = { outcome: 'allowed', user: 'Alice' }
@@ -65,24 +65,24 @@ const stepOf = (change: Partial<RequestFacts>, answer?: HostAnswer<string>) => {
 
 test.each<[string, Partial<RequestFacts>, HostAnswer<string> | undefined, object]>([
   ['no login', signedOut, undefined, { step: 'login' }],
-  ['no login, prompt=none', { ...signedOut, ...silent }, undefined, { code: 'login_required' }],
+  ['no login, prompt=none', { ...signedOut, ...silent }, undefined, { reason: 'login_missing' }],
   [
     'no login, back from the host’s page',
     { ...signedOut, returned: true },
     undefined,
-    { code: 'login_required' },
+    { reason: 'login_not_made' },
   ],
   [
     'an earlier login, back from the host’s page',
     { ...asking({ prompt: ['login'] }), returned: true },
     undefined,
-    { code: 'login_required', description: 'the user is signed in, but no new login was reported' },
+    { reason: 'login_not_renewed' },
   ],
   [
     'too low a level, back from the host’s page',
     { ...asking({ acrValues: ['mfa'] }), returned: true },
     undefined,
-    { code: 'unmet_authentication_requirements' },
+    { reason: 'level_not_reached' },
   ],
   ['a new login, back from the host’s page', { ...renewed, returned: true }, allowed, { step: 'issue' }],
   ['another account', asking({ prompt: ['select_account'] }), undefined, { step: 'select-account' }],
@@ -108,31 +108,31 @@ test.each<[string, Partial<RequestFacts>, HostAnswer<string> | undefined, object
   ['to be consented, allowed', unconsented, allowed, { step: 'consent', login }],
   ['to be issued, denied', {}, denied, { step: 'denied', login, reason: 'only staff' }],
   ['to be consented, denied', unconsented, denied, { step: 'denied', login, reason: 'only staff' }],
-  ['denied, prompt=none', silent, denied, { code: 'access_denied', hostRefusal: denied }],
+  ['denied, prompt=none', silent, denied, { reason: 'user_not_allowed', hostRefusal: denied }],
   [
     'a higher level',
     {},
     stepUp('mfa', 'unknown'),
     { step: 'step-up', request: { acrValues: ['mfa'], acrIsRaised: true } },
   ],
-  ['a higher level, prompt=none', silent, stepUp('mfa'), { code: 'login_required' }],
+  ['a higher level, prompt=none', silent, stepUp('mfa'), { reason: 'login_not_made' }],
   [
     'a level that no login reaches',
     {},
     stepUp('unknown'),
-    { code: 'unmet_authentication_requirements', hostRefusal: stepUp('unknown') },
+    { reason: 'level_not_reached', hostRefusal: stepUp('unknown') },
   ],
   [
     'a level that the host asked for, and the new login lacks',
     { ...renewed, ...asking({ acrValues: ['mfa'], acrIsRaised: true }) },
     undefined,
-    { code: 'unmet_authentication_requirements', hostRefusal: stepUp('mfa') },
+    { reason: 'level_not_reached', hostRefusal: stepUp('mfa') },
   ],
   [
     'a level that the host asked for, unchanged on the way back',
     { ...asking({ acrValues: ['mfa'], acrIsRaised: true }), returned: true },
     undefined,
-    { code: 'unmet_authentication_requirements', hostRefusal: stepUp('mfa') },
+    { reason: 'level_not_reached', hostRefusal: stepUp('mfa') },
   ],
 ])('%s', (_, change, answer, expected) => expect(stepOf(change, answer)).toMatchObject(expected))
 
@@ -149,9 +149,9 @@ test('a user whom the host allows it is the only one for whom something is issue
 
 test.each([
   ['signed-out', request, { step: 'signed-out' }],
-  ['signed-out', silent.request, { code: 'login_required' }],
-  ['withdrawn', request, { code: 'access_denied' }],
-  ['withdrawn', silent.request, { code: 'access_denied' }],
+  ['signed-out', silent.request, { reason: 'login_not_made' }],
+  ['withdrawn', request, { reason: 'user_removed_client' }],
+  ['withdrawn', silent.request, { reason: 'user_removed_client' }],
 ] as const)('nothing could be issued: %s', (obstacle, about, expected) =>
   expect(decideUnissued({ request: about }, obstacle)).toMatchObject(expected),
 )

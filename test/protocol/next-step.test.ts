@@ -1,5 +1,6 @@
 import type { Client } from '../../lib/protocol/clients/client.ts'
 import { parseClientMetadata } from '../../lib/protocol/clients/client-metadata.ts'
+import { wordsOf } from '../../lib/protocol/refusal.ts'
 import type { AuthorizationRequest, Prompt } from '../../lib/protocol/requests/authorization-request.ts'
 import { type AuthorizationContext, type NextStep, nextStep } from '../../lib/protocol/requests/next-step.ts'
 import type { OrganizationChoice } from '../../lib/protocol/requests/organization.ts'
@@ -46,7 +47,11 @@ const asking = (change: Partial<AuthorizationRequest>): Pick<AuthorizationContex
   request: { ...request, ...change },
 })
 const summary = (step: NextStep): string =>
-  step.step === 'issue' ? `issue ${step.scopes.join(' ')}` : step.step === 'error' ? step.code : step.step
+  step.step === 'issue'
+    ? `issue ${step.scopes.join(' ')}`
+    : step.step === 'error'
+      ? wordsOf(step.reason)[0]
+      : step.step
 const prompting = (...prompt: Prompt[]) => asking({ prompt })
 const to = (uri: string, ...prompt: Prompt[]) => asking({ redirectUri: uri, prompt })
 const loggedOut = { login: undefined, sidAtStart: undefined }

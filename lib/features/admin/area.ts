@@ -4,9 +4,9 @@ import {
   clientAdministration,
   type RegisteredClient,
 } from '../../oauth/clients/administration.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters as RequestParameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { countUsageOfClient, maxCounted } from '../../storage/repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
 import { showAccountLogin, submitAccountLogin } from '../../web/endpoints/account/account-login.ts'
@@ -66,7 +66,7 @@ const refuse = async (context: PageContext): Promise<void> => {
   if (active === undefined && queryParameters(req).has(signInParameter))
     return showAccountLogin(context, endpoint.path, undefined, queryOf(context))
   const explanation = { expected: 'true, or the id of an administrator', received: 'false' }
-  const error = new OAuthError('access_denied', 'not an administrator', {
+  const error = refusal('not_administrator', {
     status: 403,
     explanation,
   })
@@ -168,7 +168,10 @@ export const findNamedClient = async (
 ): Promise<RegisteredClient> => {
   const client = await clientsFor(context).get(parameters.optional('client_id') ?? '')
   if (client) return client
-  throw new OAuthError('invalid_request', 'no client has this client_id', { status: 404 })
+  throw refusal('parameter_invalid', {
+    values: { parameter: 'no', problem: 'client has this client_id' },
+    status: 404,
+  })
 }
 
 /** What a page says before it acts on a client: its name, and how many users that concerns. */

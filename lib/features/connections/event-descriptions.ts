@@ -20,7 +20,7 @@ export const eventDescriptions: EventDescriptions<RecordedType> = {
     group: 'refused',
     tone: 'bad',
     title: 'A call was refused',
-    sentence: 'A call[ of {client}][ from {address}] was refused: {reason}',
+    sentence: 'A call[ of {client}][ from {address}] was refused: {description}',
     isBrief: true,
   },
   'document.requested': {
@@ -48,7 +48,7 @@ export const eventDescriptions: EventDescriptions<RecordedType> = {
     group: 'refused',
     tone: 'bad',
     title: 'An authorization request was refused',
-    sentence: 'An authorization request[ of {client}] was refused: {reason}',
+    sentence: 'An authorization request[ of {client}] was refused: {description}',
     isBrief: true,
   },
 }

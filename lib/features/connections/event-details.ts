@@ -1,4 +1,3 @@
-import type { TokenFault } from '../../protocol/errors.ts'
 import type { Explanation } from '../../protocol/explanation.ts'
 
 /** Where a call was seen. */
@@ -23,8 +22,8 @@ declare module '../../events/event.ts' {
     'call.refused': CallFields & {
       readonly code: string
       readonly status: number
-      readonly reason: string
-      readonly fault?: TokenFault
+      readonly reason?: string
+      readonly description: string
       readonly clientId?: string
       readonly subject?: string
     } & Partial<Explanation>
@@ -42,7 +41,8 @@ declare module '../../events/event.ts' {
     /** A client was told why its authorization request was refused. */
     'authorization.refused': {
       readonly code: string
-      readonly reason: string
+      readonly reason?: string
+      readonly description: string
       readonly clientId?: string
     } & Partial<Explanation>
   }

@@ -38,16 +38,12 @@ const clientIdsIn = (events: readonly EventRecord[]): string[] => [
   ...new Set(events.flatMap((event) => textIn(event, 'clientId') ?? [])),
 ]
 
-const unregistered = ', which is not registered'
-
 /** A person came with the id of a client that was deleted: the event has the beginning and the length of the id. */
 const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[]): EventRecord[] => {
   const byText = new Map(clientIds.map((each) => [readableIdentifier(each), each]))
   return events.map((event) => {
-    const received = textIn(event, 'received')
-    const isUnknown = event.type === 'request.refused' && textIn(event, 'clientId') === undefined
-    if (!isUnknown || !received?.endsWith(unregistered)) return event
-    const clientId = byText.get(received.slice(0, -unregistered.length))
+    const isUnknown = textIn(event, 'reason') === 'client_unknown'
+    const clientId = isUnknown ? byText.get(textIn(event, 'receivedId') ?? '') : undefined
     return clientId === undefined ? event : { ...event, details: { ...event.details, clientId } }
   })
 }

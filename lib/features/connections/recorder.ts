@@ -65,20 +65,20 @@ const recordRefused = (
   { server, clients, strangers }: Recorded,
   { info, refused, resource, ...seen }: SeenCall & { readonly refused: NonNullable<SeenCall['refused']> },
 ): string | undefined => {
-  const { code, status, message: reason, fault, clientId, subject, explanation } = refused
+  const { code, status, reason, message: description, clientId, subject, explanation } = refused
   // It has a line in the log, and says nothing about the client.
   if (status >= 500 || code === 'use_dpop_nonce') return undefined
-  const call = `call ${code} ${fault} ${resource}`
+  const call = `call ${code} ${reason} ${resource}`
   const isStranger = clientId === undefined
   const once = isStranger ? strangers : clients
   const owner = isStranger ? (info?.address ?? `${seen.api}`) : ownerOf(clientId, subject)
-  const what = isStranger ? `${info?.agent} ${call} ${seen.path}` : `${call} ${reason}`
+  const what = isStranger ? `${info?.agent} ${call} ${seen.path}` : `${call} ${description}`
   if (!once.isFirst(owner, what, info?.requestId)) return once.firstId(owner, what)
   server.events.announce('call.refused', info, {
     code,
     status,
-    reason,
-    ...(fault !== undefined && { fault }),
+    ...(reason !== undefined && { reason }),
+    description,
     ...(clientId !== undefined && { clientId }),
     ...(subject !== undefined && { subject }),
     ...(resource !== undefined && { resource }),
@@ -120,11 +120,12 @@ const recordConsent = ({ server, consents }: Recorded, { info, clientId, subject
 }
 
 const recordError = ({ server, strangers }: Recorded, { info, error }: SeenError): void => {
-  const { code, message: reason, clientId, explanation } = error
-  if (!strangers.isFirst(info.address, `error ${clientId} ${code} ${reason}`)) return
+  const { code, reason, message: description, clientId, explanation } = error
+  if (!strangers.isFirst(info.address, `error ${clientId} ${code} ${description}`)) return
   server.events.announce('authorization.refused', info, {
     code,
-    reason,
+    ...(reason !== undefined && { reason }),
+    description,
     ...(clientId !== undefined && { clientId }),
     ...explanation,
   })

@@ -37,7 +37,7 @@ export const isResourceDocument = (event: EventRecord): boolean =>
 
 /** Before its first token a client asks without one. */
 export const isChallenge = (event: EventRecord): boolean =>
-  event.type === 'call.refused' && textIn(event, 'fault') === 'missing'
+  event.type === 'call.refused' && textIn(event, 'reason') === 'token_missing'
 
 /** Where a step went on well. */
 const done: Readonly<Record<string, StepName>> = {

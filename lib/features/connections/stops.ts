@@ -1,5 +1,6 @@
 import type { Cause } from '../../events/connection-causes.ts'
 import { timeOf } from '../../protocol/explanation.ts'
+import type { Reason } from '../../protocol/refusal.ts'
 import type { EventRecord } from '../../storage/repositories/index.ts'
 import { isChallenge, rankOf, type SeenStep, type StepName, textIn } from './steps.ts'
 
@@ -35,36 +36,34 @@ const misplaced = (event: EventRecord, { resources }: Surroundings): Cause | und
 
 /** The values of an event that sentences name. */
 const valuesOf = (event: EventRecord): Cause['values'] => ({
-  reason: textIn(event, 'reason') ?? textIn(event, 'code') ?? event.type,
+  reason: textIn(event, 'description') ?? textIn(event, 'code') ?? event.type,
   expected: textIn(event, 'expected'),
   received: textIn(event, 'received'),
   path: textIn(event, 'path'),
   resource: textIn(event, 'resource'),
 })
 
-const times = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/
-/** Seconds: a clock that is wrong by less is not what stops a client. */
-const minSkew = 120
-/** Seconds: a difference of a code that no user and no client takes. */
-const minDelay = 900
-
 const inWords = (seconds: number): string =>
   seconds < 5400 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds / 3600)} hours`
 
-/** Seconds between the times that were expected and received; undefined without two. */
-const difference = ({ expected = '', received = '' }: Cause['values']): number | undefined => {
-  const [one, other] = [times.exec(expected)?.[0], times.exec(received)?.[0]]
-  return one && other ? Math.abs(Date.parse(one) - Date.parse(other)) / 1000 : undefined
+/** Seconds: a signed assertion or proof is made for one request, and less than this is not what stops a client. */
+const minSkew = 120
+
+/** The seconds by which times may differ for each reason before only a clock explains it. No user and no client takes so long. */
+const tolerated: Partial<Readonly<Record<Reason, number>>> = {
+  client_assertion_untimely: minSkew,
+  assertion_untimely: minSkew,
+  proof_untimely: minSkew,
+  code_expired: 900,
 }
 
-/** What differs by a time that only clocks explain: a signed assertion or proof is made for one request. */
+/** A refusal for a time that only clocks explain. */
 const wrongClock = (event: EventRecord): Cause | undefined => {
-  const values = valuesOf(event)
-  const seconds = difference(values) ?? 0
-  const isSigned = /assertion|proof/i.test(values.reason ?? '')
-  if (seconds < (isSigned ? minSkew : minDelay)) return undefined
-  if (!isSigned && !/^code\b/.test(values.reason ?? '')) return undefined
-  return { name: 'clock', values: { ...values, difference: inWords(seconds) } }
+  const seconds = Number(event.details.secondsApart ?? 0)
+  const least = tolerated[textIn(event, 'reason') as Reason]
+  return least === undefined || seconds < least
+    ? undefined
+    : { name: 'clock', values: { ...valuesOf(event), difference: inWords(seconds) } }
 }
 
 const causeOfTarget = (values: Cause['values'], { resources }: Surroundings): Cause => {
@@ -74,35 +73,42 @@ const causeOfTarget = (values: Cause['values'], { resources }: Surroundings): Ca
   return { name: 'unknown-resource', values }
 }
 
+/** Reasons whose cause needs no more than the values of the event. */
+const causesOfReasons: Partial<Readonly<Record<Reason, Cause['name']>>> = {
+  redirect_uri_unregistered: 'redirect-uri',
+  client_disabled: 'client-disabled',
+  client_waiting: 'client-disabled',
+  client_refused: 'client-disabled',
+  authentication_client_disabled: 'client-disabled',
+  client_unknown: 'registration-deleted',
+  client_document_unusable: 'document-unreadable',
+  token_unknown: 'token-unknown',
+  token_expired: 'token-expired',
+  token_ended: 'token-ended',
+  token_without_client: 'client-disabled',
+  token_without_user: 'user-gone',
+  token_scope_missing: 'scope-missing',
+}
+
+const causeOfReason = (event: EventRecord): Cause | undefined => {
+  const name = causesOfReasons[textIn(event, 'reason') as Reason]
+  return name && { name, values: valuesOf(event) }
+}
+
 /** Why an authorization request was refused. */
 const causeOfRequest = (event: EventRecord, surroundings: Surroundings): Cause => {
   const values = valuesOf(event)
-  const { reason = '', received = '' } = values
   const code = textIn(event, 'code')
   if (code === 'invalid_target') return causeOfTarget(values, surroundings)
   if (code === 'invalid_scope') return { name: 'unknown-scope', values }
-  if (reason.startsWith('redirect_uri is not registered')) return { name: 'redirect-uri', values }
-  if (/which (?:is disabled|waits for approval|was not approved)$/.test(received))
-    return { name: 'client-disabled', values }
-  if (received.endsWith('which is not registered')) return { name: 'registration-deleted', values: {} }
-  if (code === 'unauthorized_client' && reason.startsWith('client_id: '))
-    return { name: 'document-unreadable', values: { ...values, reason: reason.slice('client_id: '.length) } }
-  return { name: 'request-refused', values }
-}
-
-const ofFaults: Readonly<Record<string, Cause['name']>> = {
-  unknown: 'token-unknown',
-  expired: 'token-expired',
-  ended: 'token-ended',
-  client: 'client-disabled',
-  user: 'user-gone',
+  return causeOfReason(event) ?? { name: 'request-refused', values }
 }
 
 /** Why a guard refused a call. */
 const causeOfCall = (event: EventRecord, surroundings: Surroundings): Cause => {
   const values = valuesOf(event)
-  const fault = textIn(event, 'fault') ?? ''
-  if (fault === 'resource') {
+  const reason = textIn(event, 'reason')
+  if (reason === 'token_for_other_resource' || reason === 'token_of_other_resource') {
     const { path, expected, received } = values
     const isMeant =
       received !== undefined && pathOf(received) === path && surroundings.resources.includes(received)
@@ -110,12 +116,8 @@ const causeOfCall = (event: EventRecord, surroundings: Surroundings): Cause => {
       return { name: 'other-guard', values: { path, resource: expected, meant: received } }
     return { name: 'token-for-other-resource', values }
   }
-  const name = ofFaults[fault]
-  if (name !== undefined) return { name, values }
-  const code = textIn(event, 'code')
-  if (code === 'insufficient_scope')
-    return { name: values.expected === undefined ? 'call-refused' : 'scope-missing', values }
-  return { name: code === 'insufficient_user_authentication' ? 'login-too-weak' : 'call-refused', values }
+  const isAboutLogin = textIn(event, 'code') === 'insufficient_user_authentication'
+  return causeOfReason(event) ?? { name: isAboutLogin ? 'login-too-weak' : 'call-refused', values }
 }
 
 /** Why a step failed. */
@@ -130,8 +132,7 @@ export const causeOf = ({ step, event }: SeenStep, surroundings: Surroundings): 
   if (step === 'token') {
     const values = valuesOf(event)
     if (textIn(event, 'code') === 'invalid_target') return causeOfTarget(values, surroundings)
-    if (values.received === 'a disabled one') return { name: 'client-disabled', values }
-    return { name: 'token-refused', values }
+    return causeOfReason(event) ?? { name: 'token-refused', values }
   }
   return { name: 'document-not-served', values: valuesOf(event) }
 }

@@ -2,7 +2,7 @@ import { type RegisteredClient, registeredClient } from '../../oauth/clients/adm
 import { keepLogo, type LogoContext } from '../../oauth/clients/logo.ts'
 import { refuseUnknownClient, storeClient } from '../../oauth/clients/register.ts'
 import { type ClientChanges, withoutInternals } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Database } from '../../storage/database/types.ts'
 import {
   type ClientRecord,
@@ -160,8 +160,7 @@ const findWaiting = async (
   { revision }: DeveloperDecision,
 ): Promise<ClientOwner> => {
   const owner = await findClientOwner(tx, { clientId })
-  if (owner?.status !== 'waiting')
-    throw new OAuthError('invalid_client', `client ${clientId} does not wait for approval`)
+  if (owner?.status !== 'waiting') throw refusal('client_request_missing', { values: { client: clientId } })
   if (revision !== undefined && revision !== owner.revision) refuseChanged(clientId)
   return owner
 }
@@ -169,7 +168,7 @@ const findWaiting = async (
 const decider = ({ by: actor }: DeveloperDecision) => (actor === undefined ? {} : { actor })
 
 const refuseChanged = (clientId: string): never => {
-  throw new OAuthError('invalid_client', `client ${clientId} was changed at the same time; read it again`)
+  throw refusal('client_request_changed', { values: { client: clientId } })
 }
 
 /**
@@ -185,11 +184,7 @@ export const approveEnabled = async (
   const { clientId } = values
   const owner = await findClientOwner(tx, { clientId })
   if (owner?.status === 'waiting' && owner.approvedAt === null)
-    throw new OAuthError(
-      'invalid_request',
-      `client ${clientId} waits for approval; approve it on the admin page of requests, by oauth.developers.approve(), or by latchkey client approve`,
-      { status: 409 },
-    )
+    throw refusal('client_not_approved', { values: { client: clientId }, status: 409 })
 }
 
 /** @param context the server; the CLI has no running server and passes the parts it has */

@@ -1,4 +1,4 @@
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { standardScopes } from '../../protocol/scope.ts'
 import type { DeveloperOption } from './option.ts'
 import type { DeveloperRules } from './rules.ts'
@@ -17,7 +17,7 @@ const isAccepted = (redirectUris: (uri: string) => unknown, uri: string): boolea
     return said === true
   } catch (thrown) {
     const cause = new Error('latchkey: developers.redirectUris failed', { cause: thrown })
-    throw new OAuthError('server_error', 'the server met an unexpected condition', { cause })
+    throw refusal('unexpected', { cause })
   }
 }
 

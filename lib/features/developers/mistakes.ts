@@ -54,7 +54,7 @@ export const mistakesOf = (
     field: formFieldOf(by, names),
     line,
     error: by.message,
-    problem: problemOf(by.message),
+    problem: problemOf(by),
   })
   const refusal = (tried: DeveloperFields, field: string): OAuthError | undefined => {
     try {

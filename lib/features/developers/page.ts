@@ -1,6 +1,6 @@
-import { OAuthError } from '../../protocol/errors.ts'
 import { readableIdentifier } from '../../protocol/explanation.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type ClientRecord, findClientRecord } from '../../storage/repositories/index.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
@@ -94,7 +94,8 @@ export const findOwnClient = async (
     owner?.subject === subject ? await findClientRecord(database, { clientId, now: now() }) : undefined
   if (owner && client) return { owner, client }
   const explanation = { expected: `a client of user ${subject}`, received: readableIdentifier(clientId) }
-  throw new OAuthError('invalid_request', 'client_id is not that of a client of this user', {
+  throw refusal('parameter_invalid', {
+    values: { parameter: 'client_id', problem: 'is not that of a client of this user' },
     status: 404,
     explanation,
   })

@@ -1,22 +1,39 @@
-const problems = [
-  ['https', /must use https|must be an https URL/],
-  ['wildcard', /wildcard/],
-  ['name', /^client_name is required/],
-  ['redirects', /^redirect_uris is required/],
-  ['scopes', /^scope must name/],
-  ['unaccepted', /does not accept/],
-  ['address', /absolute URI/],
-] as const
+import type { OAuthError } from '../../protocol/errors.ts'
+import type { Reason } from '../../protocol/refusal.ts'
 
 /** A frequent mistake, for which the form has words of its own. */
-export type DeveloperProblem = (typeof problems)[number][0]
+export type DeveloperProblem =
+  | 'https'
+  | 'wildcard'
+  | 'name'
+  | 'redirects'
+  | 'scopes'
+  | 'unaccepted'
+  | 'address'
+
+const ofReasons: Partial<Readonly<Record<Reason, DeveloperProblem>>> = {
+  redirect_uri_insecure: 'https',
+  metadata_insecure: 'https',
+  redirect_uri_wildcard: 'wildcard',
+  redirect_uri_relative: 'address',
+  metadata_unaccepted: 'unaccepted',
+  client_unaccepted: 'unaccepted',
+}
+
+const ofMissing: Readonly<Record<string, DeveloperProblem>> = {
+  client_name: 'name',
+  redirect_uris: 'redirects',
+  scope: 'scopes',
+}
 
 /**
  * The frequent mistake that an error of registration is about.
  *
- * @param error in English
  * @returns undefined for an error that is rare: the form then shows it as it is
- * @example problemOf('redirect_uri must use https beyond loopback') // 'https'
+ * @example problemOf({ reason: 'redirect_uri_insecure', parameter: 'redirect_uri' }) // 'https'
  */
-export const problemOf = (error: string): DeveloperProblem | undefined =>
-  problems.find(([, pattern]) => pattern.test(error))?.[0]
+export const problemOf = ({
+  reason,
+  parameter = '',
+}: Pick<OAuthError, 'reason' | 'parameter'>): DeveloperProblem | undefined =>
+  reason === 'metadata_missing' ? ofMissing[parameter] : ofReasons[reason as Reason]

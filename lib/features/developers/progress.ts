@@ -47,7 +47,8 @@ const refusedStep = ({ time, type, details }: EventRecord): RefusedStep => {
   return {
     time,
     path: text(details.path) ?? text(details.endpoint) ?? '',
-    reason: text(details.reason) ?? (type === 'client.refused' ? 'the client secret or key is wrong' : ''),
+    reason:
+      text(details.description) ?? (type === 'client.refused' ? 'the client secret or key is wrong' : ''),
     ...(expected !== undefined && received !== undefined && { expected, received }),
   }
 }

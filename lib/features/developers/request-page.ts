@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type ClientRecord, countOthersNamed, findClientRecord } from '../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
 import { iso } from '../../web/endpoints/page-values.ts'
@@ -93,7 +94,10 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
   const owner = await findClientOwner(database, { clientId })
   const record = await findClientRecord(database, { clientId, now: server.now() })
   if (owner?.status !== 'waiting' || record === undefined)
-    throw new OAuthError('invalid_request', 'no request of this client waits', { status: 404 })
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'no', problem: 'request of this client waits' },
+      status: 404,
+    })
   const { subject, requestedAt, revision, changes } = described(record, owner)
   const about = { client_id: clientId, revision: String(revision) }
   const approved = asApproved(record, changes)

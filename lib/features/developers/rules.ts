@@ -34,18 +34,21 @@ export const assertDeveloperClient = (
   { scopes, redirectUris = () => true }: DeveloperRules,
   existing?: ClientMetadata,
 ): void => {
-  if (metadata.client_name === undefined) refuse('client_name is required')
+  if (metadata.client_name === undefined) refuse('client_name', 'is required', 'metadata_missing')
   assertPlainNames({ ...metadata })
-  if (metadata.redirect_uris.length === 0) refuse('redirect_uris is required')
+  if (metadata.redirect_uris.length === 0) refuse('redirect_uris', 'is required', 'metadata_missing')
   for (const uri of metadata.redirect_uris) {
     if (existing?.redirect_uris.includes(uri)) continue
-    if (redirectUriKind(uri) === 'private-use') refuse('redirect_uris must use https, or http on loopback')
-    if (!redirectUris(uri)) refuse('redirect_uris has one that this server does not accept')
+    if (redirectUriKind(uri) === 'private-use')
+      refuse('redirect_uris', 'must use https, or http on loopback', 'metadata_insecure')
+    if (!redirectUris(uri))
+      refuse('redirect_uris', 'has one that this server does not accept', 'metadata_unaccepted')
   }
   const chosen = scopesOf(metadata)
-  if (metadata.scope === undefined || chosen.length === 0) refuse('scope must name at least one scope')
+  if (metadata.scope === undefined || chosen.length === 0)
+    refuse('scope', 'must name at least one scope', 'metadata_missing')
   const allowed = new Set([...scopes, ...(existing ? scopesOf(existing) : [])])
-  if (chosen.some((scope) => !allowed.has(scope))) refuse('scope has one that developers may not choose')
+  if (chosen.some((scope) => !allowed.has(scope))) refuse('scope', 'has one that developers may not choose')
 }
 
 const scopesOf = ({ scope }: ClientMetadata): readonly string[] => scope?.split(' ') ?? standardScopes

@@ -4,7 +4,7 @@ import { clientCard } from '../../oauth/authorization/consent.ts'
 import { continueRequest, signInAgain } from '../../oauth/authorization/continue.ts'
 import { formTarget } from '../../oauth/authorization/login-location.ts'
 import { requestParameter } from '../../oauth/authorization/pending-request.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { showAccountLogin, submitAccountLogin } from '../../web/endpoints/account/account-login.ts'
 import { switchUser } from '../../web/endpoints/consent/consent.ts'
 import { fieldsIn } from '../../web/endpoints/page-values.ts'
@@ -129,7 +129,7 @@ const submitConfirm: PendingHandler = async (context, pending, form) => {
   const choice = form.required('decision')
   if (choice === 'switch') return switchUser(context, { pending, login: active.login })
   if (choice !== 'allow' && choice !== 'deny') {
-    throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
+    throw refusal('decision_unknown', { values: { decisions: 'allow, deny or switch' } })
   }
   const decision = { allowed: false, sid, scopes: [] }
   const change = choice === 'deny' ? { decision } : { selectedSid: sid }

@@ -119,10 +119,10 @@ export const deviceKind: PendingRequestKind = {
     const now = server.now()
     const { hash, address } = waitingDevice(request, now)
     if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
-      throw new EndedRequestError('finished', client)
+      throw new EndedRequestError('used', client)
     }
     if ((await decideDevice({ hash, decision: 'denied', now }).run(server.database)) === 0) {
-      throw new EndedRequestError('finished', client)
+      throw new EndedRequestError('used', client)
     }
     const { clientId } = request
     server.events.announce('device.denied', info, { clientId, deviceAddress: address })

@@ -1,5 +1,6 @@
-import { OAuthError } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
 import { lateExplanation } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import {
   type Authorization,
   assertUnused,
@@ -68,15 +69,15 @@ export const devicePollState = (
   now: number,
 ): 'pending' | 'approved' => {
   if (found === undefined || found.clientId !== clientId) {
-    throw new OAuthError('invalid_grant', 'device_code is unknown, or was issued to another client', {
+    throw refusal('device_code_unknown', {
       explanation: issuedToAnother(found, clientId),
     })
   }
-  if (found.decision === 'denied') throw new OAuthError('access_denied', 'the user denied the request')
+  if (found.decision === 'denied') throw refusal('user_denied')
   if (found.decision === 'approved') return 'approved'
   if (found.expiresAt <= now) {
     const explanation = lateExplanation(found.expiresAt, now)
-    throw new OAuthError('expired_token', 'device_code is expired', { explanation })
+    throw refusal('device_code_expired', { explanation })
   }
   return 'pending'
 }
@@ -87,9 +88,7 @@ export const devicePollState = (
  * @param isDue whether the interval had passed
  */
 export const stillPending = (isDue: boolean): OAuthError =>
-  isDue
-    ? new OAuthError('authorization_pending', 'the user has not decided yet')
-    : new OAuthError('slow_down', `device_code was polled too early; wait ${slowDownSeconds} seconds longer`)
+  isDue ? refusal('device_pending') : refusal('device_too_early', { values: { seconds: slowDownSeconds } })
 
 /**
  * Checks an approved device code, which works once. A second use revokes its tokens, like that of an authorization code.
@@ -103,6 +102,6 @@ export const assertDeviceRedeemable = (
   proved: TokenBinding,
   now: number,
 ): Redemption => {
-  if (found === undefined) throw new OAuthError('invalid_grant', 'device_code is revoked')
+  if (found === undefined) throw refusal('device_code_revoked')
   return assertUnused(found, 'device_code', proved, now)
 }

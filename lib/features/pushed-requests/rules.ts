@@ -1,5 +1,5 @@
-import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 
 /** The beginning of every `request_uri` of a pushed request (RFC 9126 §2.2). */
 const prefix = 'urn:ietf:params:oauth:request_uri:'
@@ -19,5 +19,8 @@ export const pushedSecret = (parameters: Parameters): string | undefined => {
  * @throws OAuthError `invalid_request`
  */
 export const assertPushable = (parameters: Parameters): void => {
-  if (parameters.has('request_uri')) throw new OAuthError('invalid_request', 'request_uri must not be pushed')
+  if (parameters.has('request_uri'))
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'request_uri', problem: 'must not be pushed' },
+    })
 }

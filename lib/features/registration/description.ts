@@ -16,11 +16,12 @@ import {
   parseRegistration,
   withoutInternals,
 } from '../../protocol/clients/client-metadata.ts'
-import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuse, refuseClient, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { assertKnownScheme, isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { frontChannelResponseTypes, normalResponseType } from '../../protocol/requests/response-type.ts'
 import { identityScopes } from '../../protocol/scope.ts'
 import { askHost } from '../../users/host-function.ts'
@@ -36,7 +37,7 @@ const supported = (input: Described, name: string, isSupported: (value: string) 
   const left = given.filter((value) => typeof value !== 'string' || isSupported(value))
   return left.length > 0
     ? { [name]: left }
-    : refuse(`${name} has no value that a client may register itself for`)
+    : refuse(name, 'has no value that a client may register itself for')
 }
 
 /**
@@ -74,7 +75,7 @@ const supportedInput = (
   ]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
-    refuse('token_endpoint_auth_method must not be one with certificates, which this server does not read')
+    refuse('token_endpoint_auth_method', 'must not be one with certificates, which this server does not read')
   }
   return {
     ...input,
@@ -123,9 +124,9 @@ const hasLongList = (input: Described): boolean => {
 /** What a stranger says about themselves is read and stored again and again, so it is short. */
 const assertShort = (input: Described): void => {
   if (bytesOf(input) > sizes.description)
-    refuse(`the metadata of a client must not exceed ${sizes.description} bytes`)
+    refuseClient(`the metadata of a client must not exceed ${sizes.description} bytes`)
   if (hasLongList(input))
-    refuse(`no list in the metadata of a client may have more than ${maxEntries} entries`)
+    refuseClient(`no list in the metadata of a client may have more than ${maxEntries} entries`)
 }
 
 const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => {
@@ -134,7 +135,7 @@ const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => 
       for (const url of [metadata[name] ?? []].flat()) outbound.assertAllowed(url)
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
-      refuse(`${name} must be an https URL at a public address`)
+      refuse(name, 'must be an https URL at a public address', 'metadata_insecure')
     }
   }
 }
@@ -151,7 +152,7 @@ const assertSector = async (outbound: Outbound, metadata: ClientMetadata): Promi
     },
   )
   if (!redirectUris.every((redirectUri) => uris.includes(redirectUri))) {
-    refuse('sector_identifier_uri must return a JSON array that contains all redirect_uris')
+    refuse('sector_identifier_uri', 'must return a JSON array that contains all redirect_uris')
   }
 }
 
@@ -173,7 +174,7 @@ const withChanges = (
   try {
     const changed = parseClientMetadata({ ...metadata, ...changes })
     const unknown = unregistrable(changed, registrableOf(options))
-    return unknown === undefined ? changed : refuse(unknown)
+    return unknown === undefined ? changed : refuseUnknown(unknown)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     throw new Error(`latchkey: allow returned wrong metadata of a client: ${error.message}`)
@@ -186,7 +187,7 @@ const redirectGrants = ['authorization_code', 'implicit', 'refresh_token']
 /** A client that could never get a token would only take up room. */
 const assertUseful = ({ grant_types: grants, redirect_uris: uris }: ClientMetadata): void => {
   if (uris.length === 0 && grants.every((grant) => redirectGrants.includes(grant)))
-    refuse('redirect_uris is required')
+    refuse('redirect_uris', 'is required', 'metadata_missing')
 }
 
 /** Whether the host keeps identity scopes from clients of a kind; undefined while the feature is off. */
@@ -236,7 +237,7 @@ export const describedClient = async (
   await assertSector(outbound, said)
   const feature = request.kind === 'document' ? 'clientMetadataDocuments' : 'registration'
   const decision = (allow && (await askHost(`features.${feature}.allow`, () => allow(said, request)))) ?? true
-  if (decision === false) refuse('this server does not accept this client')
+  if (decision === false) throw refusal('client_unaccepted')
   const changes = typeof decision === 'object' ? withoutInternals(decision as ClientMetadata) : {}
   const metadata = withChanges(server, said, changes)
   assertUseful(metadata)

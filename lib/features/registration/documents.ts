@@ -3,6 +3,7 @@ import { storeClient } from '../../oauth/clients/register.ts'
 import { isOwnLimit, OutboundError } from '../../outbound/outbound.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { isAhead } from '../../protocol/stored-time.ts'
 import { isUniqueViolation } from '../../storage/database/errors.ts'
 import { transaction } from '../../storage/database/transaction.ts'
@@ -35,8 +36,8 @@ const unusedLifetime = 86_400
 /** The pause after a failure. */
 const pause = 60
 
-const unusable = (clientId: string, reason: string): OAuthError =>
-  new OAuthError('unauthorized_client', `client_id: ${reason}`, { clientId })
+const unusable = (clientId: string, problem: string): OAuthError =>
+  refusal('client_document_unusable', { values: { problem }, clientId })
 
 const assertOrigin = (clientId: string, { allowedOrigins, deniedOrigins = [] }: DocumentOption): void => {
   const { origin } = new URL(clientId)

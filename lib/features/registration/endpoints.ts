@@ -1,6 +1,7 @@
 import { hashSecret, isEqual } from '../../keys/secrets.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { Context } from '../../web/http/context.ts'
 import { readJson } from '../../web/http/json.ts'
@@ -34,7 +35,7 @@ const isInitialToken = async (
 const assertInitialToken = async ({ req }: Context, option: RegistrationOption): Promise<void> => {
   if (option.initialAccessToken === undefined) return
   if (await isInitialToken(option, bearerToken(req))) return
-  throw new OAuthError('invalid_token', 'the initial access token is not valid')
+  throw refusal('initial_token_wrong')
 }
 
 /** Limits wrong tokens, and sends each error with its challenge (RFC 6750 §3). */

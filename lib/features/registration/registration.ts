@@ -11,6 +11,7 @@ import { type ClientMetadata, registeredMembers } from '../../protocol/clients/c
 import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
 import { type ClientRecord, findClientRecord, lockClient } from '../../storage/repositories/clients.ts'
@@ -138,7 +139,7 @@ const findOwn = async (
   const isOwn = registration?.tokenHash != null && isEqual(registration.tokenHash, hashSecret(token))
   const client = isOwn ? await findClientRecord(database, { clientId, now: now() }) : undefined
   if (client === undefined || client.disabledAt !== null) {
-    throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
+    throw refusal('registration_token_wrong')
   }
   return client
 }
@@ -160,16 +161,16 @@ export const readRegistration = async (
 /** A request that replaces a registration names the client, and nothing that only the server sets (RFC 7592 §2.2). */
 const assertReplaces = (client: Client, input: Described): void => {
   const { client_id: clientId, client_secret: secret } = input
-  if (clientId !== client.clientId) refuse('client_id must be that of the client')
+  if (clientId !== client.clientId) refuse('client_id', 'must be that of the client')
   const isOwnSecret = typeof secret === 'string' && client.secretHashes.includes(hashSecret(secret))
-  if (secret !== undefined && !isOwnSecret) refuse('client_secret must be that of the client')
+  if (secret !== undefined && !isOwnSecret) refuse('client_secret', 'must be that of the client')
   for (const name of [
     'registration_access_token',
     'registration_client_uri',
     'client_secret_expires_at',
     'client_id_issued_at',
   ]) {
-    if (input[name] !== undefined) refuse(`${name} must not be sent`)
+    if (input[name] !== undefined) refuse(name, 'must not be sent')
   }
 }
 
@@ -195,7 +196,7 @@ export const replaceRegistration = async (
     const existing = await lockClient(tx, { clientId, now: now() })
     // The host has adopted, disabled or removed it meanwhile.
     if (existing?.metadata.self_described !== 'registration' || existing.disabledAt !== null) {
-      throw new OAuthError('invalid_token', 'the registration access token is not valid for this client')
+      throw refusal('registration_token_wrong')
     }
     await tell('client.updated', info, { clientId })
     return storeClient(tx, server, { clientId, secret: undefined, metadata }, existing, now())

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { query, text } from '../../storage/database/statement.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
@@ -138,7 +138,7 @@ export const makeRoom = async (
     (await removeAll(database, rows, { before: Number.MAX_SAFE_INTEGER, remove: removeUnused })) > 0
   if (await removed(await oldest(database, { before: now() - minUnusedAge }))) return
   if (await removed(await recentOfCrowd(database, origin))) return
-  throw new OAuthError('temporarily_unavailable', 'too many clients have been registered, try again later', {
+  throw refusal('registrations_too_many', {
     headers: { 'Retry-After': String(minUnusedAge) },
   })
 }

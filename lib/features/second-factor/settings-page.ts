@@ -1,6 +1,6 @@
 import { totpUri } from '../../keys/totp.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
 import { iso } from '../../web/endpoints/page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../../web/endpoints/signed-page.ts'
@@ -85,7 +85,7 @@ const show = async (context: SignedContext<SignedInUser>): Promise<void> => {
     : await stateOf(context, person)
   if (state === undefined) {
     // Only the database of a request that changes nothing forgets what was just begun, or another secret is in use.
-    throw new OAuthError('temporarily_unavailable', 'the second factor cannot be set up now')
+    throw refusal('second_factor_unavailable')
   }
   const message = saidBy(notice, server.now())
   const model = {

@@ -8,8 +8,8 @@ import { acceptedDetails } from '../../oauth/tokens/accepted-details.ts'
 import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { clientAssertionAlgorithms } from '../../protocol/clients/client-assertion.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { type Explanation, listed, readable } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type AuthorizationDetail, checkedDetails } from '../../protocol/requests/authorization-details.ts'
 import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
 import { clientCredentialsScopes, intersectScopes, parseScope } from '../../protocol/scope.ts'
@@ -30,8 +30,8 @@ import {
   jwtBearerGrantType,
 } from './rules.ts'
 
-const refuse = (reason: string, explanation?: Explanation): never => {
-  throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
+const refuse = (problem: string, explanation?: Explanation): never => {
+  throw refusal('assertion_invalid', { values: { problem }, explanation })
 }
 
 /** The token service of a workload writes `JWT`, or no type. */
@@ -81,7 +81,7 @@ const targetFor = (
   const asserted = parseResources(assertedResources(claims), hostResources)
   const requested = requestedResources(server, { parameters })
   if (asserted.length > 0 && !requested.every((resource) => asserted.includes(resource))) {
-    throw new OAuthError('invalid_target', 'resource is not one of the assertion')
+    throw refusal('resource_not_asserted')
   }
   const resources = requested.length > 0 ? requested : asserted
   const own = scopesWithin(allowedScopes(client), resources, hostResources)

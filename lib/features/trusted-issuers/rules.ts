@@ -4,9 +4,9 @@ import {
   clockSkew,
   maxLifetime,
 } from '../../protocol/clients/assertion-times.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { type Explanation, readable, timeOf } from '../../protocol/explanation.ts'
 import { claimsOfJwt, isPlainText } from '../../protocol/json.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { isLoginTime, unknownTime } from '../../protocol/requests/login.ts'
 import { parseScope } from '../../protocol/scope.ts'
 
@@ -22,8 +22,12 @@ export const idJagProfile = 'urn:ietf:params:oauth:grant-profile:id-jag'
 /** The claims of an assertion, as its issuer wrote them. */
 export type AssertionClaims = Readonly<Record<string, unknown>>
 
-const refuse = (reason: string, explanation?: Explanation): never => {
-  throw new OAuthError('invalid_grant', `assertion ${reason}`, { explanation })
+const refuse = (problem: string, explanation?: Explanation): never => {
+  const isUntimely = explanation?.secondsApart !== undefined
+  throw refusal(isUntimely ? 'assertion_untimely' : 'assertion_invalid', {
+    values: { problem },
+    explanation,
+  })
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isStranger } from '../../protocol/clients/client.ts'
-import { AuthorizationResponseError, type AuthorizationTarget, OAuthError } from '../../protocol/errors.ts'
+import { type AuthorizationTarget, asAuthorizationError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { responseTarget } from '../../protocol/requests/authorization-request.ts'
 import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
 import { consumePendingRequest } from '../../storage/repositories/index.ts'
@@ -11,7 +12,7 @@ import { authorizationResponse } from './response.ts'
 /** @throws OAuthError if the request has no redirect URI, and so was not made here */
 const targetOf = ({ request, client }: RequestToDecide): AuthorizationTarget => {
   const target = responseTarget(request, client)
-  if (target === undefined) throw new OAuthError('invalid_request', 'redirect_uri is missing')
+  if (target === undefined) throw refusal('redirect_uri_missing')
   return target
 }
 
@@ -45,15 +46,15 @@ export const authorizeKind: PendingRequestKind = {
     return authorizationResponse(context, targetOf(incoming), issued.parameters)
   },
 
-  async refuse({ server }, incoming, { code, description }) {
+  async refuse({ server }, incoming, { reason }) {
     const { client, request, pending } = incoming
     const now = server.now()
     if (pending && (await consumePendingRequest({ id: pending.id, now }).run(server.database)) === 0) {
-      throw new EndedRequestError('finished', client)
+      throw new EndedRequestError('used', client)
     }
     // A request that has just arrived was refused before the user could do anything.
     const byLink = pending === undefined && isStranger(client) && !request.prompt.includes('none')
     const target = { ...targetOf(incoming), ...(byLink && { byLink }) }
-    throw new AuthorizationResponseError(target, code, description, { clientId: request.clientId })
+    throw asAuthorizationError(target, refusal(reason, { clientId: request.clientId }))
   },
 }

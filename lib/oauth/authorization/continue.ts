@@ -12,7 +12,7 @@ import {
   type WaitingStep,
 } from '../../protocol/requests/decide.ts'
 import { EndedRequestError } from '../../protocol/requests/ended-request.ts'
-import { withSettledLevel } from '../../protocol/requests/next-step.ts'
+import { reasonOfLack, withSettledLevel } from '../../protocol/requests/next-step.ts'
 import { decidePendingRequest, raisePendingRequest, selectLogin } from '../../storage/repositories/index.ts'
 import type { Outcome, PageContext } from '../../web/http/context.ts'
 import { ownPath } from '../../web/http/urls.ts'
@@ -208,6 +208,6 @@ export const signInAgain = (context: PageContext, { id, secret, request }: Pendi
 export const refusePending = async (context: PageContext, pending: PendingRequest): Promise<Outcome> => {
   const { kind, incoming, step } = await examineRequest(context, toDecide(pending), {})
   const refusal =
-    step.step === 'no-organization' ? { ...notAllowed, description: step.description } : notAllowed
+    step.step === 'no-organization' ? { ...notAllowed, reason: reasonOfLack[step.lack] } : notAllowed
   return kind.refuse(context, incoming, refusal)
 }

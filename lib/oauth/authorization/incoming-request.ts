@@ -5,6 +5,7 @@ import { responseTypes } from '../../protocol/clients/client-metadata.ts'
 import { aboutClient, asAuthorizationError, OAuthError } from '../../protocol/errors.ts'
 import { readable } from '../../protocol/explanation.ts'
 import { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { parseAuthorizationDetails } from '../../protocol/requests/authorization-details.ts'
 import {
   type AuthorizationRequest,
@@ -51,7 +52,7 @@ const usableHint = async (
     return await readIdTokenHint(server, parameters)
   } catch (error) {
     if (!(error instanceof OAuthError) || error.status >= 500) throw error
-    if (prompt.includes('none')) throw new OAuthError('login_required', error.message, { cause: error })
+    if (prompt.includes('none')) throw refusal('login_hint_invalid', { cause: error })
     return undefined
   }
 }
@@ -74,7 +75,7 @@ const serverSideParameters = async (
   const hintedSubject = requested?.subject ?? hinted?.subject
   const organization = server.options.organizations && parameters.optional('organization')
   if (hinted && hinted.subject !== hintedSubject) {
-    throw new OAuthError('login_required', 'id_token_hint and claims are about different users')
+    throw refusal('login_hints_differ')
   }
   const binding = server.options.protocol.dpop && parseCodeBinding(parameters.optional('dpop_jkt'))
   const ofScopes = { scopes, allowed: allowedScopes(client) }
@@ -146,7 +147,7 @@ const validRequest = async (
   const { client, target } = verified
   try {
     if (!options.isPushed && requiresPushing(server, client)) {
-      throw new OAuthError('invalid_request', 'request_uri is required: this request must be pushed first')
+      throw refusal('request_not_pushed')
     }
     const methods = challengeMethods(server, client)
     const types = supportedResponseTypes(server)

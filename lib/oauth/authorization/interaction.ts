@@ -1,6 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { OptionsError } from '../../options/check.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Deliver, Incoming, Interaction, PageContext } from '../../web/http/context.ts'
 import { queryOf } from '../../web/http/form.ts'
 import { createRequestInfo, type Endpoint, type EndpointKind, serve } from '../../web/http/route.ts'
@@ -56,7 +56,8 @@ export const interactions = (
     const endpoint = interactionPages.find(({ path }) => path === `/${step}`)
     if (endpoint) return endpoint
     const steps = interactionPages.map(({ path }) => path.slice(1))
-    throw new OAuthError('invalid_request', `step must be one of: ${steps.join(', ')}`, { status: 404 })
+    const values = { parameter: 'step', problem: `must be one of: ${steps.join(', ')}` }
+    throw refusal('parameter_invalid', { values, status: 404 })
   }
 
   const run = (
@@ -101,5 +102,5 @@ export const interactions = (
 /** @throws OAuthError `invalid_request` with status 403 if a page of another site asks */
 const assertSameSite = (incoming: Incoming): void => {
   if (!isCrossSite(incoming)) return
-  throw new OAuthError('invalid_request', 'only a page of this origin may ask what to show', { status: 403 })
+  throw refusal('page_foreign', { status: 403 })
 }

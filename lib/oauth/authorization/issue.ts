@@ -248,7 +248,7 @@ export const issueAuthorizationResponse = async (
     ...(accessToken ? storeAccessToken(accessToken) : []),
   ])
   if (obstacle === 'gone') throw new EndedRequestError('unknown')
-  if (obstacle === 'used') throw new EndedRequestError('finished', grant.context.client)
+  if (obstacle === 'used') throw new EndedRequestError('used', grant.context.client)
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
   return obstacle ?? { authorizationId: authorization.id, parameters }
 }

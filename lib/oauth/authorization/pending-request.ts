@@ -7,8 +7,8 @@ import {
   stillAuthorizedRequest,
 } from '../../protocol/requests/authorization-request.ts'
 import {
-  type EndedReason,
   EndedRequestError,
+  type EndedState,
   type RequestName,
 } from '../../protocol/requests/ended-request.ts'
 import { StoppedClientError } from '../../protocol/requests/stopped-client.ts'
@@ -96,7 +96,7 @@ export const assertPending = (
   if (client.disabledAt !== null) throw new StoppedClientError('disabled', client)
   if (!isStillRegistered(client, pending.request.redirectUri))
     throw new EndedRequestError('unknown', undefined, name)
-  if (pending.consumedAt !== null) throw new EndedRequestError('finished', client, name)
+  if (pending.consumedAt !== null) throw new EndedRequestError('used', client, name)
   if (pending.expiresAt <= server.now()) throw new EndedRequestError('expired', client, name)
   return stillAuthorizedRequest(pending.request, client, server.scopeClaims, server.resources)
 }
@@ -121,10 +121,10 @@ export const openPending = async (context: PageContext, parameters: Parameters):
   const { server, session } = context
   const secret = parameters.optional(requestParameter) ?? ''
   const browser = boundBrowser(context)
-  const unknown = async (reason: EndedReason = 'unknown'): Promise<EndedRequestError> =>
-    new EndedRequestError(reason, await namedClient(context, parameters))
+  const unknown = async (state: EndedState = 'unknown'): Promise<EndedRequestError> =>
+    new EndedRequestError(state, await namedClient(context, parameters))
   if (!isSecretOf('authorizationRequest', secret)) throw await unknown()
-  if (browser === undefined) throw await unknown('no-cookie')
+  if (browser === undefined) throw await unknown('without_cookie')
   const now = server.now()
   const lookup = { id: hashSecret(secret), sessionHash: session.secretHash(), now }
   const found = await findPendingRequest(server.database, lookup)

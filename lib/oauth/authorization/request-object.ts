@@ -3,8 +3,9 @@ import { openWithKeys } from '../../outbound/client-jwks.ts'
 import { isOwnLimit } from '../../outbound/outbound.ts'
 import { reachOf } from '../../outbound/reach.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import { asAuthorizationError, OAuthError } from '../../protocol/errors.ts'
+import { asAuthorizationError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { parseAuthorizationTarget, parseClient } from '../../protocol/requests/authorization-request.ts'
 import {
   assertObjectUsed,
@@ -33,7 +34,7 @@ const fetchObject = async (
     return await reachOf(server, client, address).requestObjects.fetch(registered)
   } catch (cause) {
     if (isOwnLimit(cause)) throw cause.cause
-    throw new OAuthError('invalid_request_uri', 'request_uri has no request object', { cause })
+    throw refusal('request_uri_unreadable', { cause })
   }
 }
 
@@ -51,7 +52,7 @@ const verifiedClaims = async (
     openClientAssertion(keys, jwt, [algorithm], isRequestObject),
   )
   if (opened) return opened
-  throw new OAuthError('invalid_request_object', 'request object has no valid signature of the client')
+  throw refusal('request_object_unverified')
 }
 
 const readObject = async (

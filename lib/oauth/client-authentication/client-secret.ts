@@ -1,8 +1,8 @@
 import { hashSecret, importedMark, isEqual, isImportedMark } from '../../keys/secrets.ts'
 import { parseBasicCredentials, publicClientOf } from '../../protocol/clients/basic-credentials.ts'
 import { type Client, hasExpiredSecret } from '../../protocol/clients/client.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import { findClient, findImportedSecret, upgradeImportedSecret } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
@@ -16,7 +16,9 @@ const hasBodyCredentials = (parameters: Parameters): boolean =>
 const assertSameClient = (parameters: Parameters, clientId: string | undefined): void => {
   const bodyId = parameters.optional('client_id')
   if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
-    throw new OAuthError('invalid_request', 'client_id differs from the one in the Authorization header')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'client_id', problem: 'differs from the one in the Authorization header' },
+    })
   }
 }
 
@@ -65,25 +67,18 @@ export const none: ClientAuthMethod = {
   },
 }
 
-/** The client presented its secret after `client_secret_expires_at`. */
-export class ExpiredSecretError extends OAuthError {
-  constructor() {
-    super('invalid_client', 'client_secret is expired')
-  }
-}
-
 /**
  * Compares a secret with each valid one of the client, by hash and in constant time.
  *
  * @param now epoch seconds
- * @throws ExpiredSecretError, which only the holder of the secret learns
+ * @throws OAuthError `invalid_client` for a secret that has expired, which only its holder learns
  */
 const matchesSecret = ({ secretHashes, metadata }: Client, secret: string, now: number): boolean => {
   const presented = hashSecret(secret)
   if (secret === '') return false
   const matched = secretHashes.findIndex((hash) => isEqual(hash, presented))
   // The first is the current one. The other has an expiry of its own, after which it is not in the list.
-  if (matched === 0 && hasExpiredSecret(metadata, now)) throw new ExpiredSecretError()
+  if (matched === 0 && hasExpiredSecret(metadata, now)) throw refusal('client_secret_expired')
   return matched !== -1
 }
 
@@ -93,7 +88,7 @@ type SecretContext = Pick<AuthorizationServer, 'database' | 'passwords' | 'now'>
  * Whether one of these is a secret of the client. The first use of an imported secret checks the hash that the other server
  * made, and puts ours in its place.
  *
- * @throws ExpiredSecretError as {@link matchesSecret}
+ * @throws OAuthError `invalid_client` as {@link matchesSecret}
  * @throws OAuthError `temporarily_unavailable` if too many slow hashes wait to be checked
  */
 export const verifySecrets = (

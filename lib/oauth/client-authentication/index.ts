@@ -3,11 +3,12 @@ import type { Options } from '../../options/options.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Explanation } from '../../protocol/explanation.ts'
+import { type PlainReason, type ReasonOf, refusal } from '../../protocol/refusal.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import type { ClientLookup } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
-import { clientSecretBasic, clientSecretPost, ExpiredSecretError, none } from './client-secret.ts'
+import { clientSecretBasic, clientSecretPost, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 import { isServed, refreshClient } from './served-client.ts'
 import { selfSignedTlsClientAuth, tlsClientAuth } from './tls-client-auth.ts'
@@ -29,14 +30,12 @@ export const clientAuthMethodsOf = ({ options }: Pick<AuthorizationServer, 'opti
  */
 export const invalidClient = (
   { authorization }: TokenRequest,
-  description = 'client authentication failed',
+  reason: Extract<PlainReason, ReasonOf<'invalid_client'>>,
   about: { readonly clientId?: string | undefined; readonly explanation?: Explanation } = {},
-): OAuthError =>
-  new OAuthError('invalid_client', description, {
-    ...about,
-    headers:
-      authorization === undefined ? {} : { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' },
-  })
+): OAuthError => {
+  const headers = { 'WWW-Authenticate': 'Basic realm="token", charset="UTF-8"' }
+  return refusal(reason, { ...about, ...(authorization !== undefined && { headers }) })
+}
 
 /** A client must use its registered method; a confidential client that registered none may use Basic or the body. */
 const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
@@ -64,7 +63,7 @@ const methodsOf = (
 ): readonly [PresentedMethod, ...PresentedMethod[]] => {
   const [method, second] = requestMethods.filter((candidate) => candidate.isUsed(request))
   if (method === undefined || second !== undefined) {
-    throw new OAuthError('invalid_request', 'the client must authenticate with exactly one method')
+    throw refusal('authentication_repeated')
   }
   const presented = { method, credentials: method.credentials(request) }
   if (request.certificate === undefined) return [presented]
@@ -85,17 +84,31 @@ const by = (client: Client, { name }: ClientAuthMethod): Client => {
   }
 }
 
-/** Why a client is not authenticated. It names neither the presented identifier nor the secret. */
-const explanationFor = (client: Client | undefined, methods: readonly ClientAuthMethod[]): Explanation => {
+/** The error for a client that is not authenticated. It names neither the presented identifier nor the secret. */
+const unauthenticated = (
+  request: TokenRequest,
+  client: Client | undefined,
+  methods: readonly ClientAuthMethod[],
+): OAuthError => {
+  const clientId = client?.clientId
   if (client === undefined) {
-    return { expected: 'the client_id of a registered client', received: 'one that is not registered' }
+    const expected = 'the client_id of a registered client'
+    const explanation = { expected, received: 'one that is not registered' }
+    return invalidClient(request, 'authentication_client_unknown', { explanation })
   }
-  if (client.disabledAt !== null) return { expected: 'a client that is enabled', received: 'a disabled one' }
+  if (client.disabledAt !== null) {
+    const explanation = { expected: 'a client that is enabled', received: 'a disabled one' }
+    return invalidClient(request, 'authentication_client_disabled', { clientId, explanation })
+  }
   const used = methods.map(({ name }) => name).join(' or ')
-  const registered = client.metadata.token_endpoint_auth_method ?? 'client_secret_basic or client_secret_post'
-  return methods.some((method) => mayUse(client, method))
-    ? { expected: `the credentials of the client, by ${used}`, received: 'others, which do not match' }
-    : { expected: `the registered method ${registered}`, received: used }
+  if (!methods.some((method) => mayUse(client, method))) {
+    const method = client.metadata.token_endpoint_auth_method ?? 'client_secret_basic or client_secret_post'
+    const explanation = { expected: `the registered method ${method}`, received: used }
+    return invalidClient(request, 'authentication_method_wrong', { clientId, explanation })
+  }
+  const expected = `the credentials of the client, by ${used}`
+  const explanation = { expected, received: 'others, which do not match' }
+  return invalidClient(request, 'credentials_wrong', { clientId, explanation })
 }
 
 /** The request of a client that has not authenticated yet, at an endpoint that has admitted it. */
@@ -175,7 +188,7 @@ export const authenticate = async (
     return await authenticated(server, attempt, client)
   } catch (error) {
     if (!(error instanceof OAuthError && error.code === 'invalid_client')) throw error
-    throw await refusal(server, attempt, client, error)
+    throw await countedFailure(server, attempt, client, error)
   }
 }
 
@@ -190,19 +203,18 @@ const authenticated = async (
   if (isEnabled && used && (await used.credentials.verify(client, server, endpoint)))
     return by(client, used.method)
   const tried = methods.map(({ method }) => method)
-  const about = { clientId: client?.clientId, explanation: explanationFor(client, tried) }
-  throw invalidClient(request, undefined, about)
+  throw unauthenticated(request, client, tried)
 }
 
 /** Announces and counts a failed attempt. @returns the error to send */
-const refusal = async (
+const countedFailure = async (
   server: AuthorizationServer,
   attempt: Attempt,
   client: Client | undefined,
   error: OAuthError,
 ): Promise<OAuthError> => {
   const { request, endpoint } = attempt
-  const isExpired = error instanceof ExpiredSecretError
+  const isExpired = error.reason === 'client_secret_expired'
   // Never the presented identifier: a client may have sent its secret or a token there by mistake.
   server.events.announce('client.refused', request.info, {
     clientId: client?.clientId,
@@ -210,11 +222,11 @@ const refusal = async (
     reason: isExpired ? 'secret_expired' : undefined,
   })
   const limited = await server.throttle.of(endpoint).failed(failingOf(attempt))
-  return limited ?? (isExpired ? expiredSecret(request, error.message, client) : error)
+  return limited ?? (isExpired ? expiredSecret(request, client) : error)
 }
 
-const expiredSecret = (request: TokenRequest, description: string, client: Client | undefined): OAuthError =>
-  invalidClient(request, description, {
+const expiredSecret = (request: TokenRequest, client: Client | undefined): OAuthError =>
+  invalidClient(request, 'client_secret_expired', {
     clientId: client?.clientId,
     explanation: { expected: 'a client_secret that is not expired', received: 'an expired one' },
   })

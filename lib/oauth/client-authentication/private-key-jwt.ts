@@ -10,7 +10,7 @@ import {
   clientAssertionType,
 } from '../../protocol/clients/client-assertion.ts'
 import { profileAlgorithms } from '../../protocol/clients/security-profile.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { createReplay } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
@@ -53,7 +53,7 @@ const verifyAssertion = async (
   // Last, so that only a valid assertion is consumed (RFC 7523 §3, `jti`).
   const hash = hashSecret(JSON.stringify(['client_assertion', client.clientId, id]))
   if (await createReplay(server.database, { hash, expiresAt })) return true
-  throw new OAuthError('invalid_client', 'client_assertion was used before; each needs a unique jti')
+  throw refusal('client_assertion_used')
 }
 
 /**
@@ -70,7 +70,9 @@ export const privateKeyJwt: ClientAuthMethod = {
     const bodyId = parameters.optional('client_id')
     // RFC 7521 §4.2: client_id is optional, and must name the same client.
     if (clientId !== undefined && bodyId !== undefined && bodyId !== clientId) {
-      throw new OAuthError('invalid_request', 'client_id differs from the one in client_assertion')
+      throw refusal('parameter_invalid', {
+        values: { parameter: 'client_id', problem: 'differs from the one in client_assertion' },
+      })
     }
     return {
       clientId,

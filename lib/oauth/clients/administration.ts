@@ -3,8 +3,9 @@ import type { Events, Tell } from '../../events/events.ts'
 import { createSecret, hashSecret } from '../../keys/secrets.ts'
 import { registrableOf } from '../../options/registrable.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refuseClient } from '../../protocol/clients/client-metadata-checks.ts'
 import { isObject } from '../../protocol/json.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
@@ -199,8 +200,7 @@ const maxListed = 1000
 
 /** Types do not hold in JavaScript. @throws OAuthError `invalid_client_metadata` */
 const assertMetadata = (given: unknown): void => {
-  if (!isObject(given))
-    throw new OAuthError('invalid_client_metadata', 'the metadata of a client must be an object')
+  if (!isObject(given)) refuseClient('the metadata of a client must be an object')
 }
 
 /** @throws TypeError if a time is not a whole number of seconds, or too small */
@@ -222,7 +222,7 @@ const rotate = async (
   const client = (await findClient(database, { clientId, now })) ?? refuseUnknownClient(clientId)
   const [current] = client.secretHashes
   if (current === undefined) {
-    throw new OAuthError('invalid_client_metadata', `client ${clientId} does not use a secret`)
+    throw refusal('client_without_secret', { values: { client: clientId } })
   }
   const secret = createSecret('clientSecret')
   const expiry = client.metadata.client_secret_expires_at
@@ -230,17 +230,14 @@ const rotate = async (
   const rotation = { clientId, current, next: hashSecret(secret), currentExpiresAt, now }
   const expiresAt = await transaction(database, async (tx) => {
     if (!(await rotateClientSecret(tx, rotation))) {
-      throw new OAuthError(
-        'temporarily_unavailable',
-        `client ${clientId} was changed at the same time; try again`,
-      )
+      throw refusal('client_busy', { values: { client: clientId } })
     }
     const { client_secret_expires_at: earlier, ...metadata } =
       (await findClient(tx, { clientId, now }))?.metadata ?? refuseUnknownClient(clientId)
     const kept = keepExpiry ? earlier : undefined
     const next = expiresIn === undefined ? kept : now + expiresIn
     if (next !== undefined && next <= now)
-      throw new OAuthError('invalid_client_metadata', `the secret of client ${clientId} has expired`)
+      throw refusal('client_secret_past', { values: { client: clientId } })
     if (next !== earlier) {
       const renewed = { ...metadata, ...(next !== undefined && { client_secret_expires_at: next }) }
       await updateClient(tx, { clientId, metadata: renewed, secretHash: undefined, now })

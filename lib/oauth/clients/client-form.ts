@@ -99,15 +99,15 @@ const otherMembers = (typed: string, names: ClientFieldNames, existing: Metadata
   try {
     given = JSON.parse(typed.trim() || '{}')
   } catch {
-    refuse('other must be JSON')
+    refuse('other', 'must be JSON')
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return refuse('other must be an object')
+    return refuse('other', 'must be an object')
   const known = (name: string): boolean => clientMetadataNames.includes(name.split('#')[0] ?? '')
   for (const name of Object.keys(given)) {
     if (names.some((field) => field === name))
-      refuse(`other must not contain ${name}, which has a field above`)
-    if (!known(name)) refuse(`other must not contain ${name}, which is not client metadata`)
+      refuse('other', `must not contain ${name}, which has a field above`)
+    if (!known(name)) refuse('other', `must not contain ${name}, which is not client metadata`)
   }
   const removed = membersWithoutField(existing, names).filter(([name]) => known(name))
   return { ...Object.fromEntries(removed.map(([name]) => [name, null])), ...given }
@@ -150,12 +150,11 @@ const shownAs: Readonly<Record<string, string>> = { redirect_uri: 'redirect_uris
 
 /** The field that an error of registration is about; undefined if it names none of them. */
 export const formFieldOf = (
-  { message }: OAuthError,
+  { parameter = '' }: OAuthError,
   names: ClientFieldNames,
 ): ClientFieldName | undefined => {
-  const [, first = ''] = /^([a-z_]+)/.exec(message) ?? []
-  const name = Object.hasOwn(shownAs, first) ? (shownAs[first] ?? first) : first
-  const field = names.find((each) => each === name) ?? names.find((each) => each === first)
+  const name = Object.hasOwn(shownAs, parameter) ? (shownAs[parameter] ?? parameter) : parameter
+  const field = names.find((each) => each === name) ?? names.find((each) => each === parameter)
   const isOther = clientMetadataNames.includes(name) && names.includes('other')
   return field ?? (isOther ? 'other' : undefined)
 }

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { changeSilently, type Events, type Tell } from '../../events/events.ts'
 import { hashSecret } from '../../keys/secrets.ts'
 import type { Registrable } from '../../options/registrable.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { OAuthError, withChanges } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Database } from '../../storage/database/types.ts'
 import {
   beginDeletion,
@@ -58,16 +59,14 @@ export const checkedClient = (seed: ClientSeed, registrable: Registrable): Check
     if (client_id === undefined) {
       // A misspelled id is refused by its name. Without an id the client would get a random one each time.
       checkedRegistration(metadata, registrable)
-      throw new OAuthError('invalid_client_metadata', 'client_id is missing')
+      throw refusal('client_id_missing')
     }
     return checkedRegistration(seed, registrable)
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error
     const name = seed.client_id ?? seed.client_name
-    throw new OAuthError(
-      error.code,
-      `${name === undefined ? 'a client without an id' : `client ${name}`}: ${error.message}`,
-    )
+    const whose = name === undefined ? 'a client without an id' : `client ${name}`
+    throw withChanges(error, { message: `${whose}: ${error.message}` })
   }
 }
 
@@ -127,7 +126,7 @@ const isChanged = ({ existing, difference }: Comparison): boolean =>
 const assertDistinct = (registrations: readonly CheckedRegistration[]): void => {
   const ids = registrations.map(({ clientId }) => clientId)
   const twice = ids.find((id, index) => ids.indexOf(id) !== index)
-  if (twice !== undefined) throw new OAuthError('invalid_client_metadata', `client ${twice} is listed twice`)
+  if (twice !== undefined) throw refusal('client_repeated', { values: { client: twice } })
 }
 
 const changesIn = (compared: readonly Comparison[]): ClientDifference[] =>

@@ -10,8 +10,9 @@ import {
   parseClientMetadata,
   withoutInternals,
 } from '../../protocol/clients/client-metadata.ts'
+import { refuse, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
 import { isUnpredictable } from '../../protocol/entropy.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Write } from '../../storage/database/statement.ts'
 import { type Condition, transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
@@ -141,13 +142,9 @@ export interface CheckedRegistration {
 
 const minSecretLength = 32
 
-const refuse = (description: string): never => {
-  throw new OAuthError('invalid_client_metadata', description)
-}
-
 /** @throws OAuthError `invalid_client`: no client has this id */
 export const refuseUnknownClient = (clientId: string): never => {
-  throw new OAuthError('invalid_client', `client ${clientId} is not registered`)
+  throw refusal('client_missing', { values: { client: clientId } })
 }
 
 const checkedMetadata = (
@@ -158,32 +155,36 @@ const checkedMetadata = (
   const profile = isApi ? undefined : registrable.securityProfile
   const metadata = parseClientMetadata({ ...(profile && { security_profile: profile }), ...input })
   const unknown = unregistrable(metadata, registrable)
-  return unknown === undefined ? metadata : refuse(unknown)
+  return unknown === undefined ? metadata : refuseUnknown(unknown)
 }
 
 /** A file is named by a URL object: no metadata that arrives as JSON can name one. */
 const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
   if (logo === undefined || logo === null) return logo
   if (!(logo instanceof URL) || logo.protocol !== 'file:') {
-    return refuse("logo must be a file, such as new URL('./logo.png', import.meta.url)")
+    return refuse('logo', "must be a file, such as new URL('./logo.png', import.meta.url)")
   }
   try {
     return logoImage(readFileSync(logo))
   } catch (error) {
-    return refuse(`logo: ${error instanceof TypeError ? error.message : `the file ${logo} cannot be read`}`)
+    const problem = error instanceof TypeError ? error.message : `the file ${logo} cannot be read`
+    return refuseUnknown({ parameter: 'logo', problem })
   }
 }
 
 const assertSecret = (secret: string, metadata: ClientMetadata): void => {
   if (!usesSecret(metadata)) {
     const method = metadata.token_endpoint_auth_method
-    refuse(`client_secret must not be set for ${method === 'none' ? 'a public client' : method}`)
+    refuse('client_secret', `must not be set for ${method === 'none' ? 'a public client' : method}`)
   }
   if (typeof secret !== 'string' || secret.length < minSecretLength) {
-    refuse(`client_secret must have at least ${minSecretLength} characters`)
+    refuse('client_secret', `must have at least ${minSecretLength} characters`)
   }
   if (!isUnpredictable(secret)) {
-    refuse('client_secret is too easy to guess; use a random one, such as that of `openssl rand -base64 32`')
+    refuse(
+      'client_secret',
+      'is too easy to guess; use a random one, such as that of `openssl rand -base64 32`',
+    )
   }
 }
 
@@ -199,7 +200,7 @@ export const checkedRegistration = (
 ): CheckedRegistration => {
   // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
   if (typeof clientId !== 'string' || !/^(?! )[\x20-\x7e]{1,255}$/.test(clientId) || clientId.endsWith(' ')) {
-    refuse('client_id must be 1 to 255 printable ASCII characters, without spaces at either end')
+    refuse('client_id', 'must be 1 to 255 printable ASCII characters, without spaces at either end')
   }
   const metadata = checkedMetadata(input, registrable)
   if (secret !== undefined) assertSecret(secret, metadata)
@@ -248,7 +249,8 @@ export const registerClient = (
   const registration = checkedRegistration(input, registrable)
   const { clientId } = registration
   return transaction(database, async (tx) => {
-    if (await findClient(tx, { clientId, now: now() })) refuse(`client_id: ${clientId} is already registered`)
+    if (await findClient(tx, { clientId, now: now() }))
+      refuseUnknown({ parameter: 'client_id', problem: `${clientId} is already registered` })
     return storeClient(tx, registry, registration, undefined, now())
   })
 }
@@ -265,7 +267,7 @@ export const lockUnchanged = async (
   read: { readonly metadata: ClientMetadata; readonly now: number },
 ): Promise<void> => {
   if (await lockUnchangedClient(tx, { clientId, ...read })) return
-  throw new OAuthError('invalid_request', `client ${clientId} has changed since it was read`, { status: 409 })
+  throw refusal('client_changed', { values: { client: clientId }, status: 409 })
 }
 
 /**

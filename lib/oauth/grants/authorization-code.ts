@@ -4,7 +4,7 @@ import type { AccessStep } from '../../options/access.ts'
 import { allowedScopes, type Client, isPublic } from '../../protocol/clients/client.ts'
 import type { GrantType } from '../../protocol/clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../../protocol/clients/redirect-uri.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { assertRedeemable, grantedStill, type Redemption } from '../../protocol/requests/authorization.ts'
 import { scopesStillAllowed } from '../../protocol/scope.ts'
 import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
@@ -42,7 +42,7 @@ export const authorizationCode: Grant = {
     const { redirect_uris: redirectUris } = client.metadata
     const isRegistered = isRegisteredRedirectUri(requested, redirectUris, { isPublic: isPublic(client) })
     if (redemption.outcome === 'redeem' && !isRegistered) {
-      throw new OAuthError('invalid_grant', 'redirect_uri is no longer registered for this client')
+      throw refusal('redirect_uri_removed')
     }
     return redeem(server, client, request, {
       ...redemption,
@@ -90,8 +90,7 @@ export const redeem = async (
   if (obstacle) {
     const current = await findAuthorization(server.database, { id })
     if (current?.consumedAt === null && current.revokedAt === null) throw narrowedMeanwhile()
-    if (current === undefined || current.consumedAt === null)
-      throw new OAuthError('invalid_grant', `${parameter} is revoked`)
+    if (current === undefined || current.consumedAt === null) throw refusal(`${parameter}_revoked`)
     // Another request redeemed it meanwhile, which is a replay too.
     return revokeReplayed(server, authorization, request, parameter)
   }

@@ -1,9 +1,9 @@
 import type { GrantDecision, GrantDefinition, GrantRequest } from '../../options/grants.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import { definedResources, definedScopes } from '../../protocol/clients/defined-grant.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import { lengths } from '../../protocol/lengths.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { isLoginTime, unknownTime } from '../../protocol/requests/login.ts'
 import { parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../../protocol/scope.ts'
@@ -84,7 +84,7 @@ export const definedGrant = ({ grantType, exchange }: GrantDefinition): Grant =>
       await askHost(`the grant ${grantType}`, () => exchange(hostRequest)),
       server.now(),
     )
-    if (decision === undefined) throw new OAuthError('invalid_grant', 'the grant is invalid, expired or used')
+    if (decision === undefined) throw refusal('grant_invalid')
     const hostResources = server.resources
     const granted = decision.resources && parseResources(decision.resources, hostResources)
     const resources = definedResources(hostRequest.resources, granted)

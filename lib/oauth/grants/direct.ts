@@ -2,7 +2,7 @@ import { createSecret, hashSecret, randomId } from '../../keys/secrets.ts'
 import type { AccessStep } from '../../options/access.ts'
 import { absoluteLifetime, type Client } from '../../protocol/clients/client.ts'
 import type { GrantType } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import { scopesOfResources } from '../../protocol/requests/resource.ts'
@@ -132,8 +132,7 @@ export const tokensForUser = async (
   ]
   const stored = [createAuthorization(created), ...storeTokens(tokens)]
   const obstacle = await writeIf(server.database, conditions, stored)
-  if (obstacle === 'revoked')
-    throw new OAuthError('invalid_grant', 'everything of the user has just been revoked')
+  if (obstacle === 'revoked') throw refusal('user_revoked')
   if (obstacle) throw removedClient()
   announceTokens(server, request, grantType, content)
   if (refreshes && server.isSurplusCheckDue()) endSurplus(server, created, info)

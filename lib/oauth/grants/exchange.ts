@@ -1,7 +1,8 @@
 import type { SingleUseParameters } from '../../events/event.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
 import { timeOf } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Authorization } from '../../protocol/requests/authorization.ts'
 import { chooseOrganization } from '../../protocol/requests/organization.ts'
 import { type ProofRecord, usedProof } from '../../protocol/tokens/dpop-proof.ts'
@@ -29,9 +30,7 @@ export const consumeProof = async (
 
 /** Nothing is used up: the next request gets what the user has left. */
 export const narrowedMeanwhile = (): OAuthError =>
-  new OAuthError('temporarily_unavailable', 'the user has just changed what the client may do; try again', {
-    headers: { 'Retry-After': '1' },
-  })
+  refusal('consent_busy', { headers: { 'Retry-After': '1' } })
 
 /** What must hold when tokens of an authorization are stored, if users choose things: it was not narrowed since it was read. */
 export const asRead = (
@@ -39,8 +38,7 @@ export const asRead = (
   authorization: Pick<Authorization, 'id' | 'narrowed'>,
 ): Condition<'narrowed'>[] => (options.choices.length > 0 ? [['narrowed', lockAsRead(authorization)]] : [])
 
-export const removedClient = (): OAuthError =>
-  new OAuthError('invalid_grant', 'the client was removed meanwhile')
+export const removedClient = (): OAuthError => refusal('client_removed')
 
 /**
  * Stores an access token for which its client gets no authorization of its own.
@@ -74,7 +72,7 @@ export const storeOwnToken = async (
 /** @throws OAuthError `invalid_grant` if the user is gone or disabled */
 export const existingUser = async (server: AuthorizationServer, subject: string): Promise<User> => {
   const user = await server.users.find(subject)
-  if (user === undefined) throw new OAuthError('invalid_grant', 'the user is disabled or no longer exists')
+  if (user === undefined) throw refusal('user_inactive')
   return user
 }
 
@@ -96,12 +94,7 @@ export const settledOrganization = async (
   const request = { prompt: [], organization: named }
   const choice = chooseOrganization({ request, organizations })
   if (choice.outcome === 'settled') return choice.organization
-  throw new OAuthError(
-    'invalid_grant',
-    choice.outcome === 'open'
-      ? 'the user belongs to several organizations, and the grant names none of them'
-      : 'the user does not belong to the organization',
-  )
+  throw refusal(choice.outcome === 'open' ? 'organization_open' : 'user_foreign')
 }
 
 /**
@@ -119,7 +112,7 @@ export const activeUser = async (
 ): Promise<AllowedUser> => {
   const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
-    throw new OAuthError('invalid_grant', 'the user no longer belongs to the organization')
+    throw refusal('user_left')
   }
   const { organization, acr } = details
   return allowedUser(server, info, { ...access, user, organization, acr })
@@ -145,7 +138,7 @@ export const revokeReplayed = async (
   server.options.logger.warn(`latchkey: ${what}; all tokens of authorization ${id} are revoked`)
   const used =
     consumedAt === null ? 'one that another request has just used' : `one used ${timeOf(consumedAt)}`
-  throw new OAuthError('invalid_grant', `${what}; every token issued for it is revoked`, {
+  throw refusal(`${parameter}_used`, {
     explanation: { expected: 'a value that was not used', received: used },
   })
 }

@@ -1,7 +1,7 @@
 import type { Client } from '../../protocol/clients/client.ts'
 import type { GrantType } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { listed, readable } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { invalidDetails } from '../../protocol/requests/authorization-details.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import type { Database } from '../../storage/database/types.ts'
@@ -59,7 +59,7 @@ export const allowedGrant = (
   const grantType = request.parameters.required('grant_type')
   if (found === undefined) {
     const supported = grantsOf(server).map((each) => each.grantType)
-    throw new OAuthError('unsupported_grant_type', 'grant_type is not supported', {
+    throw refusal('grant_type_unsupported', {
       explanation: { expected: `one of: ${listed(supported)}`, received: readable(grantType) },
     })
   }
@@ -71,7 +71,7 @@ export const allowedGrant = (
 /** @throws OAuthError `unauthorized_client` if the client is not registered for it */
 export const assertGrantAllowed = ({ metadata }: Client, grantType: GrantType): void => {
   if (!metadata.grant_types.includes(grantType)) {
-    throw new OAuthError('unauthorized_client', 'grant_type is not registered for this client', {
+    throw refusal('grant_type_unregistered', {
       explanation: { expected: `one of: ${listed(metadata.grant_types)}`, received: grantType },
     })
   }

@@ -1,4 +1,4 @@
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Authorization } from '../../protocol/requests/authorization.ts'
 import {
   type AuthorizationDetail,
@@ -95,7 +95,7 @@ export const targetOf = (
   if (resources.length === 0) return { scopes, resources, context }
   const left = tokenScopes(scopes, resources, details.resources, hostResources)
   if (left.length === 0 && request.parameters.has('scope')) {
-    throw new OAuthError('invalid_scope', 'scope includes no scope of the requested resource')
+    throw refusal('scope_of_other_resource')
   }
   return { scopes: left, resources, context }
 }

@@ -4,6 +4,7 @@ import { allowedScopes, type Client, isPublic } from '../../protocol/clients/cli
 import { definedScopes } from '../../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Authorization } from '../../protocol/requests/authorization.ts'
 import { formatFor, parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../../protocol/scope.ts'
@@ -31,7 +32,8 @@ import { consumeProof, storeOwnToken } from './exchange.ts'
 import type { Grant } from './grant.ts'
 import { requestedResources } from './target.ts'
 
-const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
+const invalidRequest = (parameter: string, problem: string): OAuthError =>
+  refusal('exchange_invalid', { values: { parameter, problem } })
 
 /** A valid token of a request, and what the client may know of it. */
 interface ReceivedToken extends TokenWithUser {
@@ -51,7 +53,8 @@ const receivedToken = async (
   [name, value]: readonly [name: string, value: string],
 ): Promise<ReceivedToken> => {
   const refusal = invalidRequest(
-    `${name} must be a valid access token that was issued to this client or that is for its API`,
+    name,
+    'must be a valid access token that was issued to this client or that is for its API',
   )
   const verified = await verifyAccessToken(server, value, 'any').catch((error: unknown) => {
     throw error instanceof OAuthError && error.code === 'invalid_token' ? refusal : error
@@ -62,7 +65,7 @@ const receivedToken = async (
   if (visible === undefined || lacksAuthorization) throw refusal
   const { binding } = verified
   if (binding.type !== 'bearer' && !isSameBinding(binding, request.binding)) {
-    throw invalidRequest(`${name} is bound to a key, and the request does not prove that the client has it`)
+    throw invalidRequest(name, 'is bound to a key, and the request does not prove that the client has it')
   }
   return { ...verified, visible }
 }
@@ -99,7 +102,7 @@ const allowedBy = async (
   const decision = await askHost('protocol.tokenExchange.allow', () => tokenExchange?.allow(request))
   if (decision === true) return {}
   if (!isObject(decision))
-    throw invalidRequest('subject_token may not be exchanged by this client for this target')
+    throw invalidRequest('subject_token', 'may not be exchanged by this client for this target')
   const { scopes } = decision
   if (
     scopes !== undefined &&
@@ -133,7 +136,7 @@ export const tokenExchange: Grant = {
   isOn: ({ protocol }) => protocol.tokenExchange !== undefined,
   async exchange(server, client, request) {
     if (isPublic(client)) {
-      throw new OAuthError('unauthorized_client', 'token exchange is for confidential clients')
+      throw refusal('exchange_public')
     }
     const { subjectToken, actorToken, requestedType } = parseTokenExchange(request.parameters)
     const requested = parseScope(request.parameters.optional('scope'))
@@ -145,7 +148,7 @@ export const tokenExchange: Grant = {
     const { token, user, visible } = subject
     const { authorization, mayAct } = await originOf(server, subjectToken)
     if (user === undefined || authorization === undefined) {
-      throw invalidRequest('subject_token must belong to a user')
+      throw invalidRequest('subject_token', 'must belong to a user')
     }
     const actor = actorOf(server, client, received)
     assertMayAct(mayAct, actor, server.issuer)
@@ -191,7 +194,7 @@ export const tokenExchange: Grant = {
       ...(authorization.clientId !== clientId && { ownerId: authorization.clientId }),
     })
     if (!(await storeOwnToken(server, client, accessToken, authorization)))
-      throw invalidRequest('subject_token was revoked while it was exchanged')
+      throw invalidRequest('subject_token', 'was revoked while it was exchanged')
     announceTokens(server, request, tokenExchangeGrantType, { ...content, actor: actor.sub })
     return { ...tokenResponse({ accessToken, scopes }), issued_token_type: issuedType }
   },

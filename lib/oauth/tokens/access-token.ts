@@ -1,8 +1,8 @@
 import { type Choices, intersectChoices, isWithinChoices } from '../../protocol/choices.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError, type OAuthErrorOptions } from '../../protocol/errors.ts'
 import { lateExplanation, listed } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type AuthorizationDetails, isLive } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import { choiceDetails } from '../../protocol/requests/choice-details.ts'
@@ -84,24 +84,26 @@ const withChoices = (
 /** The writes that store an access token: none for a format that is not stored. */
 export const storeAccessToken = ({ row }: IssuedAccessToken): Write[] => (row ? [createAccessToken(row)] : [])
 
-/** One answer for every reason. @param about the reason, for events only */
-const invalidToken = (about: OAuthErrorOptions = { fault: 'unknown' }): OAuthError =>
-  new OAuthError('invalid_token', 'the access token is unknown, expired or revoked', about)
-
-/** Why a token that is stored is not valid; undefined if it is. */
-const faultOf = (
-  { resources, revokedAt, expiresAt, client }: AccessToken,
+/**
+ * The client of a stored token that is valid.
+ *
+ * @throws OAuthError `invalid_token`, with the same description for every reason (RFC 6750 §3.1)
+ */
+const clientOfValid = (
+  { clientId, subject, resources, revokedAt, expiresAt, client }: AccessToken,
   resource: string | undefined,
   now: number,
-): Pick<OAuthErrorOptions, 'fault' | 'explanation'> | undefined => {
-  if (!isFor(resources, resource))
-    return {
-      fault: 'resource',
-      explanation: { expected: resource ?? 'no resource', received: listed(resources) },
-    }
-  if (client === undefined) return { fault: 'client' }
-  if (revokedAt !== null) return { fault: 'ended' }
-  return expiresAt <= now ? { fault: 'expired', explanation: lateExplanation(expiresAt, now) } : undefined
+): ClientMetadata => {
+  const owner = { clientId, subject }
+  if (!isFor(resources, resource)) {
+    const explanation = { expected: resource ?? 'no resource', received: listed(resources) }
+    throw refusal('token_of_other_resource', { ...owner, explanation })
+  }
+  if (client === undefined) throw refusal('token_without_client', owner)
+  if (revokedAt !== null) throw refusal('token_ended', owner)
+  if (expiresAt <= now)
+    throw refusal('token_expired', { ...owner, explanation: lateExplanation(expiresAt, now) })
+  return client
 }
 
 const isFor = (resources: readonly string[], resource: string | undefined): boolean =>
@@ -138,16 +140,15 @@ export const verifyAccessToken = async (
     .find((each) => each.matches(value))
   if (kind) {
     const verified = await kind.verify(server, value)
-    if (verified === undefined || !isFor([], resource)) throw invalidToken()
+    if (verified === undefined || !isFor([], resource)) throw refusal('token_unknown')
     return verified
   }
   const stored = await findToken(server, value)
   const now = server.now()
-  if (stored === undefined) throw invalidToken()
+  if (stored === undefined) throw refusal('token_unknown')
   const owner = { clientId: stored.clientId, subject: stored.subject }
-  const fault = faultOf(stored, resource, now)
-  if (fault !== undefined || !stored.client) throw invalidToken({ ...owner, ...fault })
-  const { clientId, resources, binding, issuedAt, expiresAt, client, family } = stored
+  const client = clientOfValid(stored, resource, now)
+  const { clientId, resources, binding, issuedAt, expiresAt, family } = stored
   const allowed = allowedScopes({ metadata: client }).filter((scope) => !family?.removed?.includes(scope))
   const scopes = intersectScopes(stored.scopes, allowed)
   const { subject, context } = stored
@@ -155,7 +156,7 @@ export const verifyAccessToken = async (
   if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
-  if (family === undefined || !isLive(family, now)) throw invalidToken({ ...owner, fault: 'ended' })
+  if (family === undefined || !isLive(family, now)) throw refusal('token_ended', owner)
   const details = stored.ownerId === clientId ? family.details : withoutClaims(family.details)
   const { organization } = details
   const user = await server.users.find(subject)
@@ -163,7 +164,7 @@ export const verifyAccessToken = async (
     user === undefined ||
     !(await belongsToOrganization(server.options.organizations, user, organization))
   ) {
-    throw invalidToken({ ...owner, fault: 'user' })
+    throw refusal('token_without_user', owner)
   }
   const choices = family.choices && intersectChoices(family.choices, context?.choices ?? family.choices)
   const authorizationDetails = [

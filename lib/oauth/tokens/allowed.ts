@@ -1,8 +1,9 @@
 import type { Request } from 'express'
 import type { AccessRequest, AccessStep } from '../../options/access.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
+import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
+import { refusal, temporarilyUnavailable } from '../../protocol/refusal.ts'
 import type { HostAnswer, HostRefusal } from '../../protocol/requests/decide.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { callHost } from '../../users/host-function.ts'
@@ -122,10 +123,7 @@ export const allowedUser = async (
   const decision = await decideAccess(server, asked)
   if (decision.outcome === 'allowed') return decision.user
   announceDenied(server, info, asked, decision)
-  if (decision.outcome === 'denied') throw new OAuthError('access_denied', 'the user may not use this client')
+  if (decision.outcome === 'denied') throw refusal('user_not_allowed')
   const levels = decision.acrValues.join(' ')
-  throw new OAuthError(
-    'interaction_required',
-    `the user must sign in again; request authorization with acr_values: ${levels}`,
-  )
+  throw refusal('level_needed', { values: { levels } })
 }

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { signJwt } from '../../keys/jwt.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { SigningAlgorithm } from '../../protocol/clients/client-metadata.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Authorization } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AllowedUser } from './allowed.ts'
@@ -92,7 +92,7 @@ export const readIdTokenHint = async (
   // A signed UserInfo response has the same type, but no `exp` (OIDC Core §5.3.2).
   const isIdToken = iss === server.issuer && typeof exp === 'number'
   if (!isIdToken || typeof sub !== 'string' || typeof aud !== 'string') {
-    throw new OAuthError('invalid_request', 'id_token_hint is not an ID token of this issuer')
+    throw refusal('hint_invalid')
   }
   return { subject: sub, clientId: aud, sid: typeof sid === 'string' ? sid : undefined }
 }

@@ -2,8 +2,9 @@ import { signJwt } from '../../keys/jwt.ts'
 import type { KeyRing } from '../../keys/key-ring.ts'
 import { randomId } from '../../keys/secrets.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import { OAuthError, type OAuthErrorOptions } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
 import { lateExplanation } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import { formatScope } from '../../protocol/scope.ts'
 import type { SigningAlgorithm } from '../../protocol/signing-algorithms.ts'
@@ -40,11 +41,11 @@ const loginClaims = (
 const open = ({ keys }: AuthorizationServer, value: string): ReturnType<KeyRing['open']> =>
   value.includes('.') ? keys.open(value, accessTokenType, { onlyPublished: true }) : undefined
 
-/** Why a JWT is refused, for events only. @param claims undefined if its signature is not right */
-const jwtFault = (claims: Readonly<Record<string, unknown>> | undefined, now: number): OAuthErrorOptions => {
+/** The error for a JWT that is not valid. @param claims undefined if its signature is not right */
+const refusedJwt = (claims: Readonly<Record<string, unknown>> | undefined, now: number): OAuthError => {
   const { exp, client_id: clientId } = claims ?? {}
-  if (typeof exp !== 'number' || typeof clientId !== 'string' || exp > now) return { fault: 'unknown' }
-  return { fault: 'expired', clientId, explanation: lateExplanation(exp, now) }
+  if (typeof exp !== 'number' || typeof clientId !== 'string' || exp > now) return refusal('token_unknown')
+  return refusal('token_expired', { clientId, explanation: lateExplanation(exp, now) })
 }
 
 /**
@@ -61,11 +62,7 @@ export const verifyJwtAccessToken = async (
   const claims = await open(server, value)
   const now = server.now()
   if (claims && isJwtAccessToken(claims, server.issuer, now)) return claims
-  throw new OAuthError(
-    'invalid_token',
-    'the access token is unknown, expired or revoked',
-    jwtFault(claims, now),
-  )
+  throw refusedJwt(claims, now)
 }
 
 /** Reads a JWT access token of this server, without a statement. @returns undefined if it is no valid one */

@@ -1,4 +1,4 @@
-import { type Explanation, lateExplanation, timeOf } from '../explanation.ts'
+import { type Explanation, explainedTimes, lateExplanation } from '../explanation.ts'
 
 /** Seconds by which the clock of an issuer of assertions may differ. */
 export const clockSkew = 30
@@ -23,7 +23,7 @@ export interface AssertionTimes {
 export const assertionTimes = (
   { exp, nbf, iat, jti }: Readonly<Record<string, unknown>>,
   now: number,
-  refuse: (reason: string, explanation?: Explanation) => never,
+  refuse: (problem: string, explanation?: Explanation) => never,
 ): AssertionTimes => {
   if (!isTime(exp)) return refuse('must have exp in seconds')
   if (exp <= now - clockSkew) refuse('is expired', lateExplanation(exp, now))
@@ -31,17 +31,14 @@ export const assertionTimes = (
     if (time === undefined) continue
     if (!isTime(time)) return refuse(`must have ${name} in seconds`)
     if (time > now + clockSkew)
-      refuse(`has an ${name} in the future`, {
-        expected: `${name} until ${timeOf(now)}`,
-        received: `${name} at ${timeOf(time)}`,
-      })
+      refuse(`has an ${name} in the future`, explainedTimes([`${name} until`, now], [`${name} at`, time]))
   }
   // Last, because a clock that is ahead says more about itself by iat.
   if (exp > now + maxLifetime + clockSkew)
-    refuse(`must expire within ${maxLifetime} seconds`, {
-      expected: `exp until ${timeOf(now + maxLifetime)}`,
-      received: `exp at ${timeOf(exp)}`,
-    })
+    refuse(
+      `must expire within ${maxLifetime} seconds`,
+      explainedTimes(['exp until', now + maxLifetime], ['exp at', exp]),
+    )
   if (jti !== undefined && (typeof jti !== 'string' || jti === '' || jti.length > 255)) {
     return refuse('must have a jti of 1 to 255 characters')
   }

@@ -1,6 +1,6 @@
-import { OAuthError } from '../errors.ts'
 import { type Explanation, readable } from '../explanation.ts'
 import { claimsOfJwt } from '../json.ts'
+import { refusal } from '../refusal.ts'
 import { assertionTimes } from './assertion-times.ts'
 
 /** RFC 7523 §2.2. */
@@ -66,8 +66,13 @@ export const assertClientAssertion = (
 ): { id: string; expiresAt: number } => {
   const { iss, sub, aud } = claims
   const { clientId } = rules
-  const refuse = (reason: string, explanation?: Explanation): never => {
-    throw new OAuthError('invalid_client', `client_assertion ${reason}`, { clientId, explanation })
+  const refuse = (problem: string, explanation?: Explanation): never => {
+    const isUntimely = explanation?.secondsApart !== undefined
+    throw refusal(isUntimely ? 'client_assertion_untimely' : 'client_assertion_invalid', {
+      values: { problem },
+      clientId,
+      explanation,
+    })
   }
   if (iss !== clientId || sub !== clientId) {
     const received = readable(JSON.stringify({ iss, sub }))

@@ -1,5 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto'
-import { OAuthError } from '../errors.ts'
+import type { OAuthError } from '../errors.ts'
+import { refusal } from '../refusal.ts'
 
 /** The certificate that a client used for its TLS connection. TLS proves that it holds the key. */
 export interface ClientCertificate {
@@ -16,8 +17,7 @@ const base64 = /^[A-Za-z0-9+/]+=*$/
 const pem = /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/
 const byteSequence = /^:([^:]*):$/
 
-const malformed = (): OAuthError =>
-  new OAuthError('invalid_request', 'the client certificate in the header is malformed')
+const malformed = (): OAuthError => refusal('certificate_malformed')
 
 const percentDecoded = (value: string): string => {
   try {

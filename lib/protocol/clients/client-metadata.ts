@@ -27,6 +27,7 @@ import {
   oneOf,
   redirectUris,
   refuse,
+  refuseClient,
   requestUris,
   scope,
   seconds,
@@ -89,7 +90,7 @@ const grantTypeList = member('choices', (name, value) =>
 
 const responseModeList = member('choices', (name, value) => {
   const modes = list(name, value).map((item) => chosen(responseModes, name, item))
-  return modes.length > 0 ? modes : refuse(`${name} must not be empty`)
+  return modes.length > 0 ? modes : refuse(name, 'must not be empty')
 })
 
 /** Members of RFC 7591 §2 and OIDC Registration §2. */
@@ -278,13 +279,14 @@ export type ClientChanges = { readonly [Name in keyof ClientMetadata]?: ClientMe
  * @example parseClientMetadata({ redirect_uris: ['https://app.example.com/callback'] })
  */
 export const parseClientMetadata = (input: Readonly<Record<string, unknown>>): ClientMetadata => {
-  if (typeof input !== 'object' || input === null) refuse('client metadata must be an object')
+  if (typeof input !== 'object' || input === null) refuseClient('client metadata must be an object')
   return checkedMetadata(input, clientMembers, seedDefaults)
 }
 
 /** Before any name is read. */
 const assertFewLanguages = (input: Readonly<Record<string, unknown>>): void => {
-  if (hasTooManyLanguages(Object.keys(input))) refuse('client metadata has members in too many languages')
+  if (hasTooManyLanguages(Object.keys(input)))
+    refuseClient('client metadata has members in too many languages')
 }
 
 const checkedMetadata = (
@@ -300,12 +302,12 @@ const checkedMetadata = (
     const described = Object.hasOwn(members, plain) ? members[plain] : undefined
     const canonical = localized ? `${plain}#${localized.tag}` : name
     const kept = described ? described.check(name, value) : refuseName(name)
-    if (!isPlainValue(kept)) refuse(`${canonical} must not contain control characters`)
+    if (!isPlainValue(kept)) refuse(canonical, 'must not contain control characters')
     return [canonical, kept]
   })
   const names = new Set<string>()
   for (const [name] of checked) {
-    if (names.has(name)) refuse(`${name} appears twice, in different cases`)
+    if (names.has(name)) refuse(name, 'appears twice, in different cases')
     names.add(name)
   }
   // Each field was checked by its rule above, or is a default.
@@ -351,7 +353,8 @@ const pageUrls = Object.entries(registered)
 export const assertHttpsPages = (metadata: ClientMetadata): void => {
   for (const [name, value] of Object.entries(metadata)) {
     const isPage = pageUrls.includes(parseLocalizedName(name)?.name ?? name)
-    if (isPage && new URL(String(value)).protocol !== 'https:') refuse(`${name} must be an https URL`)
+    if (isPage && new URL(String(value)).protocol !== 'https:')
+      refuse(name, 'must be an https URL', 'metadata_insecure')
   }
 }
 
@@ -393,10 +396,10 @@ const similarName = (name: string): string | undefined =>
 
 const refuseName = (name: string): never => {
   if (localizedNames.some((plain) => name.startsWith(`${plain}#`))) {
-    refuse(`${name} must end with a language tag, such as ${name.split('#')[0]}#de`)
+    refuse(name, `must end with a language tag, such as ${name.split('#')[0]}#de`)
   }
   const near = similarName(name)
-  return refuse(`${name} is not client metadata${near === undefined ? '' : `; did you mean ${near}?`}`)
+  return refuse(name, `is not client metadata${near === undefined ? '' : `; did you mean ${near}?`}`)
 }
 
 const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin === new URL(other).origin
@@ -407,61 +410,68 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = grants.includes('authorization_code')
   if (method === 'none') {
     if (grants.includes('client_credentials'))
-      refuse('grant_types must not include client_credentials for a public client')
+      refuse('grant_types', 'must not include client_credentials for a public client')
     if (grants.includes(tokenExchangeGrantType))
-      refuse('grant_types must not include token exchange for a public client')
-    if (metadata.may_introspect) refuse('may_introspect must not be true for a public client')
+      refuse('grant_types', 'must not include token exchange for a public client')
+    if (metadata.may_introspect) refuse('may_introspect', 'must not be true for a public client')
     if (!metadata.refresh_token_rotation)
-      refuse('refresh_token_rotation must not be false for a public client')
+      refuse('refresh_token_rotation', 'must not be false for a public client')
   }
   if (metadata.require_signed_request_object && metadata.request_object_signing_alg === 'none') {
-    refuse('request_object_signing_alg must not be none with require_signed_request_object')
+    refuse('request_object_signing_alg', 'must not be none with require_signed_request_object')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !grants.includes('implicit')) {
-    refuse('grant_types must include implicit with response types that return tokens in the front channel')
+    refuse('grant_types', 'must include implicit with response types that return tokens in the front channel')
   }
   if (usesFrontChannel && metadata.response_modes?.every((mode) => mode.startsWith('query'))) {
     refuse(
-      'response_modes must include fragment or form_post with response types that return tokens in the front channel',
+      'response_modes',
+      'must include fragment or form_post with response types that return tokens in the front channel',
     )
   }
   const { dpop_bound_access_tokens: toKey, tls_client_certificate_bound_access_tokens: toCertificate } =
     metadata
   if (toKey && toCertificate) {
-    refuse('dpop_bound_access_tokens must not be true with tls_client_certificate_bound_access_tokens')
+    refuse('dpop_bound_access_tokens', 'must not be true with tls_client_certificate_bound_access_tokens')
   }
   if ((toKey || toCertificate) && metadata.response_types.some((type) => returnsPart(type, 'token'))) {
-    refuse('response_types must not return access tokens in the front channel, where nothing binds them')
+    refuse('response_types', 'must not return access tokens in the front channel, where nothing binds them')
   }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
-    refuse('redirect_uris is required with the grant types authorization_code and implicit')
+    refuse(
+      'redirect_uris',
+      'is required with the grant types authorization_code and implicit',
+      'metadata_missing',
+    )
   }
-  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks and jwks_uri must not both be present')
+  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks', 'and jwks_uri must not both be present')
   if (jwks === undefined && jwks_uri === undefined) {
     if (method === 'private_key_jwt' || method === 'self_signed_tls_client_auth')
-      refuse(`jwks or jwks_uri is required with ${method}`)
+      refuse('jwks', `or jwks_uri is required with ${method}`)
     if (metadata.require_signed_request_object)
-      refuse('jwks or jwks_uri is required with require_signed_request_object')
+      refuse('jwks', 'or jwks_uri is required with require_signed_request_object')
   }
   const subjects = certificateSubjectNames.filter((name) => metadata[name] !== undefined)
   if (method === 'tls_client_auth' ? subjects.length !== 1 : subjects.length > 0) {
     refuse(
-      `exactly one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
+      'exactly',
+      `one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
     )
   }
   const { frontchannel_logout_uri: logoutUri } = metadata
   if (logoutUri !== undefined && !metadata.redirect_uris.some((uri) => hasOrigin(uri, logoutUri))) {
-    refuse('frontchannel_logout_uri must have the origin of one of the redirect_uris')
+    refuse('frontchannel_logout_uri', 'must have the origin of one of the redirect_uris')
   }
   const hosts = new Set(metadata.redirect_uris.map(webHost))
   const isPairwise = metadata.subject_type === 'pairwise'
   if (isPairwise && metadata.sector_identifier_uri === undefined && hosts.size !== 1) {
     refuse(
-      'sector_identifier_uri is required with subject_type pairwise unless all redirect_uris have one host',
+      'sector_identifier_uri',
+      'is required with subject_type pairwise unless all redirect_uris have one host',
     )
   }
   for (const uri of [...metadata.redirect_uris, ...(metadata.post_logout_redirect_uris ?? [])])
     assertRedirectUriOf(uri, { isPublic: method === 'none' })
-  if (metadata.redirect_uris.length > 50) refuse('redirect_uris must not have more than 50 entries')
+  if (metadata.redirect_uris.length > 50) refuse('redirect_uris', 'must not have more than 50 entries')
 }

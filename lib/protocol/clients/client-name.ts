@@ -34,9 +34,9 @@ const isMixed = (text: string): boolean => similarScripts.filter((script) => scr
 export const assertPlainNames = (metadata: Readonly<Record<string, unknown>>): void => {
   for (const [member, value] of Object.entries(metadata)) {
     if ((parseLocalizedName(member)?.name ?? member) !== 'client_name' || typeof value !== 'string') continue
-    if ((value.match(word) ?? []).some(isMixed)) refuse(`${member} must not mix alphabets within a word`)
+    if ((value.match(word) ?? []).some(isMixed)) refuse(member, 'must not mix alphabets within a word')
     if (pointlessJoiner.test(value) || formulaLetter.test(value)) {
-      refuse(`${member} must not contain characters that imitate others`)
+      refuse(member, 'must not contain characters that imitate others')
     }
   }
 }

@@ -1,4 +1,4 @@
-import { OAuthError } from '../errors.ts'
+import { refusal } from '../refusal.ts'
 import { narrowedScopes } from '../scope.ts'
 
 /** The name of a grant that a host defines: an absolute URI (RFC 6749 §4.5). */
@@ -36,7 +36,7 @@ export const definedResources = (
 ): readonly string[] => {
   if (granted === undefined) return requested
   if (!requested.every((resource) => granted.includes(resource))) {
-    throw new OAuthError('invalid_target', 'resource is not one that the grant is for')
+    throw refusal('resource_not_of_grant')
   }
   return requested.length > 0 ? requested : granted
 }

@@ -1,5 +1,5 @@
-import { OAuthError } from '../errors.ts'
 import { isObject, isPlainText } from '../json.ts'
+import { refusal } from '../refusal.ts'
 
 /** A public key as JSON (RFC 7517 §4, RFC 7518 §6, RFC 8037 §2), reduced to the members that verifying needs. */
 export interface PublicJwk {
@@ -93,8 +93,8 @@ const keysOf = (value: unknown): readonly unknown[] | undefined =>
  * @throws OAuthError `invalid_client_metadata`
  */
 export const parseJwks = (name: string, value: unknown): PublicJwks => {
-  const refuse = (reason: string): never => {
-    throw new OAuthError('invalid_client_metadata', `${name} ${reason}`)
+  const refuse = (problem: string): never => {
+    throw refusal('metadata_invalid', { values: { parameter: name, problem } })
   }
   const given = keysOf(value) ?? refuse('must be an object with an array of keys')
   if (given.length === 0 || given.length > maxKeys) refuse(`must have 1 to ${maxKeys} keys`)

@@ -1,5 +1,6 @@
 import { OAuthError } from '../errors.ts'
 import { lengths } from '../lengths.ts'
+import { type ReasonOf, refusal } from '../refusal.ts'
 
 /** The kind of a redirect URI, by its scheme and host (RFC 8252 §7). */
 export type RedirectUriKind = 'https' | 'http' | 'loopback' | 'private-use'
@@ -96,8 +97,11 @@ const responseParameters = [
   'response',
 ]
 
-const refuse = (reason: string): never => {
-  throw new OAuthError('invalid_redirect_uri', `redirect_uri ${reason}`)
+const refuse = (
+  problem: string,
+  reason: ReasonOf<'invalid_redirect_uri'> = 'redirect_uri_invalid',
+): never => {
+  throw refusal(reason, { values: { parameter: 'redirect_uri', problem } })
 }
 
 /**
@@ -107,10 +111,10 @@ const refuse = (reason: string): never => {
  */
 export const assertRegistrableRedirectUri = (uri: string): void => {
   if (uri.length > lengths.other) refuse(`must not exceed ${lengths.other} characters`)
-  if (uri.includes('*')) refuse('must not contain a wildcard')
+  if (uri.includes('*')) refuse('must not contain a wildcard', 'redirect_uri_wildcard')
   if (uri.includes('#')) refuse('must not have a fragment')
   if (!uriCharacters.test(uri)) refuse('has characters that a URI must not have')
-  if (!URL.canParse(uri)) refuse('must be an absolute URI')
+  if (!URL.canParse(uri)) refuse('must be an absolute URI', 'redirect_uri_relative')
   const url = new URL(uri)
   if (systemSchemes.test(url.protocol) || webSchemes.test(url.protocol))
     refuse(`must not use the scheme ${url.protocol}`)
@@ -178,5 +182,5 @@ const assertWebUri = (uri: string, url: URL): void => {
   if (authority.toLowerCase().replace(/:[0-9]*$/, '') !== url.hostname)
     refuse('has a host that is not in canonical form')
   if (url.protocol === 'http:' && !isLoopbackHost(url.hostname))
-    refuse(`must use https beyond loopback, unlike ${url.origin}`)
+    refuse(`must use https beyond loopback, unlike ${url.origin}`, 'redirect_uri_insecure')
 }

@@ -1,4 +1,4 @@
-import { OAuthError } from '../errors.ts'
+import { refusal } from '../refusal.ts'
 import { redirectUriKind } from './redirect-uri.ts'
 
 /** Profiles that a client can be held to. `fapi2` is the FAPI 2.0 Security Profile. */
@@ -129,8 +129,8 @@ export const assertProfile = (metadata: ProfiledMetadata): void => {
   if (metadata.security_profile === undefined) return
   const broken = fapi2Rules.find((rule) => !rule.isMet(metadata))
   if (broken === undefined) return
-  const description = `${broken.says} (FAPI 2.0 Security Profile §${broken.section})`
-  throw new OAuthError('invalid_client_metadata', description)
+  const problem = `${broken.says} (FAPI 2.0 Security Profile §${broken.section})`
+  throw refusal('metadata_refused', { values: { problem } })
 }
 
 /** Whether metadata meets the FAPI 2.0 Security Profile, also of a client that is not held to it. */

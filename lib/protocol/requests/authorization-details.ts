@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { invisible, misleading } from '../clients/client-metadata-checks.ts'
 import { pointlessJoiner } from '../clients/client-name.ts'
-import { OAuthError } from '../errors.ts'
+import type { OAuthError } from '../errors.ts'
 import { isObject, isPlainText } from '../json.ts'
+import { refusal } from '../refusal.ts'
 
 /** One object of `authorization_details` (RFC 9396 §2). */
 export interface AuthorizationDetail {
@@ -23,8 +24,8 @@ const typeName = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/
 export const isDetailType = (name: string): boolean => typeName.test(name)
 
 /** @returns an `invalid_authorization_details` error (RFC 9396 §5) */
-export const invalidDetails = (reason: string): OAuthError =>
-  new OAuthError('invalid_authorization_details', `authorization_details ${reason}`)
+export const invalidDetails = (problem: string): OAuthError =>
+  refusal('authorization_details_invalid', { values: { problem } })
 
 /** Refuses characters by which the page would show another text than the API reads. */
 const assertReadable = (text: string): void => {

@@ -10,15 +10,11 @@ import {
 } from '../clients/client.ts'
 import { responseTypes } from '../clients/client-metadata.ts'
 import { isRegisteredRedirectUri } from '../clients/redirect-uri.ts'
-import {
-  type AuthorizationTarget,
-  asAuthorizationError,
-  OAuthError,
-  type ResponseDelivery,
-} from '../errors.ts'
+import { type AuthorizationTarget, asAuthorizationError, type ResponseDelivery } from '../errors.ts'
 import { readable } from '../explanation.ts'
 import { parseUiLocales } from '../languages.ts'
 import type { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 import { grantableScopes, parseScope, scopesStillAllowed } from '../scope.ts'
 import { isSameBinding, isThumbprint, type KeyBinding } from '../tokens/token-binding.ts'
 import { type AuthorizationDetail, assertDetailTypes } from './authorization-details.ts'
@@ -114,7 +110,9 @@ export const responseTarget = (
 export const parseCodeBinding = (thumbprint: string | undefined): KeyBinding | undefined => {
   if (thumbprint === undefined) return undefined
   if (isThumbprint(thumbprint)) return { type: 'dpop', thumbprint }
-  throw new OAuthError('invalid_request', 'dpop_jkt must be the SHA-256 thumbprint of a key in base64url')
+  throw refusal('parameter_invalid', {
+    values: { parameter: 'dpop_jkt', problem: 'must be the SHA-256 thumbprint of a key in base64url' },
+  })
 }
 
 /**
@@ -128,7 +126,7 @@ export const withProvedKey = (
 ): AuthorizationRequest => {
   if (key === undefined) return request
   if (request.binding !== undefined && !isSameBinding(request.binding, key)) {
-    throw new OAuthError('invalid_request', 'dpop_jkt is not the thumbprint of the key of the DPoP proof')
+    throw refusal('key_thumbprint_differs')
   }
   return { ...request, binding: key }
 }
@@ -180,7 +178,7 @@ export const parseAuthorizationTarget = (
     const registered = client.metadata.redirect_uris.map(readable).join(' or ')
     const explanation = { expected: registered || 'none', received: readable(redirectUri) }
     const about = { clientId: client.clientId, explanation }
-    throw new OAuthError('invalid_request', 'redirect_uri is not registered for this client', about)
+    throw refusal('redirect_uri_unregistered', about)
   }
   const isSilent = parameters.first('prompt')?.split(' ').includes('none') ?? false
   const byLink = isStranger(client) && !isSilent
@@ -226,7 +224,7 @@ export const parseAuthorizationRequest = (
       methods,
     )
     if (codeChallenge === undefined && requiresPkce(client) && returnsPart(responseType, 'code')) {
-      throw new OAuthError('invalid_request', 'code_challenge is required for this client')
+      throw refusal('code_challenge_missing')
     }
     const allowed = scopesFor(responseType, allowedScopes(client))
     const asked = askedFor(parameters, client, allowed, known)
@@ -309,7 +307,9 @@ export const parseDirectRequest = (
 ): AuthorizationRequest => {
   const asked = askedFor(parameters, client, allowedScopes(client), known)
   if (asked.prompt.includes('none')) {
-    throw new OAuthError('invalid_request', 'prompt must not be none: the request has no browser')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'prompt', problem: 'must not be none: the request has no browser' },
+    })
   }
   return withoutUndefined({ ...asked, clientId: client.clientId, responseType: 'code' })
 }
@@ -320,16 +320,15 @@ const withoutUndefined = <T extends object>(value: T): T =>
 
 /** OIDC Core §6: what is still here was not read, because `protocol.requestObjects` is off. */
 const assertNoRequestObject = (parameters: Parameters): void => {
-  if (parameters.has('request')) throw new OAuthError('request_not_supported', 'request is not supported')
-  if (parameters.has('request_uri'))
-    throw new OAuthError('request_uri_not_supported', 'request_uri is not supported')
+  if (parameters.has('request')) throw refusal('request_unsupported')
+  if (parameters.has('request_uri')) throw refusal('request_uri_unsupported')
 }
 
 const responseTypeOf = (parameters: Parameters, client: Client, types: readonly string[]): string => {
   parameters.required('response_type')
   const type = supportedType(parameters, types)
   if (type === undefined) {
-    throw new OAuthError('unsupported_response_type', `response_type must be ${types.join(', ')}`)
+    throw refusal('response_type_unsupported', { values: { types: types.join(', ') } })
   }
   assertRegisteredType(type, client)
   assertResponseMode(parameters.optional('response_mode'), type, client)
@@ -340,7 +339,7 @@ const assertRegisteredType = (type: string, { metadata }: Client): void => {
   const { response_types, grant_types } = metadata
   const mayUseCode = !returnsPart(type, 'code') || grant_types.includes('authorization_code')
   if (!response_types.some((registered) => registered === type) || !mayUseCode) {
-    throw new OAuthError('unauthorized_client', 'response_type is not registered for this client')
+    throw refusal('response_type_unregistered')
   }
 }
 
@@ -382,9 +381,8 @@ export const stillAuthorizedRequest = (
 
 /** OIDC Core §3.2.2.1 and §3.3.2.11: an ID token in the front channel requires `openid`, and a nonce against replay. */
 const assertIdTokenRequest = (scopes: readonly string[], nonce: string | undefined): void => {
-  if (!scopes.includes('openid'))
-    throw new OAuthError('invalid_scope', 'scope must include openid for an ID token')
-  if (nonce === undefined) throw new OAuthError('invalid_request', 'nonce is required for this response_type')
+  if (!scopes.includes('openid')) throw refusal('openid_missing')
+  if (nonce === undefined) throw refusal('nonce_missing')
 }
 
 /** OIDC Core §11: `offline_access` is ignored unless the response has a code. */
@@ -396,7 +394,9 @@ const promptOf = (parameters: Parameters): Prompt[] => {
   const requested = parameters.optional('prompt')?.split(' ') ?? []
   const values = promptValues.filter((value) => requested.includes(value))
   if (values.includes('none') && requested.length > 1) {
-    throw new OAuthError('invalid_request', 'prompt must not combine none with another value')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'prompt', problem: 'must not combine none with another value' },
+    })
   }
   return values
 }
@@ -405,6 +405,8 @@ const maxAgeOf = (parameters: Parameters): number | undefined => {
   const value = parameters.optional('max_age')
   if (value === undefined) return undefined
   if (!/^[0-9]{1,9}$/.test(value))
-    throw new OAuthError('invalid_request', 'max_age must be a number of seconds')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'max_age', problem: 'must be a number of seconds' },
+    })
   return Number(value)
 }

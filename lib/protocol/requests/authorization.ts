@@ -1,7 +1,7 @@
 import type { Choices } from '../choices.ts'
 import { absoluteLifetime, allowedScopes, type Client } from '../clients/client.ts'
-import { OAuthError } from '../errors.ts'
 import { type Explanation, lateExplanation, readable } from '../explanation.ts'
+import { refusal } from '../refusal.ts'
 import { bearer, explainedBinding, isSameBinding, type TokenBinding } from '../tokens/token-binding.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { assertCodeVerifier } from './pkce.ts'
@@ -103,9 +103,6 @@ export interface Redemption {
   readonly authorization: Authorization
 }
 
-const invalidGrant = (description: string, explanation?: Explanation): OAuthError =>
-  new OAuthError('invalid_grant', description, { explanation })
-
 /** The explanation of a code that is unknown, or that another client got. */
 export const issuedToAnother = (
   found: { readonly clientId: string } | undefined,
@@ -138,10 +135,8 @@ export const wasUsed = (
   proved: TokenBinding | undefined,
 ): boolean => {
   if (binding.type !== 'bearer' && proved !== undefined && !isSameBinding(binding, proved)) {
-    throw invalidGrant(`${name} is bound to a key, and the request has no proof of that key`, {
-      expected: explainedBinding(binding),
-      received: explainedBinding(proved),
-    })
+    const explanation = { expected: explainedBinding(binding), received: explainedBinding(proved) }
+    throw refusal('key_differs', { values: { parameter: name }, explanation })
   }
   return consumedAt !== null
 }
@@ -165,11 +160,9 @@ export const assertUnused = (
   }
   if (codeExpiresAt <= now) {
     const explanation = lateExplanation(codeExpiresAt, now)
-    throw new OAuthError(name === 'code' ? 'invalid_grant' : 'expired_token', `${name} is expired`, {
-      explanation,
-    })
+    throw refusal(`${name}_expired`, { explanation })
   }
-  if (!isLive(found, now)) throw invalidGrant(`${name} is revoked`)
+  if (!isLive(found, now)) throw refusal(`${name}_revoked`)
   return { outcome: 'redeem', authorization: found }
 }
 
@@ -186,17 +179,18 @@ export const assertRedeemable = (
 ): Redemption => {
   if (found === undefined || found.clientId !== presented.clientId) {
     const explanation = issuedToAnother(found, presented.clientId)
-    throw invalidGrant('code is unknown, or was issued to another client', explanation)
+    throw refusal('code_unknown', { explanation })
   }
   const { redirectUri, codeChallenge } = found.details
   if (presented.redirectUri === undefined && codeChallenge === undefined) {
-    throw new OAuthError('invalid_request', 'redirect_uri is required for a code without code_challenge')
+    throw refusal('redirect_uri_needed')
   }
   if (presented.redirectUri !== undefined && presented.redirectUri !== redirectUri) {
-    throw invalidGrant('redirect_uri differs from that of the authorization request', {
+    const explanation = {
       expected: readable(redirectUri ?? 'none'),
       received: readable(presented.redirectUri),
-    })
+    }
+    throw refusal('redirect_uri_differs', { explanation })
   }
   assertCodeVerifier(presented.codeVerifier, codeChallenge)
   return assertUnused(found, 'code', presented.binding, now)

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { claimNames, protocolClaims, type ScopeClaims } from '../claims.ts'
-import { OAuthError } from '../errors.ts'
+import type { OAuthError } from '../errors.ts'
 import { isObject, isPlainValue, parseJsonObject } from '../json.ts'
+import { refusal } from '../refusal.ts'
 
 /** Claims that a request names individually (OIDC Core §5.5), reduced to those that the client may get. */
 export interface ClaimsRequest {
@@ -35,7 +36,9 @@ export interface RequestedAcr {
 }
 
 const malformed = (): OAuthError =>
-  new OAuthError('invalid_request', 'claims must be a JSON object of objects')
+  refusal('parameter_invalid', {
+    values: { parameter: 'claims', problem: 'must be a JSON object of objects' },
+  })
 
 const membersOf = (
   claims: Readonly<Record<string, unknown>>,
@@ -57,7 +60,9 @@ export const parseClaims = (value: string): RequestedClaims => {
   const claims = parseJsonObject(value)
   if (claims === undefined) throw malformed()
   if (!isPlainValue(claims))
-    throw new OAuthError('invalid_request', 'claims must not contain control characters or many levels')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'claims', problem: 'must not contain control characters or many levels' },
+    })
   const idToken = membersOf(claims, 'id_token')
   const userinfo = membersOf(claims, 'userinfo')
   return {
@@ -109,7 +114,9 @@ const valuesOf = (claim: unknown): unknown[] => {
 const onlySubject = (subjects: readonly unknown[]): string | undefined => {
   const [subject] = subjects
   if (subjects.some((other) => typeof other !== 'string' || other !== subject)) {
-    throw new OAuthError('invalid_request', 'claims must name one sub, as a string')
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'claims', problem: 'must name one sub, as a string' },
+    })
   }
   return subject as string | undefined
 }

@@ -128,15 +128,12 @@ const unanswered = (request: AuthorizationRequest, login: Login | undefined): Re
   return lacksLevel(request, login) ? unmetLevel : loginNotRenewed
 }
 
-const loginRequired = failure('login_required', 'the user did not sign in')
+const loginRequired = failure('login_not_made')
 
 /** The host reported an earlier login, although the request needs a new one. */
-export const loginNotRenewed = failure(
-  'login_required',
-  'the user is signed in, but no new login was reported',
-)
+export const loginNotRenewed = failure('login_not_renewed')
 
-const withdrawn = failure('access_denied', 'the user has just removed this client')
+const withdrawn = failure('user_removed_client')
 
 /** The host does not let this user use the client. */
-export const notAllowed = failure('access_denied', 'the user may not use this client')
+export const notAllowed = failure('user_not_allowed')

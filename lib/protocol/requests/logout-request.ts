@@ -1,7 +1,7 @@
 import type { Client } from '../clients/client.ts'
-import { OAuthError } from '../errors.ts'
 import { readable } from '../explanation.ts'
 import type { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 
 /**
  * Where a request wants the browser sent after a logout: exactly a URI that this client registered (RP-Initiated Logout §3).
@@ -15,7 +15,7 @@ export const postLogoutRedirectUri = (
   const uri = parameters.optional('post_logout_redirect_uri')
   if (uri === undefined || registered.includes(uri)) return uri
   const explanation = { expected: registered.map(readable).join(' or ') || 'none', received: readable(uri) }
-  throw new OAuthError('invalid_request', 'post_logout_redirect_uri is not registered for this client', {
+  throw refusal('logout_uri_unregistered', {
     clientId,
     explanation,
   })

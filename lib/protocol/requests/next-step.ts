@@ -9,7 +9,7 @@ import {
 } from '../choices.ts'
 import { type Client, mayRememberConsent } from '../clients/client.ts'
 import { redirectUriKind } from '../clients/redirect-uri.ts'
-import { type ErrorCode, OAuthError } from '../errors.ts'
+import { type PlainReason, type ReasonOf, refusal } from '../refusal.ts'
 import { intersectScopes, isWithinScopes } from '../scope.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import { type ClaimsRequest, narrowedClaims, type RequestedAcr } from './claims-request.ts'
@@ -102,6 +102,23 @@ export interface AuthorizationContext<UserLogin extends Login = Login> {
   readonly now: number
 }
 
+/** A reason for which a client gets an error instead of a code. */
+export type SignInReason = Extract<
+  PlainReason,
+  ReasonOf<
+    | 'access_denied'
+    | 'login_required'
+    | 'consent_required'
+    | 'interaction_required'
+    | 'unmet_authentication_requirements'
+  >
+>
+
+export const reasonOfLack: Readonly<Record<OrganizationLack, SignInReason>> = {
+  none: 'organization_missing',
+  other: 'organization_foreign',
+}
+
 export type NextStep<UserLogin extends Login = Login> =
   | { readonly step: 'login' }
   | { readonly step: 'select-account' }
@@ -115,7 +132,6 @@ export type NextStep<UserLogin extends Login = Login> =
       readonly step: 'no-organization'
       readonly login: UserLogin
       readonly lack: OrganizationLack
-      readonly description: string
     }
   | {
       readonly step: 'issue'
@@ -129,7 +145,7 @@ export type NextStep<UserLogin extends Login = Login> =
       /** When it ends by the user's wish, in epoch seconds. */
       readonly until?: number
     }
-  | { readonly step: 'error'; readonly code: ErrorCode; readonly description: string }
+  | { readonly step: 'error'; readonly reason: SignInReason }
 
 const noOrganizations: OrganizationChoice = { outcome: 'settled', organization: undefined }
 
@@ -147,23 +163,21 @@ export const nextStep = <UserLogin extends Login>(
 
   if (silent && login !== undefined && !mayAnswerSilently(context)) return consentRequired
   if (login === undefined || mustRenewLogin(context, login)) {
-    return silent ? failure('login_required', 'the user must sign in') : { step: 'login' }
+    return silent ? failure('login_missing') : { step: 'login' }
   }
-  if (isUnexpectedUser(context, login)) return failure('login_required', 'a different user has signed in')
+  if (isUnexpectedUser(context, login)) return failure('login_other_user')
   if (!request.acrIsVoluntary && lacksLevel(request, login)) return unmetLevel
   if (mustSelectAccount(context, login)) return { step: 'select-account' }
   // A decision counts only under the login that made it: otherwise one user could consent for another.
   const ownDecision = decision?.sid === login.sid ? decision : undefined
-  if (ownDecision?.allowed === false) return failure('access_denied', 'the user denied the request')
+  if (ownDecision?.allowed === false) return failure('user_denied')
   if (mustConfirm(context, login)) return { step: 'confirm' }
   if (choice.outcome === 'denied') {
-    const { lack, description } = choice
-    return silent
-      ? failure('access_denied', description)
-      : { step: 'no-organization', login, lack, description }
+    const { lack } = choice
+    return silent ? failure(reasonOfLack[lack]) : { step: 'no-organization', login, lack }
   }
   if (choice.outcome === 'open') {
-    if (silent) return failure('interaction_required', 'the user must choose an organization')
+    if (silent) return failure('organization_not_chosen')
     return choice.suggested === undefined ? { step: 'organization' } : { step: 'consent', login }
   }
   const { organization } = choice
@@ -301,22 +315,18 @@ const maySkipConsent = (client: Client, { redirectUri, responseType }: Authoriza
   (!isFrontChannel(responseType) || (redirectUri !== undefined && redirectUriKind(redirectUri) === 'https'))
 
 /** The client gets this error. */
-export const failure = (code: ErrorCode, description: string): Extract<NextStep, { step: 'error' }> => ({
+export const failure = (reason: SignInReason): Extract<NextStep, { step: 'error' }> => ({
   step: 'error',
-  code,
-  description,
+  reason,
 })
 
-const consentRequired = failure('consent_required', 'the user must consent')
+const consentRequired = failure('consent_missing')
 
 /**
  * RFC 9470 §5: the user has signed in again without reaching the level. Tokens of a lower level would be refused by the
  * API that asked for it, and the client would start again.
  */
-export const unmetLevel = failure(
-  'unmet_authentication_requirements',
-  'the user did not sign in with one of the requested acr_values',
-)
+export const unmetLevel = failure('level_not_reached')
 
 /**
  * The request with the levels that the host asks for, among those that the request allows. Each time it allows fewer, so that
@@ -363,7 +373,7 @@ export const requestedLevels = (
   const isVoluntary = claim?.essential === false && parameter === undefined
   if (levels.length > 0) return { acrValues: levels, ...(isVoluntary && { acrIsVoluntary: true }) }
   if (requested.length > 0 && !isVoluntary && (supported.length > 0 || claim?.essential)) {
-    throw new OAuthError('unmet_authentication_requirements', 'acr_values has no level that is supported')
+    throw refusal('level_unsupported')
   }
   return {}
 }

@@ -77,7 +77,7 @@ export type OrganizationChoice =
   /** The user must choose, or confirm the suggested one: where they last used this client. */
   | { readonly outcome: 'open'; readonly suggested?: string }
   /** `none`: the user belongs to none. `other`: not to the one that the client asks for. */
-  | { readonly outcome: 'denied'; readonly lack: OrganizationLack; readonly description: string }
+  | { readonly outcome: 'denied'; readonly lack: OrganizationLack }
 
 /** Why there is no organization for a request. */
 export type OrganizationLack = 'none' | 'other'
@@ -85,10 +85,6 @@ export type OrganizationLack = 'none' | 'other'
 const lacking = (lack: OrganizationLack): OrganizationChoice => ({
   outcome: 'denied',
   lack,
-  description:
-    lack === 'none'
-      ? 'the user belongs to no organization'
-      : 'organization does not name an organization of the user',
 })
 
 /**

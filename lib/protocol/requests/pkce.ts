@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { OAuthError } from '../errors.ts'
+import { refusal } from '../refusal.ts'
 
 export const codeChallengeMethods = ['S256', 'plain'] as const
 export type CodeChallengeMethod = (typeof codeChallengeMethods)[number]
@@ -29,17 +29,21 @@ export const parseCodeChallenge = (
 ): CodeChallenge | undefined => {
   if (challenge === undefined) {
     if (method === undefined) return undefined
-    throw new OAuthError('invalid_request', 'code_challenge is required with code_challenge_method')
+    throw refusal('code_challenge_incomplete', {
+      values: { parameter: 'code_challenge', other: 'code_challenge_method' },
+    })
   }
   if (method === undefined) {
-    throw new OAuthError('invalid_request', 'code_challenge_method is required with code_challenge')
+    throw refusal('code_challenge_incomplete', {
+      values: { parameter: 'code_challenge_method', other: 'code_challenge' },
+    })
   }
   const accepted = methods.find((candidate) => candidate === method)
   if (accepted === undefined) {
-    throw new OAuthError('invalid_request', `code_challenge_method must be ${methods.join(' or ')}`)
+    throw refusal('code_challenge_method_wrong', { values: { methods: methods.join(' or ') } })
   }
   if (!(accepted === 'S256' ? sha256Base64url : unreserved).test(challenge)) {
-    throw new OAuthError('invalid_request', 'code_challenge is malformed')
+    throw refusal('parameter_invalid', { values: { parameter: 'code_challenge', problem: 'is malformed' } })
   }
   return { value: challenge, method: accepted }
 }
@@ -60,21 +64,18 @@ export const assertCodeVerifier = (
 ): void => {
   if (challenge === undefined) {
     if (verifier === undefined) return
-    throw new OAuthError(
-      'invalid_grant',
-      'code_verifier was sent, but the authorization request had no code_challenge',
-    )
+    throw refusal('code_verifier_unexpected')
   }
-  if (verifier === undefined) throw new OAuthError('invalid_grant', 'code_verifier is required for this code')
+  if (verifier === undefined) throw refusal('code_verifier_missing')
   if (!unreserved.test(verifier)) {
-    throw new OAuthError('invalid_grant', 'code_verifier must be 43 to 128 unreserved characters')
+    throw refusal('code_verifier_malformed')
   }
   const derived = Buffer.from(codeChallengeOf(verifier, challenge.method))
   const expected = Buffer.from(challenge.value)
   if (derived.length !== expected.length || !timingSafeEqual(derived, expected)) {
     // With `plain` the challenge is the verifier itself.
     const isHashed = challenge.method === 'S256'
-    throw new OAuthError('invalid_grant', 'code_verifier does not match the code_challenge', {
+    throw refusal('code_verifier_wrong', {
       explanation: {
         expected: isHashed
           ? `a code_verifier with the SHA-256 ${challenge.value}`

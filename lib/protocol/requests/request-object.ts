@@ -4,9 +4,9 @@ import {
   clientAssertionAlgorithms,
 } from '../clients/client-assertion.ts'
 import { profileAlgorithms, type SecurityProfile } from '../clients/security-profile.ts'
-import { OAuthError } from '../errors.ts'
 import { parseJwtPart } from '../json.ts'
 import { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 import { normalResponseType } from './response-type.ts'
 
 /** Algorithms of request objects. `none` is for objects that come from a registered `request_uri`. */
@@ -23,14 +23,17 @@ export type RequestObjectClaims = Readonly<Record<string, unknown>>
 /** Seconds by which the clock of a client may differ. */
 const clockSkew = 30
 
-const refuse = (reason: string): never => {
-  throw new OAuthError('invalid_request_object', `request object ${reason}`)
+const refuse = (problem: string): never => {
+  throw refusal('request_object_invalid', { values: { problem } })
 }
 
 /** @throws OAuthError `invalid_request` if a request has both parameters (OIDC Core §6.1) */
 export const requestObjectSource = (parameters: Parameters): RequestObjectSource | undefined => {
   const [source, another] = (['request', 'request_uri'] as const).filter((name) => parameters.has(name))
-  if (another) throw new OAuthError('invalid_request', 'request and request_uri must not be used together')
+  if (another)
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'request', problem: 'and request_uri must not be used together' },
+    })
   return source
 }
 
@@ -45,7 +48,7 @@ const withoutFragment = (uri: string): string => uri.split('#', 1).join()
 export const registeredRequestUri = (uri: string, registered: readonly string[] = []): string => {
   const wanted = withoutFragment(uri)
   if (registered.some((one) => withoutFragment(one) === wanted)) return wanted
-  throw new OAuthError('invalid_request_uri', 'request_uri is not registered for this client')
+  throw refusal('request_uri_unregistered')
 }
 
 /** The metadata of a client about its request objects. */
@@ -62,7 +65,7 @@ interface ObjectMetadata {
  */
 export const assertObjectUsed = (parameters: Parameters, metadata: ObjectMetadata): void => {
   if (metadata.require_signed_request_object && requestObjectSource(parameters) === undefined)
-    throw new OAuthError('invalid_request', 'request is required: this client signs its requests')
+    throw refusal('request_not_signed')
 }
 
 /** The algorithms accepted from a client: the one that it registered, or by default all (OIDC Registration §2). */
@@ -92,7 +95,7 @@ export const parseRequestObject = (
   const algorithm =
     accepted.find((name) => name === alg) ?? refuse(`must have the alg ${accepted.join(', ')}`)
   if (algorithm !== 'none') return { algorithm, claims }
-  if (source === 'request') throw new OAuthError('request_not_supported', 'request must be signed')
+  if (source === 'request') throw refusal('request_unsigned')
   if (signature !== '' || crit !== undefined) refuse('is not a JWT')
   return { algorithm, claims }
 }

@@ -1,6 +1,7 @@
-import { OAuthError } from '../errors.ts'
-import { type Explanation, listed, readable } from '../explanation.ts'
+import type { OAuthError } from '../errors.ts'
+import { listed, readable } from '../explanation.ts'
 import { canonicalResource } from '../protected-resource.ts'
+import { refusal } from '../refusal.ts'
 import { isStandardScope } from '../scope.ts'
 
 /** A resource as the rules need it: its identifier, the scopes it knows, and the format of its access tokens. */
@@ -16,8 +17,7 @@ export type ResourceScopes = Readonly<Record<string, readonly string[]>>
 /** The most resources of one request. */
 const maxResources = 10
 
-const invalidTarget = (description: string, explanation?: Explanation): OAuthError =>
-  new OAuthError('invalid_target', description, { explanation })
+const invalidResource = (problem: string): OAuthError => refusal('resource_invalid', { values: { problem } })
 
 /** The form that identifiers are compared in. An empty path is the path `/` (RFC 3986 §6.2.3); URL parsers add it. */
 const comparable = (identifier: string): string =>
@@ -35,15 +35,15 @@ export const isSameResource = (one: string, other: string): boolean => comparabl
  */
 export const parseResources = (values: readonly string[], known: readonly KnownResource[]): string[] => {
   if (values.length > maxResources) {
-    throw invalidTarget(`resource must not appear more than ${maxResources} times`)
+    throw invalidResource(`must not appear more than ${maxResources} times`)
   }
   const identifiers = values.map((value) => {
     const named = canonicalResource(value)
-    if (named === undefined) throw invalidTarget('resource must be an absolute URL without a fragment')
+    if (named === undefined) throw invalidResource('must be an absolute URL without a fragment')
     const found = known.find(({ identifier }) => isSameResource(identifier, named))
     if (found === undefined) {
       const expected = `one of: ${listed(known.map(({ identifier }) => identifier))}`
-      throw invalidTarget('resource is not known to this server', { expected, received: readable(named) })
+      throw refusal('resource_unknown', { explanation: { expected, received: readable(named) } })
     }
     return found.identifier
   })
@@ -71,10 +71,7 @@ export const impliedResources = (
     return meant.map(({ identifier }) => identifier)
   const choice = meant.length > 0 ? meant : known
   const expected = `one of: ${listed(choice.map(({ identifier }) => identifier))}`
-  throw invalidTarget('resource is required, because several resources could be meant', {
-    expected,
-    received: 'no resource',
-  })
+  throw refusal('resource_missing', { explanation: { expected, received: 'no resource' } })
 }
 
 const named = (resources: readonly string[], known: readonly KnownResource[]): KnownResource[] =>
@@ -139,11 +136,11 @@ export const tokenResources = (
 ): string[] => {
   const all = Object.keys(granted ?? {})
   if (!requested.every((identifier) => all.includes(identifier))) {
-    throw invalidTarget('resource was not part of the authorization request')
+    throw refusal('resource_not_granted')
   }
   const left = all.filter((one) => known.some(({ identifier }) => identifier === one))
   if (all.length > 0 && left.length === 0) {
-    throw invalidTarget('the resources of this authorization are no longer known to this server')
+    throw refusal('resources_removed')
   }
   return requested.length > 0 ? [...requested] : left
 }
@@ -182,9 +179,7 @@ export const formatFor = (
 ): KnownResource['accessToken'] => {
   const [format = 'opaque', another] = new Set(named(resources, known).map(({ accessToken }) => accessToken))
   if (another !== undefined) {
-    throw invalidTarget(
-      'resource must name one resource, because these have different kinds of access tokens',
-    )
+    throw invalidResource('must name one resource, because these have different kinds of access tokens')
   }
   return format
 }

@@ -1,6 +1,5 @@
 import {
   type AuthorizationTarget,
-  OAuthError,
   plainResponseModes,
   type ResponseDelivery,
   type ResponseMode,
@@ -8,6 +7,7 @@ import {
 } from '../errors.ts'
 import { parseJwtPart } from '../json.ts'
 import { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 import type { SigningAlgorithm } from '../signing-algorithms.ts'
 
 /** One of the values in a `response_type`: what the authorization response carries (Multiple Response Types §3, §5). */
@@ -142,13 +142,10 @@ export const assertResponseMode = (
   const known = responseModes.find((one) => one === (mode ?? defaultMode(responseType)))
   const delivery = known && deliveryOf(known, responseType)
   if (delivery === undefined || !isPossible(delivery, responseType)) {
-    throw new OAuthError('invalid_request', 'response_mode is not supported for this response_type')
+    throw refusal('response_mode_unsupported')
   }
   const registered = modesOf(client)
   if (!registered.some((one) => deliveryOf(one, responseType) === delivery)) {
-    throw new OAuthError(
-      'invalid_request',
-      `response_mode must be ${registered.join(' or ')} for this client`,
-    )
+    throw refusal('response_mode_unregistered', { values: { modes: registered.join(' or ') } })
   }
 }

@@ -1,6 +1,7 @@
 import type { Client } from '../clients/client.ts'
 import { OAuthError } from '../errors.ts'
 import { readableIdentifier } from '../explanation.ts'
+import { wordsOf } from '../refusal.ts'
 
 /** Why a client cannot be used. `waiting` and `refused`: the host has not approved it. */
 export type StoppedState = 'unknown' | 'disabled' | 'waiting' | 'refused'
@@ -21,12 +22,14 @@ export class StoppedClientError extends OAuthError {
 
   /** @param presented the `client_id` of the request, for the log */
   constructor(state: StoppedState, client: Client | undefined, presented = client?.clientId) {
-    const received = presented === undefined ? 'a client' : readableIdentifier(presented)
-    super('unauthorized_client', 'client_id does not name a registered client', {
+    const receivedId = presented === undefined ? undefined : readableIdentifier(presented)
+    super(...wordsOf(`client_${state}`), {
+      reason: `client_${state}`,
       clientId: client?.clientId,
       explanation: {
         expected: 'the client_id of a registered client that is enabled',
-        received: `${received}, which ${inWords[state]}`,
+        received: `${receivedId ?? 'a client'}, which ${inWords[state]}`,
+        ...(receivedId !== undefined && { receivedId }),
       },
     })
     this.state = state

@@ -1,7 +1,8 @@
 import { type PublicJwk, parsePublicJwk } from '../clients/jwks.ts'
-import { OAuthError } from '../errors.ts'
-import { type Explanation, timeOf } from '../explanation.ts'
+import type { OAuthError } from '../errors.ts'
+import { explainedTimes } from '../explanation.ts'
 import { lengths } from '../lengths.ts'
+import { refusal } from '../refusal.ts'
 
 /**
  * Algorithms of DPoP proofs (RFC 9449 §4.2). `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2). RS256 is
@@ -22,8 +23,8 @@ const maxNonceAge = 3 * noncePeriod
 
 type Claims = Readonly<Record<string, unknown>>
 
-const refuse = (reason: string, explanation?: Explanation): never => {
-  throw new OAuthError('invalid_dpop_proof', `the DPoP proof ${reason}`, { explanation })
+const refuse = (problem: string): never => {
+  throw refusal('proof_invalid', { values: { problem } })
 }
 
 /**
@@ -33,7 +34,8 @@ const refuse = (reason: string, explanation?: Explanation): never => {
  * @throws OAuthError `invalid_dpop_proof`
  */
 export const splitProof = (field: string | undefined) => {
-  if (field === undefined || field === '') return refuse('is missing: send it in the header DPoP')
+  if (field === undefined || field === '')
+    throw refusal('proof_missing', { values: { how: 'send it in the header DPoP' } })
   if (field.length > lengths.proof) return refuse(`must not exceed ${lengths.proof} characters`)
   if (field.includes(',')) return refuse('must be the only one: send one DPoP header')
   const [, header, payload, signature] =
@@ -103,8 +105,7 @@ export interface ProofRecord {
 }
 
 /** The error for a proof that was used before (RFC 9449 §11.1). */
-export const usedProof = (): OAuthError =>
-  new OAuthError('invalid_dpop_proof', 'the DPoP proof was used before; each needs a unique jti')
+export const usedProof = (): OAuthError => refusal('proof_used')
 
 /** The claims that make a proof usable once. */
 export interface ProofUse {
@@ -155,21 +156,22 @@ export const assertProofClaims = (claims: Claims | undefined, context: ProofCont
     return refuse('must have a jti of 1 to 255 characters')
   }
   if (htm !== method) refuse(`must have the htm ${method}`)
-  if (!isUrl(htu, urls)) refuse(`must have the htu ${normalUrl(urls[0] ?? '')}`)
+  if (!isUrl(htu, urls))
+    throw refusal('proof_url_differs', { values: { url: normalUrl(urls[0] ?? '') ?? '' } })
   if (typeof iat !== 'number' || !Number.isFinite(iat)) return refuse('must have iat in seconds')
   if (accessTokenHash !== undefined && ath !== accessTokenHash) {
     refuse('must have the hash of the access token as ath')
   }
   if (isNonce === undefined) {
     if (Math.abs(now - iat) > maxAge)
-      refuse(`must have an iat within ${maxAge} seconds of now`, {
-        expected: `iat about ${timeOf(now)}`,
-        received: `iat at ${timeOf(iat)}`,
+      throw refusal('proof_untimely', {
+        values: { problem: `must have an iat within ${maxAge} seconds of now` },
+        explanation: explainedTimes(['iat about', now], ['iat at', iat]),
       })
     return { id: jti, expiresAt: Math.ceil(iat) + maxAge + 1 }
   }
   if (typeof nonce !== 'string' || !isNonce(nonce)) {
-    throw new OAuthError('use_dpop_nonce', 'the DPoP proof must have the nonce of the header DPoP-Nonce')
+    throw refusal('proof_nonce_needed')
   }
   return { id: jti, expiresAt: now + maxNonceAge }
 }

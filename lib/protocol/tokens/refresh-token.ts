@@ -1,6 +1,7 @@
 import { type Client, isPublic } from '../clients/client.ts'
-import { OAuthError } from '../errors.ts'
+import type { OAuthError } from '../errors.ts'
 import { lateExplanation } from '../explanation.ts'
+import { refusal } from '../refusal.ts'
 import { type Authorization, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
 import { bearer, isSameBinding, type TokenBinding } from './token-binding.ts'
 
@@ -50,12 +51,11 @@ export const assertRefreshable = (
   now: number,
 ): Refresh => {
   if (found === undefined || found.authorization.clientId !== rules.clientId) {
-    throw new OAuthError('invalid_grant', 'refresh_token is unknown, or was issued to another client', {
+    throw refusal('refresh_token_unknown', {
       explanation: issuedToAnother(found?.authorization, rules.clientId),
     })
   }
-  const ended = (): OAuthError =>
-    new OAuthError('invalid_grant', 'refresh_token is revoked, or its grant has ended')
+  const ended = (): OAuthError => refusal('refresh_token_revoked')
   // Nothing is left to revoke.
   if (found.authorization.revokedAt !== null) throw ended()
   const isUsed = wasUsed({ ...found, name: 'refresh_token' }, rules.binding)
@@ -66,7 +66,7 @@ export const assertRefreshable = (
   if (isUsed && repeated !== undefined) return { outcome: 'repeat', token: found, successor: repeated }
   if (found.expiresAt <= now) {
     const explanation = lateExplanation(found.expiresAt, now)
-    throw new OAuthError('invalid_grant', 'refresh_token is expired', { explanation })
+    throw refusal('refresh_token_expired', { explanation })
   }
   return { outcome: rules.rotation ? 'rotate' : 'keep', token: found }
 }

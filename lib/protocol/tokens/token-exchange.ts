@@ -1,6 +1,7 @@
-import { OAuthError } from '../errors.ts'
+import type { OAuthError } from '../errors.ts'
 import { isObject } from '../json.ts'
 import type { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 import type { ActClaim } from './token-context.ts'
 
 /** RFC 8693 §2.1. */
@@ -26,13 +27,14 @@ export interface TokenExchange {
 }
 
 /** RFC 8693 §2.2.2: also for a token that is not valid, and for what the host refuses. */
-const invalidRequest = (description: string): OAuthError => new OAuthError('invalid_request', description)
+const invalidRequest = (parameter: string, problem: string): OAuthError =>
+  refusal('exchange_invalid', { values: { parameter, problem } })
 
 const tokenType = (parameters: Parameters, name: string): ExchangedTokenType | undefined => {
   const value = parameters.optional(name)
   const known = Object.values(tokenTypes).find((type) => type === value)
   if (value !== undefined && known === undefined) {
-    throw invalidRequest(`${name} must be ${tokenTypes.accessToken} or ${tokenTypes.jwt}`)
+    throw invalidRequest(name, `must be ${tokenTypes.accessToken} or ${tokenTypes.jwt}`)
   }
   return known
 }
@@ -45,12 +47,12 @@ const tokenType = (parameters: Parameters, name: string): ExchangedTokenType | u
 export const parseTokenExchange = (parameters: Parameters): TokenExchange => {
   const subjectToken = parameters.required('subject_token')
   if (tokenType(parameters, 'subject_token_type') === undefined) {
-    throw invalidRequest('subject_token_type is required')
+    throw invalidRequest('subject_token_type', 'is required')
   }
   const actorToken = parameters.optional('actor_token')
   const actorType = tokenType(parameters, 'actor_token_type')
   if ((actorToken === undefined) !== (actorType === undefined)) {
-    throw invalidRequest('actor_token and actor_token_type are required together')
+    throw invalidRequest('actor_token', 'and actor_token_type are required together')
   }
   return { subjectToken, actorToken, requestedType: tokenType(parameters, 'requested_token_type') }
 }
@@ -65,7 +67,7 @@ export const issuedTokenType = (
   isJwt: boolean,
 ): ExchangedTokenType => {
   if (requested === tokenTypes.jwt && !isJwt) {
-    throw invalidRequest('requested_token_type is jwt, but access tokens of this resource are not JWTs')
+    throw invalidRequest('requested_token_type', 'is jwt, but access tokens of this resource are not JWTs')
   }
   return requested ?? tokenTypes.accessToken
 }
@@ -79,7 +81,7 @@ export const withActor = (actor: ActClaim, earlier: ActClaim | undefined): ActCl
   let count = 1
   for (let one = earlier; one !== undefined; one = one.act) count += 1
   if (count > maxActors) {
-    throw invalidRequest(`subject_token has been exchanged ${maxActors} times, and must not be once more`)
+    throw invalidRequest('subject_token', `has been exchanged ${maxActors} times, and must not be once more`)
   }
   return { ...actor, ...(earlier && { act: earlier }) }
 }
@@ -97,6 +99,6 @@ export const assertMayAct = (mayAct: unknown, actor: ActClaim, issuer: string): 
   const members = isObject(mayAct) ? Object.entries(mayAct) : []
   const matches = members.every(([name, value]) => Object.hasOwn(known, name) && known[name] === value)
   if (members.length === 0 || !matches) {
-    throw invalidRequest('subject_token names another actor in its claim may_act')
+    throw invalidRequest('subject_token', 'names another actor in its claim may_act')
   }
 }

@@ -1,7 +1,7 @@
 import type { Client } from '../clients/client.ts'
 import { type ClientCertificate, certificateThumbprint } from '../clients/client-certificate.ts'
-import { OAuthError } from '../errors.ts'
 import type { Parameters } from '../parameters.ts'
+import { refusal } from '../refusal.ts'
 import type { AuthorizationDetail } from '../requests/authorization-details.ts'
 import type { RequestInfo } from '../requests/request-info.ts'
 import type { ProofRecord } from './dpop-proof.ts'
@@ -51,16 +51,11 @@ export const tokenBinding = (
   key: KeyBinding | undefined,
 ): TokenBinding => {
   if (key === undefined && metadata.dpop_bound_access_tokens) {
-    throw new OAuthError(
-      'invalid_dpop_proof',
-      'the DPoP proof is missing: this client has dpop_bound_access_tokens',
-    )
+    const how = 'this client has dpop_bound_access_tokens'
+    throw refusal('proof_missing', { values: { how } })
   }
   if (!metadata.tls_client_certificate_bound_access_tokens) return key ?? bearer
   if (certificate !== undefined)
     return { type: 'certificate', thumbprint: certificateThumbprint(certificate) }
-  throw new OAuthError(
-    'invalid_request',
-    'a client certificate is required, because the tokens of this client are bound to it',
-  )
+  throw refusal('certificate_missing')
 }

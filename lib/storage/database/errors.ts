@@ -1,4 +1,5 @@
-import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { refusal, temporarilyUnavailable } from '../../protocol/refusal.ts'
 
 const codeOf = (error: unknown): string | number | undefined => {
   if (typeof error !== 'object' || error === null) return undefined
@@ -128,7 +129,7 @@ export const reasonOf = (error: unknown): string => {
 /** The error for a client when a statement fails. A character that the database lacks is one that the client has sent. */
 export const errorOfStatement = (cause: unknown): OAuthError =>
   hasUnknownCharacter(cause)
-    ? new OAuthError('invalid_request', 'the request has a character that the database cannot hold', {
+    ? refusal('character_unknown', {
         cause,
       })
     : temporarilyUnavailable(cause)

@@ -61,15 +61,12 @@ const sessionFindings = ({ ignoresSession }: SelfReport): Found =>
   )
 
 const passportFindings = ({ passportProblem }: SelfReport, { options: { login } }: MountedSubject): Found => {
-  const [message = '', fix = ''] = passportProblem?.split('; ') ?? []
   const isUsed = login.current !== undefined || login.remember !== undefined
-  return passportProblem !== undefined && isUsed && warning(message, fix)
+  return passportProblem && isUsed && warning(passportProblem.problem, passportProblem.fix)
 }
 
-const missingSessionFindings = ({ sessionProblem }: SelfReport): Found => {
-  const [message = '', fix = ''] = sessionProblem?.split('; ') ?? []
-  return sessionProblem !== undefined && error(message, fix)
-}
+const missingSessionFindings = ({ sessionProblem }: SelfReport): Found =>
+  sessionProblem && error(sessionProblem.problem, sessionProblem.fix)
 
 const cookieFindings = ({ session }: SelfReport, { options: { issuer } }: MountedSubject): Found => {
   if (session === undefined) return undefined

@@ -13,9 +13,9 @@ const secretFindings = async ({ database, options }: StoredSubject): Promise<Fou
   ]
   const closed = sealed.find(({ value }) => value !== undefined && !openJwk(options.secrets, value))
   if (closed?.value === undefined) return undefined
-  const [message = '', fix = ''] = undecryptable(closed.what).slice('latchkey: '.length).split('; ')
+  const { problem, fix } = undecryptable(closed.what)
   const place = secretFileOf(options, closed.value)
-  return error(place === undefined ? message : `${message}: ${place}`, fix)
+  return error(place === undefined ? problem : `${problem}: ${place}`, fix)
 }
 
 /** Checks of what the secrets encrypt. A server makes them itself when it starts. */

@@ -2,7 +2,7 @@ import type { UserMapping } from '../../options/users.ts'
 import { isUserMapping } from '../../options/users.ts'
 import { hostTables } from '../../storage/database/open.ts'
 import { uniqueIndexes } from '../../storage/database/unique-indexes.ts'
-import { hostTable } from '../../users/mapped-users.ts'
+import { hostTable, UnknownNameError } from '../../users/mapped-users.ts'
 import { activityColumns } from '../../users/user-columns.ts'
 import { type Check, error, type Found, type StoredSubject, warning } from '../check.ts'
 
@@ -20,13 +20,11 @@ const userTableFindings = async (subject: StoredSubject): Promise<Found> => {
     await hostTable(mapping, hostTables(subject.database, subject.hostKnex)).assertExists()
     return undefined
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message.replace(/^latchkey: /, '') : ''
-    // One that names what mends it needs nothing more.
-    if (!message.startsWith('users.') || message.includes('; ')) throw cause
-    const [, option = ''] = /^(users\.[\w.]+) is/.exec(message) ?? []
+    // Any other error names what mends it.
+    if (!(cause instanceof UnknownNameError)) throw cause
     const columns = await columnsOf(subject, mapping.table)
     const choice = columns.length === 0 ? 'the name of your user table' : `one of: ${columns.join(', ')}`
-    return error(message, `set ${option} to ${choice}`)
+    return error(cause.problem, `set ${cause.option} to ${choice}`)
   }
 }
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { inSpan, type Tracing } from '../../events/tracing.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { ownDummyHash, parsePasswordHash, UnsupportedPasswordHashError } from './password-hash.ts'
 import { isPassword, verifyPassword } from './passwords.ts'
 
@@ -185,7 +185,7 @@ const createQueue = (concurrency: number, maxWaiting: number): Queue => {
     } else if (waiting.length < maxWaiting) {
       await new Promise<void>((resolve) => waiting.push(resolve))
     } else {
-      throw new OAuthError('temporarily_unavailable', 'too many logins at once; try again in a moment', {
+      throw refusal('logins_too_many', {
         headers: { 'Retry-After': '5' },
       })
     }

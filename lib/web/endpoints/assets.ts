@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { type AssetEncoding, assetEncodings } from '../pages/assets.ts'
@@ -32,7 +32,11 @@ const encodingFor = (req: Request): AssetEncoding | undefined =>
  */
 const asset = ({ server, req, res }: Incoming): void => {
   const found = server.views.asset(String(req.params.name))
-  if (found === undefined) throw new OAuthError('invalid_request', 'the file does not exist', { status: 404 })
+  if (found === undefined)
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'the', problem: 'file does not exist' },
+      status: 404,
+    })
   const isCurrent = req.url.endsWith(`?v=${found.etag.replaceAll('"', '')}`)
   const encoding = encodingFor(req)
   const encoded = encoding && found.encoded(encoding)

@@ -9,6 +9,7 @@ import { visiblePart } from '../../oauth/tokens/visible-part.ts'
 import { allowedScopes, type Client, isPublic } from '../../protocol/clients/client.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { listed } from '../../protocol/explanation.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { grantedStill, isLive } from '../../protocol/requests/authorization.ts'
 import { choiceDetails } from '../../protocol/requests/choice-details.ts'
 import { formatScope, intersectScopes } from '../../protocol/scope.ts'
@@ -72,8 +73,7 @@ const observeCall = (
 
 /** The token is for another API than the one that asks. */
 const foreignToken = (server: AuthorizationServer, client: Client, { token }: TokenWithUser): OAuthError =>
-  new OAuthError('invalid_token', 'the access token is for another resource', {
-    fault: 'resource',
+  refusal('token_for_other_resource', {
     clientId: token.clientId,
     subject: token.subject,
     explanation: { expected: listed(resourcesOf(server, client)), received: listed(token.resources) },
@@ -157,7 +157,7 @@ export const introspectEndpoint = clientEndpoint({
   limit: 'introspect',
   async answer({ server, res }, client, request) {
     if (isPublic(client)) {
-      throw invalidClient(request, 'introspection is for confidential clients')
+      throw invalidClient(request, 'introspection_public')
     }
     const token = request.parameters.required('token')
     const description = isSecretOf('refreshToken', token)

@@ -1,8 +1,8 @@
 import type { Request } from 'express'
 import { renderPageError } from '../../oauth/authorization/response.ts'
 import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { insecureArrival } from '../http/arrival.ts'
 import type { Context, Incoming, Outcome, PageContext } from '../http/context.ts'
 import { isSecure } from '../http/cookies.ts'
@@ -16,8 +16,7 @@ import { pagesIn } from '../http/send-page.ts'
 import { frontEndLocation, ownPath } from '../http/urls.ts'
 import { noSession, sessionOpener } from '../sessions/session.ts'
 
-const misplaced = (description: string): OAuthError =>
-  new OAuthError('temporarily_unavailable', description, { headers: { 'Retry-After': '60' } })
+const headers = { 'Retry-After': '60' }
 
 /**
  * Refuses plain-http requests under an https issuer: browsers drop Secure cookies there, and no login would last. The log
@@ -34,7 +33,7 @@ const secureCheck = (server: ServerSetup): ((req: Request) => void) => {
     const { reason, fix } = arrival
     if (!logged.has(reason)) server.options.logger.error(`latchkey: ${reason}; ${fix}`)
     logged.add(reason)
-    throw misplaced(reason)
+    throw refusal('request_not_https', { values: { problem: reason }, headers })
   }
 }
 
@@ -54,7 +53,7 @@ const issuerCheck = (server: ServerSetup): ((req: Request) => void) => {
     server.options.logger.error(
       `latchkey: a request arrived at ${actual}, but the issuer is ${server.issuer}; if you open the app at that URL, set issuer: '${actual}'`,
     )
-    throw misplaced(`the issuer of this server is ${server.issuer}; set issuer: '${actual}'`)
+    throw refusal('issuer_differs', { values: { issuer: server.issuer, url: actual }, headers })
   }
 }
 

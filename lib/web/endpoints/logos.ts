@@ -1,4 +1,4 @@
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { findLogo } from '../../storage/repositories/index.ts'
 import type { Incoming } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
@@ -8,7 +8,11 @@ import { forever, sendFile } from './assets.ts'
 const logo = async ({ server, req, res }: Incoming): Promise<void> => {
   const hash = String(req.params.hash)
   const found = /^[\w-]{43}$/.test(hash) ? await findLogo(server.database, { hash }) : undefined
-  if (found === undefined) throw new OAuthError('invalid_request', 'the logo does not exist', { status: 404 })
+  if (found === undefined)
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'the', problem: 'logo does not exist' },
+      status: 404,
+    })
   sendFile(req, res, found.body, {
     'Content-Type': found.type,
     ETag: `"${hash}"`,

@@ -5,6 +5,7 @@ import { sidFor, subjectFor } from '../../oauth/tokens/user-claims.ts'
 import { type Client, clientName, homePage, isStranger, signInUrl } from '../../protocol/clients/client.ts'
 import { aboutClient, OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { parseClient } from '../../protocol/requests/authorization-request.ts'
 import { postLogoutRedirectUri } from '../../protocol/requests/logout-request.ts'
 import { findClient, type LoginRecord } from '../../storage/repositories/index.ts'
@@ -55,7 +56,7 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
   const clientId = (await valid(() => parameters.optional('client_id'))) ?? hint?.clientId
   if (clientId === undefined) return nothing
   if (hint && clientId !== hint.clientId) {
-    mistakes.push(new OAuthError('invalid_request', 'client_id is not the client of the id_token_hint'))
+    mistakes.push(refusal('logout_client_differs'))
     return nothing
   }
   const found = await findClient(server.database, { clientId, now: server.now() })

@@ -1,6 +1,6 @@
 import type { ServerSetup } from '../../oauth/authorization-server.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { protectedResourceMetadata, resourceMetadataUrl } from '../../protocol/protected-resource.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { proofAlgorithms } from '../../protocol/tokens/dpop-proof.ts'
 import type { Incoming } from '../http/context.ts'
 import { type Endpoint, pathOf } from '../http/route.ts'
@@ -29,7 +29,11 @@ export const protectedResources = ({ issuer, options }: ServerSetup): ProtectedR
         ? ofPath[0]
         : ofPath.find(({ url }) => url.host === host && req.url === `${url.pathname}${url.search}`)
     server.observe?.({ kind: 'document', info, path: pathOf(req), isServed: found !== undefined })
-    if (found === undefined) throw new OAuthError('invalid_request', 'no such resource', { status: 404 })
+    if (found === undefined)
+      throw refusal('parameter_invalid', {
+        values: { parameter: 'no', problem: 'such resource' },
+        status: 404,
+      })
     sendJsonDocument(res, found.document, 300)
   }
   return {

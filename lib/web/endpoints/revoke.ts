@@ -2,7 +2,7 @@ import { hashSecret, isSecretOf, mayBeRefreshToken } from '../../keys/secrets.ts
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { readJwtAccessToken } from '../../oauth/tokens/jwt-access-token.ts'
 import type { Client } from '../../protocol/clients/client.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { findRefreshToken, revokeAccessToken, revokeAuthorization } from '../../storage/repositories/index.ts'
 import { sendJson } from '../http/send.ts'
@@ -43,13 +43,7 @@ export const revokeEndpoint = clientEndpoint({
       if (revoked) server.events.announce('token.revoked', info, { clientId })
     }
     // RFC 7009 §2.2.1.
-    if (await readJwtAccessToken(server, token)) {
-      const remedy = 'it expires soon; revoke the refresh token instead'
-      throw new OAuthError(
-        'unsupported_token_type',
-        `token is a JWT access token, which cannot be revoked: ${remedy}`,
-      )
-    }
+    if (await readJwtAccessToken(server, token)) throw refusal('token_not_revocable')
     if (mayBeRefreshToken(token)) await revokeRefreshToken(server, client, request, token)
     sendJson(res, {})
   },

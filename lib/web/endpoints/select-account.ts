@@ -10,8 +10,8 @@ import {
 } from '../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation } from '../../oauth/authorization/login-location.ts'
 import { requestParameter } from '../../oauth/authorization/pending-request.ts'
-import { OAuthError } from '../../protocol/errors.ts'
 import { hostLink } from '../../protocol/links.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { ownPath } from '../http/urls.ts'
 import { activeLogin } from '../sessions/login.ts'
 import { switchUser } from './consent/consent.ts'
@@ -42,7 +42,8 @@ const submit: PendingHandler = async (context, pending, form) => {
     const location = loginLocation(server, pending.secret, pending.request, { asksAgain: true })
     return { redirectToPage: location }
   }
-  if (choice !== 'continue') throw new OAuthError('invalid_request', 'decision must be continue or another')
+  if (choice !== 'continue')
+    throw refusal('decision_unknown', { values: { decisions: 'continue or another' } })
   const active = await activeLogin(context, pending)
   // Another user has since logged in, in another tab. The request must not continue with an account that the page did not show.
   if (active?.login.sid !== form.optional(shownLogin)) {
@@ -92,7 +93,7 @@ const showDenied: PendingHandler = async (context, pending) => {
 const submitDenied: PendingHandler = async (context, pending, form) => {
   const choice = form.required('decision')
   if (choice === 'back') return refusePending(context, pending)
-  if (choice !== 'switch') throw new OAuthError('invalid_request', 'decision must be back or switch')
+  if (choice !== 'switch') throw refusal('decision_unknown', { values: { decisions: 'back or switch' } })
   const active = await activeLogin(context, pending)
   return active ? switchUser(context, { pending, login: active.login }) : signInAgain(context, pending)
 }

@@ -1,5 +1,6 @@
 import { isOperatorCode } from '../../keys/operator-code.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import type { Problem } from '../../protocol/problem.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Context } from '../http/context.ts'
 import { setCookie } from '../http/cookies.ts'
 import { formParameters } from '../http/form.ts'
@@ -24,11 +25,11 @@ export interface SelfReport {
   /** The session of the host, if the pages use it. */
   readonly session?: HostSession
   /** Why the pages cannot use the session of the host. */
-  readonly sessionProblem?: string
+  readonly sessionProblem?: Problem
   /** Whether the app has a session that the pages do not use, without an option that tells them not to. */
   readonly ignoresSession: boolean
   /** Why requests have no login of Passport here, although the app uses it. */
-  readonly passportProblem?: string
+  readonly passportProblem?: Problem
   /** The scopes that guards in this process require. */
   readonly guardedScopes: readonly string[]
   /** The line `Set-Cookie` of this answer, as it leaves Latchkey. */
@@ -62,7 +63,10 @@ const report = async (context: Context): Promise<SelfReport> => {
 const assertOperator = ({ server, req }: Context): void => {
   const [, code = ''] = /^Operator (.+)$/.exec(req.headers.authorization ?? '') ?? []
   if (!isOperatorCode(code, server.options.secrets, server.now()))
-    throw new OAuthError('invalid_request', 'there is nothing here', { status: 404 })
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'there', problem: 'is nothing here' },
+      status: 404,
+    })
 }
 
 /**

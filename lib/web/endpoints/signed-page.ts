@@ -1,5 +1,5 @@
-import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { PageContext } from '../http/context.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
 import { redirectToPage } from '../http/redirect.ts'
@@ -143,7 +143,7 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     submittedForm(context, aboutOf(person, fields, decision), aboutOf(person, fields))
     const act = Object.hasOwn(acts, decision) ? acts[decision] : undefined
     if (act === undefined)
-      throw new OAuthError('invalid_request', `decision must be one of: ${Object.keys(acts).join(', ')}`)
+      throw refusal('decision_unknown', { values: { decisions: `one of: ${Object.keys(acts).join(', ')}` } })
     const result = await act(signed(context, person), form)
     if (result === undefined) return
     const { path: next = path, query = {}, notice } = result

@@ -2,6 +2,7 @@ import { signJwt } from '../../keys/jwt.ts'
 import { verifyAccessToken } from '../../oauth/tokens/access-token.ts'
 import { subjectFor, userinfoClaims } from '../../oauth/tokens/user-claims.ts'
 import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Context } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
 import { senderChecksOf, urlsOfEndpoint } from '../http/own-proofs.ts'
@@ -17,7 +18,7 @@ const answer = async ({ server, endpoint, req, res }: Context): Promise<void> =>
   const { token, binding, user, client, details } = await verifyAccessToken(server, presented.value, 'any')
   await assertSender(checks, req, presented, binding)
   if (user === undefined || !token.scopes.includes('openid')) {
-    throw new OAuthError('insufficient_scope', 'the access token was not granted the scope openid')
+    throw refusal('token_openid_missing')
   }
   const owner = { clientId: token.clientId, metadata: client }
   const claims = {

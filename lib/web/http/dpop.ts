@@ -1,7 +1,7 @@
 import type { Nonces } from '../../keys/dpop-nonce.ts'
 import { openProof, type VerifiedProof } from '../../keys/dpop-proof.ts'
 import { hashSecret } from '../../keys/secrets.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type ProofRecord, usedProof } from '../../protocol/tokens/dpop-proof.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { SenderCheck } from './presented-token.ts'
@@ -70,10 +70,7 @@ export const dpopCheck =
   async (req, token, thumbprint) => {
     const proof = verifiedProof(checks, req, { urls: urlsOf(req), accessToken: token.value })
     if (proof.thumbprint !== thumbprint) {
-      throw new OAuthError(
-        'invalid_token',
-        'the access token is bound to another key than that of the DPoP proof',
-      )
+      throw refusal('token_key_differs')
     }
     const { hash, expiresAt } = proofRecord(proof)
     if (!(await checks.isFirstUse(hash, expiresAt))) throw usedProof()

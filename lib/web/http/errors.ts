@@ -10,7 +10,7 @@ import {
 } from '../../protocol/errors.ts'
 import { splitAtDifference } from '../../protocol/explanation.ts'
 import { hostLink } from '../../protocol/links.ts'
-import { type EndedReason, EndedRequestError } from '../../protocol/requests/ended-request.ts'
+import { EndedRequestError, type EndedState } from '../../protocol/requests/ended-request.ts'
 import { StoppedClientError, type StoppedState } from '../../protocol/requests/stopped-client.ts'
 import type { PageModels } from '../pages/page-models.ts'
 import type { Incoming } from './context.ts'
@@ -23,9 +23,9 @@ import { homeUrl } from './urls.ts'
 /**
  * Why a request failed, without words of the host or of a driver, which may be a statement with its values.
  *
- * @example reasonOf(error) // 'login.remember failed: TypeError'
+ * @example failureOf(error) // 'login.remember failed: TypeError'
  */
-const reasonOf = ({ message, cause }: OAuthError): string => {
+const failureOf = ({ message, cause }: OAuthError): string => {
   if (cause === undefined) return message
   const { message: words = '', cause: inner, code, name = typeof cause } = Object(cause)
   if (!String(words).startsWith('latchkey: ')) return String(code ?? name)
@@ -43,19 +43,20 @@ export const reportServerError = (
   // A request that is turned away under load needs a line and no stack.
   const reason = error.cause ?? (error.status === 503 ? error.message : error)
   server.options.logger.error(failureLine(error.code, info.requestId), reason)
-  const failure = { code: error.code, status: error.status, reason: reasonOf(error).slice(0, 200) }
+  const failure = { code: error.code, status: error.status, description: failureOf(error).slice(0, 200) }
   server.events.announce('request.failed', info, failure)
 }
 
 /** What an event says about a refusal. */
 const refusalOf = (
   { endpoint }: Incoming,
-  { code, status, message: reason, clientId, explanation }: OAuthError,
+  { code, status, reason, message, clientId, explanation }: OAuthError,
 ): EventDetails['request.refused'] => ({
   code,
   status,
   path: endpoint.path.slice(0, 100),
-  reason,
+  ...(reason !== undefined && { reason }),
+  description: message,
   ...(clientId !== undefined && { clientId }),
   ...explanation,
 })
@@ -64,9 +65,11 @@ const refusalOf = (
 const logRefusal = (incoming: Incoming, error: OAuthError, outcome: string): ReturnType<typeof refusalOf> => {
   const { server, info } = incoming
   const refusal = refusalOf(incoming, error)
-  const { code, path, reason, clientId } = refusal
+  const { code, path, description, clientId } = refusal
   const client = clientId === undefined ? '' : ` for client ${clientId}`
-  server.options.logger.warn(`latchkey: ${code} ${info.requestId} at ${path}${client}: ${reason}; ${outcome}`)
+  server.options.logger.warn(
+    `latchkey: ${code} ${info.requestId} at ${path}${client}: ${description}; ${outcome}`,
+  )
   return refusal
 }
 
@@ -132,11 +135,11 @@ export const sendApiError: Renderer = (incoming, error) => {
 type ErrorModel = PageModels['error']
 
 /** Pages about requests that have ended show no error; each offers a way on. */
-const endedKinds: Readonly<Record<EndedReason, ErrorModel['kind']>> = {
+const endedKinds: Readonly<Record<EndedState, ErrorModel['kind']>> = {
   unknown: 'expired',
   expired: 'expired',
-  finished: 'finished',
-  'no-cookie': 'cookies',
+  used: 'finished',
+  without_cookie: 'cookies',
 }
 
 /** Who looks after a client learns whether it waits or was refused; others need not. */
@@ -147,7 +150,7 @@ const stoppedKind = (state: StoppedState, isManager: boolean): ErrorModel['kind'
 
 const pageKind = (error: OAuthError, isManager: boolean): ErrorModel['kind'] => {
   if (error instanceof StoppedClientError) return stoppedKind(error.state, isManager)
-  if (error instanceof EndedRequestError) return endedKinds[error.reason]
+  if (error instanceof EndedRequestError) return endedKinds[error.state]
   if (error.status === 429) return 'busy'
   if (error.status === 503) return 'unavailable'
   if (error.status === 404) return 'not-found'
@@ -175,12 +178,12 @@ const forDevelopers = (
 /** The client whose request has ended, with the page where the user can go on. */
 const clientOf = (
   server: ServerSetup,
-  { client, reason }: EndedRequestError,
+  { client, state }: EndedRequestError,
   language: string,
 ): ErrorModel['client'] => {
   if (client === undefined) return undefined
   const [home, start] = [homePage(client, language), signInUrl(client, server.issuer)]
-  const uri = reason === 'finished' ? (home ?? start) : (start ?? home)
+  const uri = state === 'used' ? (home ?? start) : (start ?? home)
   return { name: clientName(client, language), uri }
 }
 

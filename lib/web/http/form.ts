@@ -1,6 +1,7 @@
 import type { Request } from 'express'
-import { OAuthError } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
 import { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { bearer } from '../../protocol/tokens/token-binding.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { clientCertificate } from './client-certificate.ts'
@@ -19,13 +20,14 @@ export const isUtf8 = (type?: string): boolean => hasCharset(type, /^utf-?8$/i)
 /** Charsets in which ASCII is the same. Some clients name theirs beside a form that has nothing else. */
 const asciiAndMore = /^(?:utf-?8|us-ascii|iso-8859-[0-9]{1,2}|windows-125[0-9])$/i
 
-const notUtf8 = (): OAuthError => unsupported('the request body must be UTF-8')
+const notUtf8 = (): OAuthError => wrongType('UTF-8')
 
-export const unsupported = (description: string): OAuthError =>
-  new OAuthError('invalid_request', description, { status: 415 })
+export const wrongType = (type: string): OAuthError =>
+  refusal('body_type_wrong', { values: { type }, status: 415 })
 
-export const tooLarge = (): OAuthError =>
-  new OAuthError('invalid_request', 'the request body is too large', { status: 413 })
+export const compressed = (): OAuthError => refusal('body_compressed', { status: 415 })
+
+export const tooLarge = (): OAuthError => refusal('body_too_large', { status: 413 })
 
 /** Whether a media type is that of a form, with any parameters. */
 const isForm = (type = ''): boolean => /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(type)
@@ -50,9 +52,7 @@ export const readBody = (req: Request, limit: number): Promise<Buffer> =>
       if (length > limit) refuse()
       else chunks.push(bytes)
     }
-    req.on('error', (cause: Error) =>
-      reject(new OAuthError('invalid_request', 'the request body cannot be read', { cause })),
-    )
+    req.on('error', (cause: Error) => reject(refusal('body_unreadable', { cause })))
     if (Number(req.headers['content-length'] ?? 0) > limit) return refuse()
     req.on('data', keep)
     req.on('end', () => resolve(Buffer.concat(chunks, length)))
@@ -68,11 +68,11 @@ export const readForm = async (req: Request, limit: number): Promise<void> => {
   const { 'content-type': type, 'content-encoding': coding = 'identity' } = req.headers
   if (!hasCharset(type, asciiAndMore)) throw notUtf8()
   if (!isForm(type) || !req.readable) return
-  if (coding.toLowerCase() !== 'identity') throw unsupported('the request body must not be compressed')
+  if (coding.toLowerCase() !== 'identity') throw compressed()
   req.body = await readBody(req, limit)
 }
 
-const malformed = (): OAuthError => new OAuthError('invalid_request', 'the request body is malformed')
+const malformed = (): OAuthError => refusal('body_malformed')
 
 /** The pairs of a form that the host parsed: repeats are lists, and brackets may have become objects. */
 const pairsOf = (body: object): [string, string][] =>
@@ -103,7 +103,7 @@ const readPairs = (body: unknown): [string, string][] => {
 export const formParameters = (req: Request): Parameters => {
   const type = req.headers['content-type']
   if (type !== undefined && !req.is(formType)) {
-    throw unsupported(`the request body must be ${formType}`)
+    throw wrongType(formType)
   }
   const pairs = readPairs(req.body)
   if (!isUtf8(type) && !pairs.flat().every((text) => /^[\0-\x7f]*$/.test(text))) throw notUtf8()

@@ -1,4 +1,5 @@
 import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type JsonAnswer, jsonAnswer } from './send.ts'
 
 const statusOf = (error: unknown): number | undefined =>
@@ -11,9 +12,9 @@ export const oauthErrorOf = (error: unknown): OAuthError => {
   if (error instanceof OAuthError) return error
   const status = statusOf(error)
   if (status !== undefined && status >= 400 && status < 500) {
-    return new OAuthError('invalid_request', 'the request cannot be read', { status, cause: error })
+    return refusal('request_unreadable', { status, cause: error })
   }
-  return new OAuthError('server_error', 'the server met an unexpected condition', { cause: error })
+  return refusal('unexpected', { cause: error })
 }
 
 /**

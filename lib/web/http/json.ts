@@ -1,7 +1,7 @@
 import type { Request } from 'express'
-import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, parseJsonObject } from '../../protocol/json.ts'
-import { isUtf8, readBody, tooLarge, unsupported } from './form.ts'
+import { refusal } from '../../protocol/refusal.ts'
+import { compressed, isUtf8, readBody, tooLarge, wrongType } from './form.ts'
 
 const jsonType = 'application/json'
 
@@ -35,12 +35,12 @@ const hostBody = ({ body }: Request, limit: number): unknown => {
  */
 export const readJson = async (req: Request, limit: number): Promise<Readonly<Record<string, unknown>>> => {
   const { 'content-type': type = '', 'content-encoding': coding = 'identity' } = req.headers
-  if (!/^\s*application\/json\s*(;|$)/i.test(type)) throw unsupported(`the request body must be ${jsonType}`)
-  if (!isUtf8(type)) throw unsupported('the request body must be UTF-8')
+  if (!/^\s*application\/json\s*(;|$)/i.test(type)) throw wrongType(jsonType)
+  if (!isUtf8(type)) throw wrongType('UTF-8')
   if (req.readable && coding.toLowerCase() !== 'identity') {
-    throw unsupported('the request body must not be compressed')
+    throw compressed()
   }
   const object = parsed(req.readable ? await readBody(req, limit) : hostBody(req, limit))
-  if (object === undefined) throw new OAuthError('invalid_request', 'the request body must be a JSON object')
+  if (object === undefined) throw refusal('body_not_object')
   return object
 }

@@ -2,7 +2,7 @@ import { createNonces } from '../../keys/dpop-nonce.ts'
 import type { EndpointDescription, ServerSetup } from '../../oauth/authorization-server.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { profileAlgorithms } from '../../protocol/clients/security-profile.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { ProofRecord } from '../../protocol/tokens/dpop-proof.ts'
 import type { KeyBinding } from '../../protocol/tokens/token-binding.ts'
 import { createReplay } from '../../storage/repositories/index.ts'
@@ -59,10 +59,9 @@ export const provedKey = (
   if (checks === undefined || req.headers.dpop === undefined) return undefined
   const proof = verifiedProof(checks, req, { urls: urlsOfEndpoint(server, endpoint) })
   if (profileAlgorithms(metadata, [proof.algorithm]).length === 0)
-    throw new OAuthError(
-      'invalid_dpop_proof',
-      'the DPoP proof has an alg that the security profile of the client forbids',
-    )
+    throw refusal('proof_invalid', {
+      values: { problem: 'has an alg that the security profile of the client forbids' },
+    })
   return { key: { type: 'dpop', thumbprint: proof.thumbprint }, proof: proofRecord(proof) }
 }
 

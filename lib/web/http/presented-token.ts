@@ -1,5 +1,6 @@
-import { type ErrorCode, OAuthError } from '../../protocol/errors.ts'
+import { type ErrorCode, OAuthError, withChanges } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { proofAlgorithms } from '../../protocol/tokens/dpop-proof.ts'
 import { bearer, type TokenType, tokenType } from '../../protocol/tokens/token-binding.ts'
 import type { ApiRequest } from './api-request.ts'
@@ -35,13 +36,6 @@ export interface ChallengeFields {
   readonly choice?: string
   /** The URL of the document about the resource (RFC 9728 §5.1). */
   readonly resource_metadata?: string
-}
-
-/** The request has no token. Its challenge names no error (RFC 6750 §3.1). */
-class MissingTokenError extends OAuthError {
-  constructor() {
-    super('invalid_token', 'an access token is required', { fault: 'missing' })
-  }
 }
 
 /** The schemes that an API accepts, that of the request first; without DPoP only Bearer. */
@@ -81,14 +75,15 @@ export const withChallenge = (
 ): unknown => {
   // Another token would not help where there are too many requests.
   if (!(error instanceof OAuthError) || error.status >= 500 || error.status === 429) return error
-  const { code, message, cause } = error
-  const about = error instanceof MissingTokenError ? {} : { error: code, error_description: message }
+  const { code, message, reason } = error
+  // Without a token a challenge names no error (RFC 6750 §3.1).
+  const about = reason === 'token_missing' ? {} : { error: code, error_description: message }
   const challenges = [
     challenge(used, { ...about, ...fields }),
     ...others.map((scheme) => challenge(scheme, {})),
   ]
   const headers = { ...error.headers, 'WWW-Authenticate': challenges.join(', ') }
-  return new OAuthError(code, message, { cause, status: isAboutProof(code) ? 401 : error.status, headers })
+  return withChanges(error, { status: isAboutProof(code) ? 401 : error.status, headers })
 }
 
 // In any letter case (RFC 9110 §11.1).
@@ -105,7 +100,7 @@ const fromHeader = (req: ApiRequest, acceptsDpop: boolean): PresentedToken | und
   const scheme = schemesFor(req, acceptsDpop).find((known) => isScheme(known, authorization))
   if (scheme === undefined || authorization === undefined) return undefined
   const value = credentials.exec(authorization)?.[1]
-  if (value === undefined) throw new OAuthError('invalid_request', 'the Authorization header is malformed')
+  if (value === undefined) throw refusal('authorization_header_malformed')
   return { value, scheme }
 }
 
@@ -127,9 +122,9 @@ export const presentedToken = (
   const header = fromHeader(req, dpop)
   const field = form?.optional('access_token')
   if (header !== undefined && field !== undefined) {
-    throw new OAuthError('invalid_request', 'the access token must be sent in one way only')
+    throw refusal('token_sent_twice')
   }
   if (header !== undefined) return header
-  if (field === undefined) throw new MissingTokenError()
+  if (field === undefined) throw refusal('token_missing')
   return { value: field, scheme: bearerScheme }
 }

@@ -1,5 +1,6 @@
 import type { AuthorizationServer, ServerSetup } from '../../oauth/authorization-server.ts'
-import { OAuthError, temporarilyUnavailable } from '../../protocol/errors.ts'
+import { OAuthError } from '../../protocol/errors.ts'
+import { temporarilyUnavailable } from '../../protocol/refusal.ts'
 import { withTimeout } from '../../storage/database/with-timeout.ts'
 
 /** Milliseconds that a request waits for the server; migrations that take longer continue without it. */

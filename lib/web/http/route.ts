@@ -4,7 +4,7 @@ import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../
 import { createRequestId } from '../../keys/secrets.ts'
 import { plainAddress } from '../../limits/network.ts'
 import type { EndpointDescription, ServerSetup } from '../../oauth/authorization-server.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
@@ -75,7 +75,7 @@ const handlerOf = <C extends Incoming>(endpoint: Endpoint<C>, req: Request): Han
   const allow = methodsOf(endpoint)
   const explanation = { expected: allow, received: req.method.slice(0, 20) }
   const options = { status: 405, headers: { Allow: allow }, explanation }
-  throw new OAuthError('invalid_request', 'the method is not allowed here', options)
+  throw refusal('method_not_allowed', options)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { WarnOnce } from '../../options/logger.ts'
 import type { MutualTls } from '../../options/mutual-tls.ts'
 import { certificateThumbprint } from '../../protocol/clients/client-certificate.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { type KeyBinding, type TokenBinding, tokenType } from '../../protocol/tokens/token-binding.ts'
 import type { ApiRequest } from './api-request.ts'
 import { clientCertificate } from './client-certificate.ts'
@@ -16,7 +16,7 @@ const certificateCheck =
   (req, _token, thumbprint) => {
     const certificate = clientCertificate(req, options, warnOnce)
     if (certificate === undefined || certificateThumbprint(certificate) !== thumbprint) {
-      throw new OAuthError('invalid_token', 'the access token is bound to another client certificate')
+      throw refusal('token_certificate_differs')
     }
   }
 
@@ -42,12 +42,12 @@ export const assertSender = async (
 ): Promise<void> => {
   const scheme = tokenType(binding)
   if (token.scheme !== scheme) {
-    throw new OAuthError('invalid_token', `the access token must be sent with the scheme ${scheme}`)
+    throw refusal('token_scheme_wrong', { values: { scheme } })
   }
   if (binding.type === 'bearer') return
   const check = checks[binding.type]
   if (check === undefined) {
-    throw new OAuthError('invalid_token', 'the access token needs a proof that this API does not support')
+    throw refusal('token_proof_unsupported')
   }
   await check(req, token, binding.thumbprint)
 }

@@ -1,12 +1,13 @@
 import { authenticationCode, isEqual } from '../../keys/secrets.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import type { Incoming } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
 import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
 
 const forbidden = (received: string): OAuthError =>
-  new OAuthError('invalid_request', 'the form was not sent by our own page', {
+  refusal('form_foreign', {
     status: 403,
     explanation: { expected: 'a form of this page, in the browser that opened it', received },
   })

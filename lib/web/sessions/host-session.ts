@@ -1,7 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { hashAtIssuer } from '../../keys/secrets.ts'
 import type { ServerSetup } from '../../oauth/authorization-server.ts'
-import { OAuthError } from '../../protocol/errors.ts'
+import type { OAuthError } from '../../protocol/errors.ts'
+import { type Problem, problemInWords } from '../../protocol/problem.ts'
+import { refusal } from '../../protocol/refusal.ts'
 import { withTimeout } from '../../storage/database/with-timeout.ts'
 import type { BrowserSession, Incoming } from '../http/context.ts'
 import { sessionKey } from '../http/cookies.ts'
@@ -30,14 +32,20 @@ export const hasHostSession = (req: Request): boolean => sessionOf(req) !== unde
 /**
  * Why a request has no session that Latchkey could use.
  *
- * @returns the reason with what mends it; undefined if the request has one
- * @example hostSessionProblem(req) // session: 'host', but the request has no req.session; …
+ * @returns undefined if the request has one
+ * @example hostSessionProblem(req) // { problem: "session: 'host', but the request has no req.session", fix: … }
  */
-export const hostSessionProblem = (req: Request): string | undefined => {
+export const hostSessionProblem = (req: Request): Problem | undefined => {
   if (hasHostSession(req)) return undefined
   return typeof Reflect.get(req, 'session') === 'object' && Reflect.get(req, 'session') !== null
-    ? "req.session has no regenerate(), as that of cookie-session; use express-session, or set session: 'own'"
-    : "session: 'host', but the request has no req.session; mount express-session above the router, with a cookie for path '/' and a store that is connected"
+    ? {
+        problem: 'req.session has no regenerate(), as that of cookie-session',
+        fix: "use express-session, or set session: 'own'",
+      }
+    : {
+        problem: "session: 'host', but the request has no req.session",
+        fix: "mount express-session above the router, with a cookie for path '/' and a store that is connected",
+      }
 }
 
 /** The middleware of the app, as Express 5 and Express 4 name it, which throws at the other name. */
@@ -50,11 +58,15 @@ const isPassport = (layer: unknown): boolean => {
   return name === 'authenticate' && (slash === true || Object(regexp).fast_slash === true)
 }
 
-/** Why a request has no login of Passport, although the app uses it: the fix comes last. */
-export const passportProblem = (req: Request): string | undefined =>
+/** Why a request has no login of Passport, although the app uses it. */
+export const passportProblem = (req: Request): Problem | undefined =>
   'logIn' in req || !layersOf(req).some(isPassport)
     ? undefined
-    : 'passport.session() comes after the router, so req.user and req.logIn are not set in the functions of login; move app.use(passport.session()) above the router'
+    : {
+        problem:
+          'passport.session() comes after the router, so req.user and req.logIn are not set in the functions of login',
+        fix: 'move app.use(passport.session()) above the router',
+      }
 
 /** Milliseconds that a session store may take; as many as the database. */
 const timeoutMs = 5000
@@ -62,11 +74,10 @@ const timeoutMs = 5000
 const noAnswer = (): Error => new Error(`the session store did not answer within ${timeoutMs} ms`)
 
 /** @returns the error of a page without its session */
-export const unavailable = (cause?: unknown, description = 'the session store is unavailable'): OAuthError =>
-  new OAuthError('temporarily_unavailable', description, {
-    cause,
-    headers: { 'Retry-After': '1' },
-  })
+export const unavailable = (
+  cause?: unknown,
+  reason: 'session_unavailable' | 'session_missing' = 'session_unavailable',
+): OAuthError => refusal(reason, { cause, headers: { 'Retry-After': '1' } })
 
 /**
  * Waits for a session store. The store may call back twice, throw, or never answer.
@@ -136,7 +147,7 @@ export const heldByHost = (server: ServerSetup, req: Request): string | undefine
  */
 export const hostSession = ({ server, req, res }: Incoming): BrowserSession => {
   const problem = hostSessionProblem(req)
-  if (problem !== undefined) throw unavailable(problem, 'the request has no session of the app')
+  if (problem !== undefined) throw unavailable(problemInWords(problem), 'session_missing')
   const { logger } = server.options
   endInTime(res, (error) => logger.error('latchkey: the session could not be stored', error))
   const renew = async (): Promise<Readonly<Record<string, unknown>>> => {

@@ -38,7 +38,8 @@ const refusal = {
   code: 'invalid_request',
   status: 400,
   path: '/authorize',
-  reason: 'redirect_uri is not registered for this client',
+  reason: 'redirect_uri_unregistered',
+  description: 'redirect_uri is not registered for this client',
   expected: callback,
   received: `${callback}/`,
 }
@@ -83,7 +84,12 @@ describe('the overview', () => {
       client_id: 'web',
       details: { ...refusal, address },
     })
-    const tried = { ...refusal, reason: 'the code has expired', expected: undefined, received: undefined }
+    const tried = {
+      ...refusal,
+      description: 'the code has expired',
+      expected: undefined,
+      received: undefined,
+    }
     await store([
       ...Array.from(
         { length: 9 },
@@ -95,7 +101,7 @@ describe('the overview', () => {
       {
         ...from('192.0.2.3', now - 30),
         client_id: undefined,
-        details: { ...refusal, reason: 'client_id is unknown' },
+        details: { ...refusal, reason: 'client_unknown', description: 'client_id is unknown' },
       },
       from('192.0.2.9', now - 90_000),
     ])
@@ -122,7 +128,7 @@ describe('the overview', () => {
     const { code: _, ...details } = { ...refusal, received: `${callback}/?a=1&bcc=eve@evil.example` }
     await store([
       { type: 'request.refused', time: now - 60, client_id: 'web', details },
-      { type: 'request.failed', time: now - 60, client_id: 'web', details: { reason: 'server_error' } },
+      { type: 'request.failed', time: now - 60, client_id: 'web', details: { description: 'server_error' } },
     ])
     const [letter, ...more] = await letters([
       'Dev team',
@@ -176,7 +182,7 @@ describe('the overview', () => {
         type: 'request.refused',
         time: now - (index % 600),
         client_id: 'web',
-        details: { ...refusal, reason: `reason ${index}`, received: 'x'.repeat(500) },
+        details: { ...refusal, reason: undefined, description: `reason ${index}`, received: 'x'.repeat(500) },
       }),
     )
     await store(reasons)

@@ -1,6 +1,6 @@
 import type { EventDescription } from '../../../events/description.ts'
-import { OAuthError } from '../../../protocol/errors.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
+import { refusal } from '../../../protocol/refusal.ts'
 import type { EventPlace, EventRecord } from '../../../storage/repositories/index.ts'
 
 /** What the page shows; empty strings stand for everything. */
@@ -45,7 +45,9 @@ export const secondsOf = (name: string, value: string): number | undefined => {
   if (value === '') return undefined
   const milliseconds = localTime.test(value) ? Date.parse(`${value}Z`) : Number.NaN
   if (!Number.isNaN(milliseconds)) return Math.floor(milliseconds / 1000)
-  throw new OAuthError('invalid_request', `${name} must be a time such as 2026-11-22T18:04`)
+  throw refusal('parameter_invalid', {
+    values: { parameter: name, problem: 'must be a time such as 2026-11-22T18:04' },
+  })
 }
 
 /** @throws OAuthError `invalid_request` if a value is no text or no time */

@@ -52,6 +52,8 @@ export const eventsTexts = {
   'operator-events.field.name': 'Name',
   'operator-events.field.left': 'Codes left',
   'operator-events.field.reason': 'Reason',
+  'operator-events.field.description': 'Description',
+  'operator-events.field.secondsApart': 'Seconds apart',
   'operator-events.field.code': 'Error',
   'operator-events.field.status': 'Status',
   'operator-events.field.path': 'Path',

@@ -20,7 +20,7 @@ import type { PageModels } from '../../../web/pages/page-models.ts'
 import { letterAbout } from './letter.ts'
 import './models.ts'
 import type { ShownHour, ShownTrouble } from './models.ts'
-import { fieldOf, lockedNames, type Trouble, troublesOf, troubleTypes } from './troubles.ts'
+import { lockedNames, type Trouble, troublesOf, troubleTypes } from './troubles.ts'
 
 const hour = 3600
 const day = 24 * hour
@@ -92,9 +92,8 @@ const shownTrouble = async (
   isMore: boolean,
 ): Promise<ShownTrouble> => {
   const { server, person } = context
-  const { kind, count, since, reason, expected, received, errorId, type, clientId } = trouble
+  const { kind, count, since, reason, expected, received, errorId, type, clientId, field } = trouble
   const client = clientId === undefined ? undefined : records.get(clientId)
-  const field = fieldOf(trouble)
   const difference =
     expected === undefined || received === undefined
       ? undefined

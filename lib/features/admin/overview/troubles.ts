@@ -1,3 +1,4 @@
+import type { Reason } from '../../../protocol/refusal.ts'
 import type { EventRecord } from '../../../storage/repositories/index.ts'
 import type { ShownTrouble } from './models.ts'
 
@@ -11,6 +12,8 @@ export interface Trouble extends Pick<ShownTrouble, 'kind' | 'count' | 'reason'>
   /** The id of the newest one. */
   readonly errorId: string
   readonly type: string
+  /** The field of the client that the refusal is about. */
+  readonly field: string | undefined
 }
 
 /** What the types of events are about. */
@@ -35,10 +38,22 @@ const isOfClients = (event: EventRecord): boolean => {
 }
 
 const reasonOf = (event: EventRecord): string =>
-  textIn(event, 'reason') ?? textIn(event, 'code') ?? event.type
+  textIn(event, 'description') ?? textIn(event, 'code') ?? event.type
 
 const keyOf = (event: EventRecord): string =>
   JSON.stringify([event.type, textIn(event, 'clientId'), reasonOf(event)])
+
+/** The field of a client that a refusal for this reason is about. */
+const fields: Partial<Readonly<Record<Reason, string>>> = {
+  redirect_uri_unregistered: 'redirect_uris',
+  redirect_uri_removed: 'redirect_uris',
+  logout_uri_unregistered: 'post_logout_redirect_uris',
+  scope_not_allowed: 'scope',
+  scope_needs_user: 'scope',
+  scope_removed: 'scope',
+  grant_type_unregistered: 'grant_types',
+  response_type_unregistered: 'response_types',
+}
 
 /** People by their addresses: several behind one address count once. */
 const countOf = (kind: ShownTrouble['kind'], events: readonly EventRecord[]): number =>
@@ -59,6 +74,7 @@ const troubleOf = (events: readonly [EventRecord, ...EventRecord[]]): Trouble =>
     expected: textIn(newest, 'expected'),
     received: textIn(newest, 'received'),
     errorId: newest.requestId,
+    field: fields[textIn(newest, 'reason') as Reason],
   }
 }
 
@@ -80,18 +96,6 @@ export const troublesOf = (events: readonly EventRecord[]): Trouble[] => {
   }
   return [...groups.values()].map(troubleOf).sort((one, other) => rank(other) - rank(one))
 }
-
-const fields: Readonly<Record<string, string>> = {
-  redirect_uri: 'redirect_uris',
-  scope: 'scope',
-  grant_type: 'grant_types',
-  response_type: 'response_types',
-  post_logout_redirect_uri: 'post_logout_redirect_uris',
-}
-
-/** The field of a client that a refusal is about: its description begins with the parameter. */
-export const fieldOf = ({ reason }: Pick<Trouble, 'reason'>): string | undefined =>
-  fields[/^\w+/.exec(reason)?.[0] ?? '']
 
 /**
  * How many login names are locked.

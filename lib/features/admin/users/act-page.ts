@@ -1,5 +1,5 @@
-import { OAuthError } from '../../../protocol/errors.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
+import { refusal } from '../../../protocol/refusal.ts'
 import { countUsageOfUser, maxCounted } from '../../../storage/repositories/index.ts'
 import { revokeAllOf } from '../../../users/account/user-lifecycle.ts'
 import { isLookup } from '../../../users/users.ts'
@@ -19,7 +19,9 @@ const usersPath = '/admin/users'
 const subjectIn = (parameters: Parameters): string => {
   const subject = parameters.optional('subject', 255)
   if (isLookup(subject)) return subject
-  throw new OAuthError('invalid_request', 'subject must be the id of a user')
+  throw refusal('parameter_invalid', {
+    values: { parameter: 'subject', problem: 'must be the id of a user' },
+  })
 }
 
 const backTo = (subject: string, kind: 'ended' | 'done' | undefined): ActResult => ({
@@ -41,7 +43,11 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
   const [section, item] = [query.optional('section'), query.optional('item')]
   const isAll = section === undefined
   const asked = isAll ? everything : await findUserAct(server, subject, { section, item })
-  if (asked === undefined) throw new OAuthError('invalid_request', 'this is no longer there', { status: 404 })
+  if (asked === undefined)
+    throw refusal('parameter_invalid', {
+      values: { parameter: 'this', problem: 'is no longer there' },
+      status: 404,
+    })
   const { question, effect, label } = asked
   const user = await server.users.find(subject)
   const fields: Fields = isAll ? { subject } : { subject, section, item: item ?? '' }

@@ -3,9 +3,9 @@ import { thingsName, tickedIds } from '../../../oauth/choices/consent-things.ts'
 import { findThings, listThings, type ThingsContext } from '../../../oauth/choices/things.ts'
 import type { Choice } from '../../../options/choices/option.ts'
 import { type Choices, chosenOf, mostChosen } from '../../../protocol/choices.ts'
-import { OAuthError } from '../../../protocol/errors.ts'
 import type { Narrowing } from '../../../protocol/narrowing.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
+import { refusal } from '../../../protocol/refusal.ts'
 import { parseEntry } from '../../../protocol/requests/consent.ts'
 import { durations } from '../../../protocol/requests/next-step.ts'
 import { findClient } from '../../../storage/repositories/index.ts'
@@ -131,7 +131,10 @@ export const accessEndpoint = accountPage({
       const client = await named(context, form)
       const about = client && (await aboutClient(context, client))
       if (client === undefined || about === undefined)
-        throw new OAuthError('invalid_request', 'client_id must name a connected client', { status: 404 })
+        throw refusal('parameter_invalid', {
+          values: { parameter: 'client_id', problem: 'must name a connected client' },
+          status: 404,
+        })
       const narrowing = await narrowingOf(context, about, client, form)
       for (const clientId of await sameClientsAs(server, person.id, client.clientId)) {
         const connection = { subject: person.id, clientId, organization: client.organization }

@@ -13,8 +13,8 @@ import { thingsName, tickedIds } from '../../../oauth/choices/consent-things.ts'
 import { findThings, listThings } from '../../../oauth/choices/things.ts'
 import type { Choice } from '../../../options/choices/option.ts'
 import { mostChosen } from '../../../protocol/choices.ts'
-import { OAuthError } from '../../../protocol/errors.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
+import { refusal } from '../../../protocol/refusal.ts'
 import type { ConsentDraft, Picking } from '../../../protocol/requests/next-step.ts'
 import type { Thing } from '../../../protocol/things.ts'
 import type { Outcome, PageContext } from '../../http/context.ts'
@@ -114,7 +114,7 @@ const moved = async (now: Choosing, decision: string, form: Parameters): Promise
   if (decision === 'search') return { ...picking, query: form.optional('q') ?? '', trail: [] }
   if (decision === 'previous') return { ...picking, trail: trail.slice(0, -1) }
   if (decision !== 'next')
-    throw new OAuthError('invalid_request', 'decision must be use, back, search, next or previous')
+    throw refusal('decision_unknown', { values: { decisions: 'use, back, search, next or previous' } })
   const { next } = await pageOf(now)
   return next === undefined ? picking : { ...picking, trail: [...trail, next] }
 }

@@ -14,8 +14,8 @@ import { organizationPath, signInAgain } from '../../../oauth/authorization/cont
 import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
 import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
 import type { PendingRequest } from '../../../oauth/authorization/request-kind.ts'
-import { OAuthError } from '../../../protocol/errors.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
+import { refusal } from '../../../protocol/refusal.ts'
 import { consentEntries, shownEntries } from '../../../protocol/requests/consent.ts'
 import type { Decision } from '../../../protocol/requests/next-step.ts'
 import { intersectScopes } from '../../../protocol/scope.ts'
@@ -187,7 +187,7 @@ const submit: PendingHandler = async (context, pending, form) => {
     }
   }
   if (choice !== 'allow') {
-    throw new OAuthError('invalid_request', 'decision must be allow, deny or switch')
+    throw refusal('decision_unknown', { values: { decisions: 'allow, deny or switch' } })
   }
   const again = (kind: ConsentNotice): void => leaveNotice(context, pending.id, { kind })
   const things = await allowedThings(context, asked, form, entries, again)
