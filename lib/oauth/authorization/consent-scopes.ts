@@ -128,18 +128,18 @@ export const grantedEntries = (
 ): string[] =>
   lines.filter(({ name, optional }) => !optional || form.has(`scope:${name}`)).map(({ name }) => name)
 
-/** What the consent page says about the client and its scopes, before the answer. */
-export interface ShownConsent extends Omit<ConsentReceipt, 'scopes' | 'claims'> {
+/** The wording of the consent page about the client and its scopes, before the answer. */
+export interface ConsentWording extends Omit<ConsentReceipt, 'scopes' | 'claims'> {
   readonly scopes: readonly Omit<ReceiptScope, 'allowed'>[]
 }
 
-export const shownConsent = (
+export const consentWording = (
   server: AuthorizationServer,
   client: Client,
   { name, host, policyUri, tosUri }: ClientCard,
   request: AuthorizationRequest,
   language: string,
-): ShownConsent => ({
+): ConsentWording => ({
   locale: language,
   product: productName(server),
   client: { name, host, policyUri, tosUri },

@@ -16,22 +16,22 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { keepLogo } from '../clients/logo.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { consentDetails, receiptDetails } from './consent-details.ts'
-import { type ShownConsent, shownConsent } from './consent-scopes.ts'
+import { type ConsentWording, consentWording } from './consent-scopes.ts'
 import { consentFor, meaningOf, rememberedConsents } from './context.ts'
 import { toldApart } from './organization-list.ts'
 import type { PendingRequest } from './request-kind.ts'
 
-/** A pending request, with the user who is to answer it and what the page says about it. */
-export interface ConsentRequest extends ActiveLogin {
+/** A pending request as the consent page shows it, with the user who is to answer it. */
+export interface ConsentView extends ActiveLogin {
   readonly pending: PendingRequest
-  readonly shown: ShownConsent
+  readonly wording: ConsentWording
   /** The authorization details that it asks for (RFC 9396). */
   readonly details: readonly ConsentDetail[]
   /** The organizations to choose from: those of the user, or of these the one that the request names. */
   readonly offered: readonly Organization[] | undefined
   /** The one that it is for; undefined if the host has none, or if the user must choose first. */
   readonly organization: Organization | undefined
-  /** What the user allowed the client before, in every organization. */
+  /** The consents of the user for the client, in every organization. */
   readonly consents: readonly KeptConsent[]
 }
 
@@ -77,7 +77,7 @@ export const openConsent = async (
   context: PageContext,
   pending: PendingRequest,
   answered?: string,
-): Promise<ConsentRequest | undefined> => {
+): Promise<ConsentView | undefined> => {
   const { server, req, language } = context
   const { client, request } = pending
   const active = await activeLogin(context, pending)
@@ -91,13 +91,13 @@ export const openConsent = async (
   const consents = await rememberedConsents(server, pending, active.login)
   const wanted = answered ?? suggestedOrganization(pending, active.login, consents, offered)
   const organization = offered?.find(({ id }) => id === wanted)
-  const shown = {
-    ...shownConsent(server, client, card, request, language),
+  const wording = {
+    ...consentWording(server, client, card, request, language),
     ...(details.length > 0 && {
       details: receiptDetails(server, details, (entry) => meaningOf(server, client, entry)),
     }),
   }
-  return { pending, shown, details, offered, organization, consents, ...active }
+  return { pending, wording, details, offered, organization, consents, ...active }
 }
 
 /** The organization that the page suggests: the chosen one, the only one, or where the user last used the client. */
@@ -115,27 +115,27 @@ const suggestedOrganization = (
 /** Hidden fields that say what the form is an answer to: whose page it was on, and what that page said. */
 export const consentSubject = ({
   pending,
-  shown,
+  wording,
   login,
   organization,
-}: ConsentRequest): { account: string; shown: string; organization?: string } => ({
+}: ConsentView): { account: string; shown: string; organization?: string } => ({
   account: hashSecret(JSON.stringify([pending.id, login.subject])),
-  shown: hashSecret(JSON.stringify([pending.id, shown, ...(organization ? [organization.id] : [])])),
+  shown: hashSecret(JSON.stringify([pending.id, wording, ...(organization ? [organization.id] : [])])),
   ...(organization && { organization: organization.id }),
 })
 
 /** Why the form answers another page than the one that would be shown now; undefined if it is the same. */
-export const consentChange = (asked: ConsentRequest, form: Parameters): ConsentNotice | undefined => {
-  const { account, shown } = consentSubject(asked)
+export const consentChange = (consentView: ConsentView, form: Parameters): ConsentNotice | undefined => {
+  const { account, shown } = consentSubject(consentView)
   if (form.optional('account') !== account) return 'account'
-  if (asked.offered && !asked.organization) return 'gone'
+  if (consentView.offered && !consentView.organization) return 'gone'
   return form.optional('shown') === shown ? undefined : 'changed'
 }
 
-/** What the user allowed before, and whether the organization is all that is left to ask for. */
+/** The consent that the user gave before, and whether the organization is all that is left to ask for. */
 export const allowedBefore = (
   server: AuthorizationServer,
-  { pending: { client, request }, organization, consents }: ConsentRequest,
+  { pending: { client, request }, organization, consents }: ConsentView,
 ): { consent: Consent | undefined; onlyOrganization: boolean } => {
   const { consent, terms } = consentFor(server, { client, request }, consents, organization?.id)
   const context = { request, client, consent, terms, kinds: server.options.choices }
@@ -148,24 +148,27 @@ export const allowedBefore = (
 /** The user's claims that the request would reveal. */
 export const sharedClaims = async (
   server: AuthorizationServer,
-  asked: ConsentRequest,
+  consentView: ConsentView,
 ): Promise<Record<string, unknown>> => {
-  const { user, pending, organization } = asked
+  const { user, pending, organization } = consentView
   const { request, client } = pending
   const holder = { client, scopes: request.scopes, organization: organization?.id }
   return userClaims(server, user, holder, 'userinfo', request.claims?.beyondScopes)
 }
 
-/** What the page showed and what the user left ticked. */
+/** The wording of the page, with the lines that the user left ticked. */
 export const receiptOf = async (
   server: AuthorizationServer,
-  asked: ConsentRequest,
+  consentView: ConsentView,
   granted: readonly string[],
 ): Promise<ConsentReceipt> => {
-  const { organization } = asked
-  const lines = asked.shown.scopes.map((scope) => ({ ...scope, allowed: granted.includes(scope.name) }))
-  const claims = Object.keys(await sharedClaims(server, asked))
-  return { ...asked.shown, scopes: lines, claims, ...(organization && { organization }) }
+  const { organization } = consentView
+  const lines = consentView.wording.scopes.map((scope) => ({
+    ...scope,
+    allowed: granted.includes(scope.name),
+  }))
+  const claims = Object.keys(await sharedClaims(server, consentView))
+  return { ...consentView.wording, scopes: lines, claims, ...(organization && { organization }) }
 }
 
 /**

@@ -95,14 +95,14 @@ export const withRequestObject = async (
   options: ReadingOptions,
 ): Promise<Parameters> => {
   const resources = server.resources
-  const known = parseClient(client, resources)
+  const requester = parseClient(client, resources)
   const verified = parameters.has('redirect_uri')
-    ? parseAuthorizationTarget(parameters, known, resources)
+    ? parseAuthorizationTarget(parameters, requester, resources)
     : undefined
   try {
-    assertObjectUsed(parameters, known.metadata)
+    assertObjectUsed(parameters, requester.metadata)
     const source = server.options.protocol.requestObjects ? requestObjectSource(parameters) : undefined
-    return source ? await readObject(server, known, parameters, source, options) : parameters
+    return source ? await readObject(server, requester, parameters, source, options) : parameters
   } catch (error) {
     throw verified ? asAuthorizationError(verified.target, error) : error
   }

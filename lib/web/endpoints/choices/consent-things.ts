@@ -1,4 +1,4 @@
-import type { ConsentRequest } from '../../../oauth/authorization/consent.ts'
+import type { ConsentView } from '../../../oauth/authorization/consent.ts'
 import { allowedBefore, clientCard } from '../../../oauth/authorization/consent.ts'
 import { consentFor } from '../../../oauth/authorization/context.ts'
 import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
@@ -31,14 +31,14 @@ import type { ConsentNotice, PageModels } from '../../pages/page-models.ts'
 export const thingsPath = '/things'
 
 /** For whom things are asked for. */
-export const thingsContext = ({ user, pending, organization }: ConsentRequest): ThingsContext => ({
+export const thingsContext = ({ user, pending, organization }: ConsentView): ThingsContext => ({
   user,
   client: pending.client,
   organization: organization?.id,
 })
 
 /** What the user has filled in, if it was under this login and for this organization. */
-export const draftFor = ({ pending, login, organization }: ConsentRequest): ConsentDraft | undefined => {
+export const draftFor = ({ pending, login, organization }: ConsentView): ConsentDraft | undefined => {
   const { decision } = pending
   return decision?.sid === login.sid && decision.organization === organization?.id
     ? decision.draft
@@ -46,33 +46,33 @@ export const draftFor = ({ pending, login, organization }: ConsentRequest): Cons
 }
 
 /** The kinds of things that a request asks about. */
-export const kindsOf = ({ server }: PageContext, { pending }: ConsentRequest): readonly Choice[] =>
+export const kindsOf = ({ server }: PageContext, { pending }: ConsentView): readonly Choice[] =>
   askedKinds(server.options.choices, pending.request.scopes)
 
-const rememberedChoices = ({ server }: PageContext, asked: ConsentRequest): Choices | undefined =>
-  consentFor(server, asked.pending, asked.consents, asked.organization?.id).terms?.choices
+const rememberedChoices = ({ server }: PageContext, consentView: ConsentView): Choices | undefined =>
+  consentFor(server, consentView.pending, consentView.consents, consentView.organization?.id).terms?.choices
 
 /** The ids of a kind that are ticked when the page is opened, or when it did not show them. */
 const idsOf =
-  (context: PageContext, asked: ConsentRequest) =>
+  (context: PageContext, consentView: ConsentView) =>
   (kind: Choice): readonly string[] =>
     firstIds(kind, {
-      draft: draftFor(asked),
-      remembered: rememberedChoices(context, asked),
-      suggested: asked.pending.request.suggested,
+      draft: draftFor(consentView),
+      remembered: rememberedChoices(context, consentView),
+      suggested: consentView.pending.request.suggested,
     })
 
 /** Whether the client keeps access after the login: only then a limit means something. */
-const mayLimit = ({ server }: PageContext, { pending }: ConsentRequest): boolean =>
+const mayLimit = ({ server }: PageContext, { pending }: ConsentView): boolean =>
   server.options.choices.length > 0 && pending.request.scopes.includes('offline_access')
 
 const isDuration = (name: string | undefined): name is Duration =>
   name !== undefined && Object.hasOwn(durations, name)
 
-const durationRows = (context: PageContext, asked: ConsentRequest): PageModels['consent']['durations'] => {
-  if (!mayLimit(context, asked)) return undefined
-  const selected = draftFor(asked)?.duration ?? 'lasting'
-  const longest = absoluteLifetime(asked.pending.client.metadata, context.server.options.lifetimes)
+const durationRows = (context: PageContext, consentView: ConsentView): PageModels['consent']['durations'] => {
+  if (!mayLimit(context, consentView)) return undefined
+  const selected = draftFor(consentView)?.duration ?? 'lasting'
+  const longest = absoluteLifetime(consentView.pending.client.metadata, context.server.options.lifetimes)
   return Object.entries(durations)
     .filter(([, seconds]) => seconds === undefined || seconds < longest)
     .map(([name, seconds]) => ({
@@ -85,26 +85,26 @@ const durationRows = (context: PageContext, asked: ConsentRequest): PageModels['
 /** What the consent page shows about things and the end of access; nothing if the host has no kinds. */
 export const thingsOnConsent = async (
   context: PageContext,
-  asked: ConsentRequest,
+  consentView: ConsentView,
 ): Promise<Pick<PageModels['consent'], 'things' | 'durations'> & { readonly fields: object }> => {
   const { server } = context
-  if (server.options.choices.length === 0 || allowedBefore(server, asked).onlyOrganization)
+  if (server.options.choices.length === 0 || allowedBefore(server, consentView).onlyOrganization)
     return { fields: {} }
-  const { pending, shown } = asked
+  const { pending, wording } = consentView
   const { client, request } = pending
-  const card = clientCard(server, client, request.redirectUri, shown.locale)
+  const card = clientCard(server, client, request.redirectUri, wording.locale)
   const things = await shownThings(
-    kindsOf(context, asked),
-    thingsContext(asked),
+    kindsOf(context, consentView),
+    thingsContext(consentView),
     {
-      draft: draftFor(asked),
-      remembered: rememberedChoices(context, asked),
+      draft: draftFor(consentView),
+      remembered: rememberedChoices(context, consentView),
       suggested: request.suggested,
       isVouchedFor: !card.unverified,
     },
-    shown.locale,
+    wording.locale,
   )
-  const rows = durationRows(context, asked)
+  const rows = durationRows(context, consentView)
   const listed = things.filter(({ items }) => items !== undefined).map(({ kind }) => kind)
   return {
     ...(things.length > 0 && { things }),
@@ -116,7 +116,7 @@ export const thingsOnConsent = async (
 /** Keeps what is filled in, and leads to another page of the request. */
 export const keepDraft = async (
   context: PageContext,
-  { pending: { id, secret }, login, organization }: ConsentRequest,
+  { pending: { id, secret }, login, organization }: ConsentView,
   draft: ConsentDraft,
   { path, ticked }: { readonly path: string; readonly ticked: readonly string[] | undefined },
 ): Promise<{ readonly redirectToPage: string }> => {
@@ -133,28 +133,28 @@ export const keepDraft = async (
   return { redirectToPage: ownPath(context.server, path, { [requestParameter]: secret }) }
 }
 
-const durationIn = (context: PageContext, asked: ConsentRequest, form: Parameters): Duration => {
+const durationIn = (context: PageContext, consentView: ConsentView, form: Parameters): Duration => {
   const name = form.optional('duration')
-  return mayLimit(context, asked) && isDuration(name) ? name : 'lasting'
+  return mayLimit(context, consentView) && isDuration(name) ? name : 'lasting'
 }
 
-const filledIn = (context: PageContext, asked: ConsentRequest, form: Parameters): ConsentDraft => ({
-  ...draftOf(kindsOf(context, asked), form, idsOf(context, asked)),
-  duration: durationIn(context, asked, form),
+const filledIn = (context: PageContext, consentView: ConsentView, form: Parameters): ConsentDraft => ({
+  ...draftOf(kindsOf(context, consentView), form, idsOf(context, consentView)),
+  duration: durationIn(context, consentView, form),
 })
 
 /** "Choose…": leads to the page of a kind; what is filled in stays. */
 export const leaveForThings = async (
   context: PageContext,
-  asked: ConsentRequest,
+  consentView: ConsentView,
   form: Parameters,
   { kind, ticked }: { readonly kind: string; readonly ticked: readonly string[] },
 ): Promise<{ readonly redirectToPage: string }> => {
-  const draft = filledIn(context, asked, form)
-  const isAsked = kindsOf(context, asked).some((each) => each.kind === kind)
+  const draft = filledIn(context, consentView, form)
+  const isAsked = kindsOf(context, consentView).some((each) => each.kind === kind)
   const picking = { kind, ids: draft.things[kind] ?? [], query: '', trail: [] }
   const path = isAsked ? thingsPath : '/consent'
-  return keepDraft(context, asked, isAsked ? { ...draft, picking } : draft, { path, ticked })
+  return keepDraft(context, consentView, isAsked ? { ...draft, picking } : draft, { path, ticked })
 }
 
 /** What was chosen beside the scopes. */
@@ -171,7 +171,7 @@ export interface AnsweredThings extends Pick<Decision, 'choices' | 'until'> {
  */
 export const allowedThings = async (
   context: PageContext,
-  asked: ConsentRequest,
+  consentView: ConsentView,
   form: Parameters,
   entries: readonly string[],
   again: (kind: ConsentNotice) => void,
@@ -179,13 +179,13 @@ export const allowedThings = async (
   const { server } = context
   const { choices: all } = server.options
   if (all.length === 0) return { receipt: {} }
-  const draft = filledIn(context, asked, form)
-  const kinds = askedKinds(all, intersectScopes(asked.pending.request.scopes, entries))
-  const answer = await answeredThings(kinds, thingsContext(asked), draft, asked.shown.locale)
+  const draft = filledIn(context, consentView, form)
+  const kinds = askedKinds(all, intersectScopes(consentView.pending.request.scopes, entries))
+  const answer = await answeredThings(kinds, thingsContext(consentView), draft, consentView.wording.locale)
   if (answer.outcome !== 'chosen') {
     again(answer.outcome)
     const left = { ...draft, things: answer.things }
-    return keepDraft(context, asked, left, { path: '/consent', ticked: entries })
+    return keepDraft(context, consentView, left, { path: '/consent', ticked: entries })
   }
   const { duration = 'lasting' } = draft
   const seconds = durations[duration]

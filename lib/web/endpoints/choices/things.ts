@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import {
-  type ConsentRequest,
+  type ConsentView,
   clientCard,
   consentSubject,
   openConsent,
@@ -29,17 +29,17 @@ const mostPinned = 40
 
 /** What the user is choosing now. */
 interface Choosing {
-  readonly asked: ConsentRequest
+  readonly consentView: ConsentView
   readonly draft: ConsentDraft
   readonly picking: Picking
   readonly kind: Choice
 }
 
-const choosing = (context: PageContext, asked: ConsentRequest): Choosing | undefined => {
-  const draft = draftFor(asked)
+const choosing = (context: PageContext, consentView: ConsentView): Choosing | undefined => {
+  const draft = draftFor(consentView)
   const picking = draft?.picking
-  const kind = kindsOf(context, asked).find((each) => each.kind === picking?.kind)
-  return draft && picking && kind && { asked, draft, picking, kind }
+  const kind = kindsOf(context, consentView).find((each) => each.kind === picking?.kind)
+  return draft && picking && kind && { consentView, draft, picking, kind }
 }
 
 const toConsent = ({ server }: PageContext, { secret }: PendingRequest): Outcome => ({
@@ -47,10 +47,10 @@ const toConsent = ({ server }: PageContext, { secret }: PendingRequest): Outcome
 })
 
 /** The things of the page: on the first one what is chosen stands above. */
-const pageOf = async ({ asked, picking, kind }: Choosing) => {
+const pageOf = async ({ consentView, picking, kind }: Choosing) => {
   const { query, trail, ids } = picking
   const isFirst = trail.length === 0 && query === ''
-  const about = thingsContext(asked)
+  const about = thingsContext(consentView)
   const pinned = isFirst ? await findThings(kind, about, ids.slice(0, mostPinned)) : []
   const after = trail.at(-1)
   const { things, next, total } = await listThings(kind, about, {
@@ -70,14 +70,14 @@ const shownThings = 'rows'
 
 const show: PendingHandler = async (context, pending) => {
   const { server, language } = context
-  const asked = await openConsent(context, pending)
-  if (asked === undefined) return signInAgain(context, pending)
-  const now = choosing(context, asked)
+  const consentView = await openConsent(context, pending)
+  if (consentView === undefined) return signInAgain(context, pending)
+  const now = choosing(context, consentView)
   if (now === undefined) return toConsent(context, pending)
   const { picking, kind } = now
   const { things, next, total } = await pageOf(now)
   const row = (thing: Thing) => ({ ...thing, checked: picking.ids.includes(thing.id) })
-  const { account } = consentSubject(asked)
+  const { account } = consentSubject(consentView)
   const model = {
     ...pendingForm(context, pending, {
       [shownLanguage]: language,
@@ -85,7 +85,7 @@ const show: PendingHandler = async (context, pending) => {
       [shownThings]: things.map(({ id }) => markOf(id)).join(' '),
     }),
     client: clientCard(server, pending.client, pending.request.redirectUri, language),
-    username: asked.user.username,
+    username: consentView.user.username,
     name: thingsName(kind, language),
     things: things.map(row),
     query: picking.query,
@@ -120,30 +120,30 @@ const moved = async (now: Choosing, decision: string, form: Parameters): Promise
 }
 
 const submit: PendingHandler = async (context, pending, form) => {
-  const asked = await openConsent(context, pending)
-  if (asked === undefined) return signInAgain(context, pending)
-  const now = choosing(context, asked)
+  const consentView = await openConsent(context, pending)
+  if (consentView === undefined) return signInAgain(context, pending)
+  const now = choosing(context, consentView)
   // Another user has signed in, or the choice was made in another tab.
-  if (now === undefined || form.optional('account') !== consentSubject(asked).account)
+  if (now === undefined || form.optional('account') !== consentSubject(consentView).account)
     return toConsent(context, pending)
   clearNotice(context)
   const { picking: _, ...draft } = now.draft
   const { kind } = now.kind
   const ticked = pending.decision?.ticked
   const decision = form.required('decision')
-  if (decision === 'back') return keepDraft(context, asked, draft, { path: '/consent', ticked })
+  if (decision === 'back') return keepDraft(context, consentView, draft, { path: '/consent', ticked })
   const wanted = chosenAfter(now, form)
   const ids = wanted.slice(0, mostChosen)
   if (decision === 'use') {
-    const found = await findThings(now.kind, thingsContext(asked), ids)
+    const found = await findThings(now.kind, thingsContext(consentView), ids)
     if (found.length < ids.length) leaveNotice(context, pending.id, { kind: 'lost', about: kind })
     const things = { ...draft.things, [kind]: found.map(({ id }) => id) }
     const modes = { ...draft.modes, [kind]: 'these' as const }
-    return keepDraft(context, asked, { ...draft, things, modes }, { path: '/consent', ticked })
+    return keepDraft(context, consentView, { ...draft, things, modes }, { path: '/consent', ticked })
   }
   if (ids.length < wanted.length) leaveNotice(context, pending.id, { kind: 'limit' })
   const picking = { ...(await moved(now, decision, form)), ids }
-  return keepDraft(context, asked, { ...draft, picking }, { path: thingsPath, ticked })
+  return keepDraft(context, consentView, { ...draft, picking }, { path: thingsPath, ticked })
 }
 
 /** Chooses among many things. It allows nothing by itself. */

@@ -1,6 +1,6 @@
 import {
   allowedBefore,
-  type ConsentRequest,
+  type ConsentView,
   clientCard,
   consentChange,
   consentSubject,
@@ -54,30 +54,34 @@ export const askAgain = (
 }
 
 /** The page with the scopes that the client asks for. */
-const consentPage = async (context: PageContext, asked: ConsentRequest): Promise<Outcome> => {
+const consentPage = async (context: PageContext, consentView: ConsentView): Promise<Outcome> => {
   const { server } = context
-  const { pending, shown, user, login, offered = [], organization } = asked
+  const { pending, wording, user, login, offered = [], organization } = consentView
   const { client, request, decision } = pending
-  const { consent, onlyOrganization: only } = allowedBefore(server, asked)
-  const lines = only ? [] : consentScopes(server, client, request, consent, shown.locale)
+  const { consent, onlyOrganization: only } = allowedBefore(server, consentView)
+  const lines = only ? [] : consentScopes(server, client, request, consent, wording.locale)
   // The scopes of a resource name it already.
   const named = shownEntries(consentEntries(request))
   const scopes = lines.filter(({ name, resources }) => resources !== undefined || named.includes(name))
   const ticked = decision?.sid === login.sid ? decision.ticked : undefined
   const previewed = await withPreviews(server, ticked ? withTicks(scopes, ticked) : scopes, user)
-  const claims = only ? {} : await sharedClaims(server, asked)
-  const { fields, ...things } = await thingsOnConsent(context, asked)
+  const claims = only ? {} : await sharedClaims(server, consentView)
+  const { fields, ...things } = await thingsOnConsent(context, consentView)
   const model = {
-    ...pendingForm(context, pending, { [shownLanguage]: shown.locale, ...consentSubject(asked), ...fields }),
-    client: clientCard(server, client, request.redirectUri, shown.locale),
+    ...pendingForm(context, pending, {
+      [shownLanguage]: wording.locale,
+      ...consentSubject(consentView),
+      ...fields,
+    }),
+    client: clientCard(server, client, request.redirectUri, wording.locale),
     username: user.username,
     ...(organization && {
       organization: { ...organization, hasOthers: offered.length > 1, ...(only && { only }) },
     }),
-    scopes: consentRows(server, previewed, claims, shown.locale),
-    ...(asked.details.length > 0 && { details: asked.details }),
+    scopes: consentRows(server, previewed, claims, wording.locale),
+    ...(consentView.details.length > 0 && { details: consentView.details }),
     ...things,
-    redirectTo: asked.shown.client.host || undefined,
+    redirectTo: consentView.wording.client.host || undefined,
     ...(request.redirectUri === undefined && { device: true }),
     accountUrl: ownPath(server, '/account'),
     notice: noticeFor(context, pending),
@@ -87,41 +91,42 @@ const consentPage = async (context: PageContext, asked: ConsentRequest): Promise
 }
 
 const show: PendingHandler = async (context, pending) => {
-  const asked = await openConsent(context, pending)
-  if (asked === undefined) return signInAgain(context, pending)
+  const consentView = await openConsent(context, pending)
+  if (consentView === undefined) return signInAgain(context, pending)
   // Without an organization the user can allow nothing: they choose one, or learn that there is none.
-  if (asked.offered && !asked.organization) return { changes: { active: asked } }
-  return consentPage(context, asked)
+  if (consentView.offered && !consentView.organization) return { changes: { active: consentView } }
+  return consentPage(context, consentView)
 }
 
-export const deny = ({ server, info }: PageContext, { pending, login }: ConsentRequest): Decision => {
-  const about = { subject: login.subject, clientId: pending.client.clientId }
-  server.events.announce('consent.denied', info, about)
+export const deny = ({ server, info }: PageContext, { pending, login }: ConsentView): Decision => {
+  const { clientId } = pending.client
+  server.events.announce('consent.denied', info, { subject: login.subject, clientId })
   return { allowed: false, sid: login.sid, scopes: [] }
 }
 
 /** The decision to allow. */
 const allow = async (
   { server, info }: PageContext,
-  asked: ConsentRequest,
+  consentView: ConsentView,
   entries: readonly string[],
   { receipt: chosen, ...things }: AnsweredThings,
 ): Promise<Decision> => {
-  const { pending, login, organization } = asked
+  const { pending, login, organization } = consentView
   const { subject } = login
-  const receipt = await receiptOf(server, asked, entries)
+  const receipt = await receiptOf(server, consentView, entries)
   const scopes = intersectScopes(pending.request.scopes, entries)
-  const about = { subject, clientId: pending.client.clientId, scopes }
   server.events.announce('consent.allowed', info, {
-    ...about,
+    subject,
+    clientId: pending.client.clientId,
+    scopes,
     ...(organization && { organization: organization.id }),
     ...(things.choices && { choices: things.choices }),
   })
-  return { ...answerOf(asked), scopes: entries, receipt: { ...receipt, ...chosen }, ...things }
+  return { ...answerOf(consentView), scopes: entries, receipt: { ...receipt, ...chosen }, ...things }
 }
 
 /** The part of every answer that allows. */
-const answerOf = ({ login, organization }: ConsentRequest) => ({
+const answerOf = ({ login, organization }: ConsentView) => ({
   allowed: true,
   sid: login.sid,
   organization: organization?.id,
@@ -133,7 +138,7 @@ const answerOf = ({ login, organization }: ConsentRequest) => ({
  */
 export const switchUser = async (
   context: PageContext,
-  { pending, login }: Pick<ConsentRequest, 'pending' | 'login'>,
+  { pending, login }: Pick<ConsentView, 'pending' | 'login'>,
 ): Promise<PendingOutcome> => {
   const { server } = context
   if (replacesLogins(server)) {
@@ -147,10 +152,10 @@ export const switchUser = async (
 /** Leads to the choice of another organization. What is ticked stays ticked. */
 const changeOrganization = async (
   context: PageContext,
-  { pending: { id, secret }, login, shown, organization }: ConsentRequest,
+  { pending: { id, secret }, login, wording, organization }: ConsentView,
   form: Parameters,
 ): Promise<Outcome> => {
-  const ticked = grantedEntries(shown.scopes, form)
+  const ticked = grantedEntries(wording.scopes, form)
   const decision = {
     allowed: true,
     sid: login.sid,
@@ -165,34 +170,37 @@ const changeOrganization = async (
 
 /** Applies the answer and continues the request. */
 const submit: PendingHandler = async (context, pending, form) => {
-  const asked = await openConsent(context, pending, form.optional('organization'))
-  if (asked === undefined) return signInAgain(context, pending)
-  const { offered } = asked
+  const consentView = await openConsent(context, pending, form.optional('organization'))
+  if (consentView === undefined) return signInAgain(context, pending)
+  const { offered } = consentView
   const choice = form.required('decision')
-  if (choice === 'switch') return switchUser(context, asked)
-  const change = consentChange(asked, form)
+  if (choice === 'switch') return switchUser(context, consentView)
+  const change = consentChange(consentView, form)
   if (change) return askAgain(context, pending, { kind: change })
   clearNotice(context)
-  if (choice === 'deny') return { changes: { active: asked, decision: deny(context, asked) } }
-  if (choice === 'organization' && offered) return changeOrganization(context, asked, form)
+  if (choice === 'deny') return { changes: { active: consentView, decision: deny(context, consentView) } }
+  if (choice === 'organization' && offered) return changeOrganization(context, consentView, form)
   const [step, kind] = choice.split(':')
-  const entries = grantedEntries(asked.shown.scopes, form)
+  const entries = grantedEntries(consentView.wording.scopes, form)
   const hasKinds = context.server.options.choices.length > 0
   if (hasKinds && step === 'things' && kind)
-    return leaveForThings(context, asked, form, { kind, ticked: entries })
+    return leaveForThings(context, consentView, form, { kind, ticked: entries })
   // If nothing but the organization was asked, only its choice counts.
   if (choice === 'choose' && offered) {
     return {
-      changes: { active: asked, decision: { ...answerOf(asked), scopes: [], organizationOnly: true } },
+      changes: {
+        active: consentView,
+        decision: { ...answerOf(consentView), scopes: [], organizationOnly: true },
+      },
     }
   }
   if (choice !== 'allow') {
     throw refusal('decision_unknown', { values: { decisions: 'allow, deny or switch' } })
   }
   const again = (kind: ConsentNotice): void => leaveNotice(context, pending.id, { kind })
-  const things = await allowedThings(context, asked, form, entries, again)
+  const things = await allowedThings(context, consentView, form, entries, again)
   if ('redirectToPage' in things) return things
-  return { changes: { active: asked, decision: await allow(context, asked, entries, things) } }
+  return { changes: { active: consentView, decision: await allow(context, consentView, entries, things) } }
 }
 
 export const consentEndpoint = pendingPage('/consent', show, submit)

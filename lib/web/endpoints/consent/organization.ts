@@ -1,5 +1,5 @@
 import {
-  type ConsentRequest,
+  type ConsentView,
   clientCard,
   consentSubject,
   openConsent,
@@ -17,20 +17,20 @@ import { type PendingHandler, type PendingOutcome, pendingForm, pendingPage } fr
 import { askAgain, deny, noticeFor, switchUser } from './consent.ts'
 
 /** Whether there is something to choose: otherwise the request goes on without this page. */
-const mayChoose = ({ offered = [] }: ConsentRequest): boolean => offered.length > 1
+const mayChoose = ({ offered = [] }: ConsentView): boolean => offered.length > 1
 
 /** Shows the organizations of the user, by page and search. */
-const show: PendingHandler = async (context, pending, asked) => {
+const show: PendingHandler = async (context, pending, parameters) => {
   const { server, language } = context
-  const request = await openConsent(context, pending)
-  if (request === undefined) return signInAgain(context, pending)
-  const { offered = [], consents, user, login } = request
+  const consentView = await openConsent(context, pending)
+  if (consentView === undefined) return signInAgain(context, pending)
+  const { offered = [], consents, user, login } = consentView
   const { left } = pending.decision?.sid === login.sid ? pending.decision : {}
-  if (!mayChoose(request)) return { changes: { active: request } }
-  const query = asked.optional('q') ?? ''
+  if (!mayChoose(consentView)) return { changes: { active: consentView } }
+  const query = parameters.optional('q') ?? ''
   const used = consents.map(({ organization }) => organization)
-  const list = listOrganizations(offered, used, { query, page: pageNumberOf(asked) })
-  const { account } = consentSubject(request)
+  const list = listOrganizations(offered, used, { query, page: pageNumberOf(parameters) })
+  const { account } = consentSubject(consentView)
   const named = { [requestParameter]: pending.secret, ...(query !== '' && { q: query }) }
   const model = {
     ...pendingForm(context, pending, { account }),
@@ -51,19 +51,19 @@ const show: PendingHandler = async (context, pending, asked) => {
 
 /** Continues the request for the organization that was pressed. It allows nothing by itself. */
 const submit: PendingHandler = async (context, pending, form) => {
-  const asked = await openConsent(context, pending)
-  if (asked === undefined) return signInAgain(context, pending)
-  const { login, offered = [] } = asked
+  const consentView = await openConsent(context, pending)
+  if (consentView === undefined) return signInAgain(context, pending)
+  const { login, offered = [] } = consentView
   const choice = form.optional('decision')
-  if (choice === 'switch') return switchUser(context, asked)
+  if (choice === 'switch') return switchUser(context, consentView)
   const again = (kind: 'account' | 'gone'): Outcome =>
     askAgain(context, pending, { kind, path: organizationPath })
-  if (form.optional('account') !== consentSubject(asked).account) return again('account')
+  if (form.optional('account') !== consentSubject(consentView).account) return again('account')
   const proceed = (decision?: Decision): PendingOutcome => ({
-    changes: { active: asked, ...(decision && { decision }) },
+    changes: { active: consentView, ...(decision && { decision }) },
   })
-  if (choice === 'deny') return proceed(deny(context, asked))
-  if (!mayChoose(asked)) return proceed()
+  if (choice === 'deny') return proceed(deny(context, consentView))
+  if (!mayChoose(consentView)) return proceed()
   const organization = form.required('organization')
   if (!isAmong(offered, organization)) return again('gone')
   clearNotice(context)
