@@ -324,6 +324,18 @@ test('oauth.verify takes the ids themselves, and a call about none is refused', 
   expect((await verify('')).status).toBe(403)
 })
 
+test('oauth.verify asks for each call what it is about, also after the same arguments by their text', async () => {
+  const { access_token: token } = await tokensOf(agent, these('p1'))
+  const request = new Request('http://localhost:3000/x', { headers: { authorization: `Bearer ${token}` } })
+  const about = (id: string) => ({ choice: { project: () => id } })
+  expect((await host.oauth.verify(request, 'tasks:read', about('p1'))).status).toBeUndefined()
+  expect((await host.oauth.verify(request, 'tasks:read', about('p2'))).status).toBe(403)
+  expect((await host.oauth.verify(request, 'tasks:read', { choice: {} })).status).toBeUndefined()
+  expect((await host.oauth.verify(request, 'tasks:read', { choice: { project: undefined } })).status).toBe(
+    403,
+  )
+})
+
 test('list and find are asked for the client and with bounds', async () => {
   await tokensOf(agent, these('p1'))
   expect(asked.map(([name]) => name)).toEqual(['list', 'find', 'find'])
