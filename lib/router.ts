@@ -20,7 +20,7 @@ import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
 import type { HostUser } from './options/users.ts'
 import { keepPruning, type PruningContext } from './storage/repositories/pruning/schedule.ts'
-import { expiredOf, migrationsOf } from './storage/schema.ts'
+import { assertListed, expiredOf, migrationsOf } from './storage/schema.ts'
 import { warnAtStart } from './tools/doctor/start.ts'
 import {
   type GrantAdministration,
@@ -263,6 +263,7 @@ export const compose = (
     installed,
     features: active,
     migrations: migrationsOf(installed),
+    assertListed,
   })
   return { server, endpoints }
 }

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { type AuthRouter, serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
-import { expired } from '../../test/support/features.ts'
+import { expiredOf } from '../../lib/storage/schema.ts'
 
 export interface Pruned {
   readonly removed: number
@@ -19,7 +19,7 @@ export const pruneWith = (oauth: AuthRouter) => async (): Promise<Pruned> => {
   delays.enable()
   const counts = await removeExpiredRows(server.database, {
     now: server.now(),
-    expired,
+    expired: expiredOf([]),
     refreshGracePeriod: 10,
   })
   delays.disable()

@@ -203,6 +203,12 @@ const reachesOf = ({
 /** The parts that a server is composed of. */
 export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
   readonly migrations: Migrations
+  /**
+   * Requires the list to have every feature that the database keeps rows of.
+   *
+   * @returns the migrations among these that only a newer version knows
+   */
+  assertListed(database: Database, unknown: readonly string[]): Promise<readonly string[]>
 }
 
 /** The types of events that anyone can cause as often as they like. */
@@ -221,7 +227,7 @@ const briefEvents = (installed: readonly FeatureDefinition[]): ReadonlySet<strin
  */
 export const createAuthorizationServer = (
   given: Options,
-  { endpoints, installed, features, migrations }: ServerParts,
+  { endpoints, installed, features, migrations, assertListed }: ServerParts,
 ): ServerSetup => {
   const options: Options = { ...given, logger: plainLogger(given.logger) }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
@@ -276,7 +282,7 @@ export const createAuthorizationServer = (
   const start = async (): Promise<AuthorizationServer> => {
     await tracing.load()
     await migrateInDevelopment(options, opened, migrations)
-    const newer = await assertSchema(database, migrations)
+    const newer = await assertListed(database, await assertSchema(database, migrations))
     if (newer.length > 0) {
       options.logger.info(`latchkey: the database is newer than this version, by ${newer.join(', ')}`)
     }

@@ -4,8 +4,15 @@ import { definitionsIn, type FeatureDefinition } from '../features/feature.ts'
 import { finishDeletions } from '../oauth/clients/erasure.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { database } from '../options/server.ts'
-import { type Migrations, migrateDatabase, rollbackDatabase, sourceOf } from './database/migrate.ts'
+import {
+  createdTables,
+  type Migrations,
+  migrateDatabase,
+  rollbackDatabase,
+  sourceOf,
+} from './database/migrate.ts'
 import { openDatabase } from './database/open.ts'
+import type { Database } from './database/types.ts'
 import { type RemoveExpired, removals } from './repositories/pruning/expired.ts'
 
 /** The options for migrating: those of `authRouter()`. Only `database.tablePrefix` and `features` count. */
@@ -25,6 +32,36 @@ export const migrationsOf = (installed: readonly FeatureDefinition[]): Migration
   new Map([...ofCore, ...installed.flatMap(({ migrations }) => [...migrations])])
 
 const migrationsFor = ({ features }: MigrateOptions): Migrations => migrationsOf(definitionsIn(features))
+
+const hasRows = async ({ knex }: Database, table: string): Promise<boolean> =>
+  (await knex(table).select(knex.raw('1')).limit(1)).length > 0
+
+/**
+ * Requires the list to have every feature of Latchkey that the database keeps rows of: what it stores must still be exported,
+ * erased and pruned.
+ *
+ * @param unknown names of migrations that have run and that no feature of the list has
+ * @returns those that no feature of Latchkey has either
+ * @throws Error with the line to add
+ */
+export const assertListed = async (db: Database, unknown: readonly string[]): Promise<readonly string[]> => {
+  if (unknown.length === 0) return unknown
+  // Loaded for this only.
+  const functions = await import('../features/index.ts')
+  const known: string[] = []
+  for (const [name, feature] of Object.entries(functions)) {
+    const migrations = definitionsIn([feature.off()]).flatMap((definition) => [...definition.migrations])
+    const ran = new Map(migrations.filter(([each]) => unknown.includes(each)))
+    for (const table of createdTables(ran, db)) {
+      if (!(await hasRows(db, table))) continue
+      throw new Error(
+        `latchkey: ${table} has rows, and the option features lacks ${name}(); list it, or keep what is stored with features: [${name}.off()], or remove it: npx latchkey migrate --drop ${name} --yes`,
+      )
+    }
+    known.push(...ran.keys())
+  }
+  return unknown.filter((name) => !known.includes(name))
+}
 
 /**
  * Latchkey's schema as a Knex migration source, for hosts that run all their migrations with one command.

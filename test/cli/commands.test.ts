@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { findClient } from '../../lib/storage/repositories/clients.ts'
-import { field, openCommandLine, program, rowsOf, stack, withDatabase } from '../support/command-line.ts'
+import {
+  configuration,
+  field,
+  openCommandLine,
+  program,
+  rowsOf,
+  stack,
+  withDatabase,
+} from '../support/command-line.ts'
 
 const cli = openCommandLine()
 afterAll(() => cli.close())
@@ -344,4 +352,38 @@ describe('with the defaults of development', () => {
     await cli.succeed(folder, ['user', 'enable', 'ada'])
     expect(await states()).toEqual([false, false])
   })
+})
+
+test('migrate --drop removes the tables of a feature that the list no longer has, and of no other', async () => {
+  const listed = configuration('features: [features.passkeys.off()]')
+  const folder = cli.folder(listed)
+  await cli.succeed(folder, ['migrate'])
+  await withDatabase(folder, (database) =>
+    database('latchkey_passkeys').insert({
+      hash: 'h',
+      subject: '1',
+      credential_id: 'c',
+      public_key: 'k',
+      counter: 0,
+      transports: '[]',
+      name: 'P',
+      backed_up: 0,
+      created_at: 1,
+    }),
+  )
+  const drop = ['migrate', '--drop', 'passkeys']
+  expect(await cli.run(folder, [...drop, '--yes'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('the option features has passkeys()'),
+  })
+  const other = cli.folder()
+  copyFileSync(join(folder, 'latchkey.sqlite'), join(other, 'latchkey.sqlite'))
+  expect(await cli.run(other, ['client', 'list'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('npx latchkey migrate --drop passkeys --yes'),
+  })
+  expect(await cli.run(other, drop)).toMatchObject({ code: 2 })
+  expect(await cli.run(other, ['migrate', '--drop', 'passkey', '--yes'])).toMatchObject({ code: 2 })
+  expect((await cli.succeed(other, [...drop, '--yes'])).stdout).toBe('passkeys_001\n')
+  await cli.succeed(other, ['client', 'list'])
 })

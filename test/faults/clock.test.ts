@@ -4,6 +4,7 @@ import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
+import { expiredOf } from '../../lib/storage/schema.ts'
 import { listen, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { createChance } from '../support/fault-chance.ts'
@@ -24,7 +25,6 @@ import {
   startSharedHost,
   userinfoStatus,
 } from '../support/fault-family.ts'
-import { expired } from '../support/features.ts'
 import { authorizeUrl, type Host, issuer, startHost } from '../support/host.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -212,7 +212,7 @@ describeOnTried('a clock that is set', (kind: DatabaseKind) => {
       const { database: handle } = openDatabase(database.knex, database.tablePrefix)
       await removeExpiredRows(handle, {
         now: clock.now(),
-        expired,
+        expired: expiredOf([]),
         refreshGracePeriod,
       })
       expect(await living(clock.now())).toEqual(before)

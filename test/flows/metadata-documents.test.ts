@@ -412,7 +412,7 @@ test('without the feature a client whose document was read before is unknown', a
   const users = { table: usersTable, columns: { id: 'id', username: 'email', password: 'password_hash' } }
   host = await startHost({
     database: host.database,
-    options: { database: { knex: database, tablePrefix }, users },
+    options: { database: { knex: database, tablePrefix }, users, features: [clientMetadataDocuments.off()] },
   })
   host = { ...host, close: () => host.oauth.close() }
   expectErrorPage(await open(), 400)

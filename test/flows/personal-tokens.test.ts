@@ -187,7 +187,7 @@ describe('a personal access token', () => {
       another({ features: [personalAccessTokens(own)] })
     const narrow = await started({ scopes: ['notes:write'] })
     expect((await guarded(narrow, value)).status).toBe(403)
-    expect(await status(value, await another({ features: [] }))).toBe(401)
+    expect(await status(value, await another({ features: [personalAccessTokens.off()] }))).toBe(401)
     expect(await status(value, await started({ prefix: 'acme_pat_' }))).toBe(401)
     expect(await status(value)).toBe(200)
   })

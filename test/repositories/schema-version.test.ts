@@ -284,15 +284,15 @@ test('an unavailable database causes the driver’s own error', async () => {
   await expect(version()).rejects.toBe(fault)
 })
 
-test('migrations have unique numbers, features from 101, and each removal needs an earlier one', () => {
-  const numbers = [...migrations.keys()].map((name) => {
-    expect(name).toMatch(/^\d{3}_[a-z_]+?(_needs_\d{3})?$/)
-    const number = Number(name.slice(0, 3))
+test('the core and each feature number their migrations from 001, and each removal needs an earlier one', () => {
+  const numbers = new Map<string, number[]>()
+  for (const name of migrations.keys()) {
+    const [, feature = '', number] = /^([a-z_]+_)?(\d{3})(?:_[a-z_]+?(?:_needs_\d{3})?)?$/.exec(name) ?? []
+    expect({ name, number }).toEqual({ name, number: expect.any(String) })
     const [, needed] = /_needs_(\d+)$/.exec(name) ?? []
-    if (needed !== undefined) expect(Number(needed)).toBeLessThan(number)
-    return number
-  })
-  const ofCore = numbers.filter((number) => number <= 100)
-  expect(ofCore).toEqual(ofCore.map((_, index) => index + 1))
-  expect(new Set(numbers).size).toBe(numbers.length)
+    if (needed !== undefined) expect(Number(needed)).toBeLessThan(Number(number))
+    numbers.set(feature, [...(numbers.get(feature) ?? []), Number(number)])
+  }
+  for (const [feature, own] of numbers)
+    expect([feature, own]).toEqual([feature, own.map((_, index) => index + 1)])
 })

@@ -65,7 +65,7 @@ const activate = (option: DeveloperOption): ActiveFeature<WithDevelopers> => ({
 
 const definition: FeatureDefinition = {
   name: 'developers',
-  migrations: new Map([['105_client_owners', clientOwners]]),
+  migrations: new Map([['developers_001', clientOwners]]),
   texts,
   events: eventDescriptions,
   operatorTexts,

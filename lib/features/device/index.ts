@@ -13,7 +13,7 @@ const day = 86_400
 
 const definition: FeatureDefinition = {
   name: 'device',
-  migrations: new Map([['106_device_codes', deviceCodes]]),
+  migrations: new Map([['device_001', deviceCodes]]),
   texts,
   events: eventDescriptions,
   userData: undefined,

@@ -61,7 +61,7 @@ const activate = (option: PasskeyOption): ActiveFeature<WithPasskeys> => ({
 
 const definition: FeatureDefinition = {
   name: 'passkeys',
-  migrations: new Map([['104_passkeys', migration]]),
+  migrations: new Map([['passkeys_001', migration]]),
   texts,
   events: eventDescriptions,
   userData: {

@@ -32,7 +32,7 @@ const activate = (option: PersonalTokenOption): ActiveFeature => ({
 
 const definition: FeatureDefinition = {
   name: 'personal-tokens',
-  migrations: new Map([['101_personal_tokens', migration]]),
+  migrations: new Map([['personal_tokens_001', migration]]),
   texts,
   events: eventDescriptions,
   userData: {

@@ -11,8 +11,8 @@ import { expiryAfter, removeExpiredClients } from './unused.ts'
 const definition: FeatureDefinition = {
   name: 'registration',
   migrations: new Map([
-    ['107_client_registrations', clientRegistrations],
-    ['109_client_registration_origins', registrationOrigins],
+    ['registration_001', clientRegistrations],
+    ['registration_002_origins', registrationOrigins],
   ]),
   texts: {},
   userData: undefined,

@@ -66,9 +66,9 @@ const activate = (option: SecondFactorOption): ActiveFeature<WithSecondFactor> =
 const definition: FeatureDefinition = {
   name: 'second-factor',
   migrations: new Map([
-    ['102_second_factors', secondFactors],
-    ['103_pending_logins', pendingLogins],
-    ['108_next_second_factors', nextSecrets],
+    ['second_factor_001', secondFactors],
+    ['second_factor_002_pending_logins', pendingLogins],
+    ['second_factor_003_next_secrets', nextSecrets],
   ]),
   texts,
   events: eventDescriptions,

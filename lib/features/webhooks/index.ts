@@ -25,9 +25,9 @@ const activate = (endpoints: WebhookEndpoints): ActiveFeature => {
 const definition: FeatureDefinition = {
   name: 'webhooks',
   migrations: new Map([
-    ['110_webhook_endpoints', endpointTable],
-    ['111_webhook_deliveries', webhookDeliveries],
-    ['112_webhook_turns', webhookTurns],
+    ['webhooks_001_endpoints', endpointTable],
+    ['webhooks_002_deliveries', webhookDeliveries],
+    ['webhooks_003_turns', webhookTurns],
   ]),
   texts: {},
   operatorTexts,

@@ -89,6 +89,19 @@ export const rollbackDatabase = async (db: Database, migrations: Migrations): Pr
   return names
 }
 
+/**
+ * Rolls these migrations back, newest first: their tables are removed with everything in them.
+ *
+ * @returns the names of the migrations that were rolled back
+ */
+export const dropMigrations = async (db: Database, migrations: Migrations): Promise<string[]> => {
+  const { pending } = await schemaVersion(db, migrations)
+  const names = [...migrations.keys()].filter((name) => !pending.includes(name)).reverse()
+  for (const name of names)
+    await withoutPrinting(db.knex).migrate.down({ ...configuration(migrations, db.prefix), name })
+  return names
+}
+
 const isLocked = (error: unknown): boolean => error instanceof Error && error.name === 'MigrationLocked'
 // MariaDB commits the lock together with the first table, so the lock remains if the process is killed.
 const stillLocked = ({ prefix }: Database, cause: unknown): Error =>
@@ -136,7 +149,7 @@ const exists = async ({ knex }: Database, table: string): Promise<boolean> => {
 }
 
 /** The tables that migrations create. Their statements are written here and not run. */
-const createdTables = (migrations: Migrations, { knex, prefix }: Database): string[] =>
+export const createdTables = (migrations: Migrations, { knex, prefix }: Database): string[] =>
   [...migrations.values()].flatMap(({ up }) => {
     const name = (table: string): string => `${prefix}${table}`
     const only = () => knex.queryBuilder()

@@ -23,11 +23,11 @@ const rowsOf = async (db: Database): Promise<readonly Row[]> => {
   }
 }
 
-/** A migration that removes something names the one that code must know to work without it: `031_…_needs_025`. */
-const needs = /_needs_(\d+)$/
-
-const knows = (names: readonly string[], number: string): boolean =>
-  names.some((name) => name.startsWith(`${number}_`))
+/**
+ * A migration that removes something names the one that code must know to work without it: `031_…_needs_025`. Each feature has
+ * numbers of its own, after its name: `passkeys_003_…_needs_002`.
+ */
+const needs = /^([a-z_]*)\d+_.*_needs_(\d+)$/
 
 /**
  * Compares the names of migrations only, because an older version knows nothing else of a newer one. This does not use
@@ -44,8 +44,8 @@ export const schemaVersion = async (
   const ran = (await rowsOf(db)).map((row) => text(row, 'name'))
   const newer = ran.filter((name) => !known.includes(name))
   const breaking = newer.filter((name) => {
-    const [, number] = needs.exec(name) ?? []
-    return number !== undefined && !knows(known, number)
+    const [, feature, number] = needs.exec(name) ?? []
+    return number !== undefined && !known.some((each) => each.startsWith(`${feature}${number}`))
   })
   if (breaking.length > 0) {
     throw new Error(

@@ -9,7 +9,7 @@ import { silenceAll } from '../../storage/database/driver.ts'
 import { reasonOf } from '../../storage/database/errors.ts'
 import { databaseLocation, lacksFile } from '../../storage/database/location.ts'
 import { type OpenedDatabase, openDatabase } from '../../storage/database/open.ts'
-import { migrationsOf } from '../../storage/schema.ts'
+import { assertListed, migrationsOf } from '../../storage/schema.ts'
 import { runningVersion } from '../../web/pages/template-version.ts'
 import { Cancelled, type Command, type CommandContext, type Invocation, UsageError } from '../command.ts'
 import { readCommandLine } from './command-line.ts'
@@ -137,7 +137,8 @@ const perform = async (
     if (!command.createsDatabase && lacksFile(opened.hostKnex)) {
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
-    if (command.needsSchema !== false) await assertSchema(opened.database, migrationsOf(installed))
+    if (command.needsSchema !== false)
+      await assertListed(opened.database, await assertSchema(opened.database, migrationsOf(installed)))
     const { server, events, close } = lazyServer(options, opened)
     const context = { ...opened, options, installed, now, events, server, ready: async () => {} }
     try {

@@ -1,6 +1,14 @@
-import { definitionsOf } from '../../../features/feature.ts'
-import { migrateDatabase, rollbackDatabase } from '../../../storage/database/migrate.ts'
+import { definitionsIn, definitionsOf } from '../../../features/feature.ts'
+import * as functions from '../../../features/index.ts'
+import type { Feature } from '../../../options/features.ts'
+import {
+  dropMigrations,
+  type Migrations,
+  migrateDatabase,
+  rollbackDatabase,
+} from '../../../storage/database/migrate.ts'
 import { schemaVersion } from '../../../storage/database/schema-version.ts'
+import type { Database } from '../../../storage/database/types.ts'
 import { migrationsOf } from '../../../storage/schema.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { withProgress } from '../progress.ts'
@@ -10,17 +18,39 @@ const list = (names: readonly string[]): void => {
   for (const name of names) print(name)
 }
 
+/** Removes the tables of a feature. */
+const drop = async (database: Database, name: string, listed: Migrations): Promise<string[]> => {
+  const feature: { off(): Feature } = Reflect.get(functions, name)
+  const migrations = new Map(definitionsIn([feature.off()]).flatMap((each) => [...each.migrations]))
+  if ([...migrations.keys()].some((each) => listed.has(each)))
+    throw new Error(`the option features has ${name}() or another feature of its tables; remove it first`)
+  return dropMigrations(database, migrations)
+}
+
 /** `latchkey migrate` */
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'creates the tables or updates them',
   details: 'Prints the migrations that ran. You can run it again, and in several processes at once.',
-  options: {},
+  options: {
+    drop: { value: 'FEATURE', help: 'remove the tables of a feature that is not listed, such as passkeys' },
+    yes: { help: 'confirm that the rows of the feature are removed' },
+  },
   createsDatabase: true,
   needsSchema: false,
   example: 'latchkey migrate',
-  async run({ database, options }) {
+  check(invocation) {
+    const name = invocation.text('drop')
+    if (name === undefined) return
+    if (!(name in functions))
+      throw new UsageError(`--drop must be one of ${Object.keys(functions).join(', ')}`)
+    if (!invocation.flag('yes'))
+      throw new UsageError(`--drop ${name} removes all rows of the feature; to confirm, add --yes`)
+  },
+  async run({ database, options }, invocation) {
     const migrations = migrationsOf(definitionsOf(options))
+    const dropped = invocation.text('drop')
+    if (dropped !== undefined) return list(await drop(database, dropped, migrations))
     const names = await withProgress((say) =>
       migrateDatabase(database, migrations, { starting: (name) => say(`running ${name}`) }),
     )
