@@ -96,7 +96,7 @@ test('the tarball holds what a host needs and nothing else', () => {
   const published =
     /^package\/((dist|docs)\/.+|lib\/web\/pages\/(page-models|i18n\/locales\/en)\.ts|lib\/.+\/models\.ts|(README|AGENTS|CHANGELOG|CONTRIBUTING|SECURITY|THIRD-PARTY|bench\/README|example-app\/README|test\/(CONFORMANCE|CONFORMANCE-HOST|FAPI2))\.md|LICENSE|package\.json)$/
   const unwanted =
-    /\.test\.|\.map$|^package\/docs\/pictures\/|(^|\/)(test|example-app|bench|\.ci)\/(?!\w+\.md$)|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
+    /\.test\.|\.map$|^package\/docs\/pictures\/|(^|\/)(test|example-app|bench|\.ci)\/(?![\w-]+\.md$)|secret$|\.sqlite|\.env|\.pem$|\.key$|\.tsbuildinfo$/
   expect(packed.files.filter((file) => !published.test(file) || unwanted.test(file))).toEqual([])
   expect(packed.files).toEqual(
     expect.arrayContaining([
