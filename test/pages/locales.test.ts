@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { dutch as exampleTexts } from '../../example-app/theme/dutch.ts'
 import type { AuthRouterOptions } from '../../lib/index.ts'
 import { scopes as scopesSchema } from '../../lib/options/scopes.ts'
+import { createLanguages as languagesOf } from '../../lib/web/pages/i18n/languages.ts'
 import * as arabic from '../../lib/web/pages/i18n/locales/ar.ts'
 import * as german from '../../lib/web/pages/i18n/locales/de.ts'
 import * as english from '../../lib/web/pages/i18n/locales/en.ts'
@@ -187,6 +188,14 @@ describe('the languages of a host', () => {
     expect(first.texts).toEqual({ ...en.texts, 'login.title': 'Inloggen' })
   })
 
+  it('may be complete although the host lists no feature', () => {
+    const pages = look({ locales: { nl: { texts: exampleTexts } } })
+    expect(languagesOf({ pages, scopes: {} }).dictionary('nl').texts).toEqual({
+      ...en.texts,
+      ...exampleTexts,
+    })
+  })
+
   it('run as their script does, unless the host says otherwise', () => {
     const texts = {}
     const { dictionary } = languages({ 'az-Arab': { texts }, nl: { texts }, fa: { texts, direction: 'ltr' } })
@@ -199,7 +208,6 @@ describe('the languages of a host', () => {
       'Anmelden',
       "locales['de'].texts['login.titel'] is not a key of the pages’ texts; did you mean 'login.title'?",
     ],
-    ['toString', 'x', "locales['de'].texts['toString'] is not a key of the pages’ texts"],
     [
       'login.title',
       'Anmelden bei {client}',

@@ -1,4 +1,4 @@
-import { closest } from 'fastest-levenshtein'
+import { closest, distance } from 'fastest-levenshtein'
 import { refuse } from '../../../options/check.ts'
 import type { Options } from '../../../options/options.ts'
 import type { Pages } from '../../../options/pages.ts'
@@ -69,12 +69,21 @@ const isClaimText = (key: string): boolean => key.startsWith('claim.')
 const placeholdersOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
+/**
+ * Whether a key is a known one with a mistake or two. Any other is a text of a feature that the host does not list: a
+ * translation may be complete.
+ */
+const isMistyped = (key: string, nearest: string): boolean =>
+  distance(key, nearest) <= 2 && key.split('.')[0] === nearest.split('.')[0]
+
 const assertTexts = (english: Texts, where: string, texts: Texts): void => {
   const keys = Object.keys(english)
   for (const [key, text] of Object.entries(texts)) {
     const original = Object.entries(english).find(([name]) => name === key)?.[1]
     if (original === undefined && !isClaimText(key)) {
-      refuse(`${where}['${key}'] is not a key of the pages’ texts; did you mean '${closest(key, keys)}'?`)
+      const nearest = closest(key, keys)
+      if (!isMistyped(key, nearest)) continue
+      refuse(`${where}['${key}'] is not a key of the pages’ texts; did you mean '${nearest}'?`)
     }
     const known = placeholdersOf(original ?? '')
     const unknown = placeholdersOf(text).find((name) => !known.includes(name))
