@@ -6,21 +6,7 @@ export type {
   SingleUseParameters,
 } from './events/event.ts'
 export type { EventListeners, Listen } from './events/events.ts'
-export type {
-  AllowClient,
-  DeveloperAdministration,
-  DeveloperClient,
-  DeveloperDecision,
-  OwnerStatus,
-  PasskeyAdministration,
-  PasskeyFailure,
-  PersonalToken,
-  PersonalTokenExport,
-  RegistrationRequest,
-  SecondFactor,
-  SecondFactorAdministration,
-  SecondFactorRequest,
-} from './features/index.ts'
+export type * from './features/index.ts'
 export type { IntrospectionOptions } from './guard/introspection.ts'
 export type { TokenVerifierMaker } from './guard/require-token.ts'
 export type { TokenVerifier, TokenVerifierOptions } from './guard/token-verifier.ts'

@@ -16,10 +16,8 @@ trap 'rm -rf "$copy"' EXIT
 ln -sfn "$root/node_modules" "$copy/node_modules"
 
 cd "$copy"
-feature=$(sed -nE "s#^import \{ ([A-Za-z]+) \} from '\./$name/index\.ts'#\1#p" lib/features/index.ts)
 rm -r "lib/features/$name"
-perl -0pi -e "s#^export type \{[^}]*\} from '\./$name/[^\n]*\n##mg" lib/features/index.ts
-sed -i -E "\#'\./$name/#d; /^  $feature,\$/d" lib/features/index.ts
+perl -0pi -e "s#^export (?:type )?\{[^}]*\} from '\./$name/[^\n]*\n##mg" lib/features/index.ts
 # Tests of the feature itself are not part of the core.
 { grep -rlE "features/$name/|support/$name\.ts" test bench scripts --include=*.ts || true; } | xargs -r rm -f
 
