@@ -170,7 +170,7 @@ const rememberConsent = (
   const { context, organization = noOrganization } = grant
   const answer = answerOf(grant)
   if (answer === undefined) return []
-  const { request, client, terms } = context
+  const { request, client, terms, narrowed = 0 } = context
   if (answer.organizationOnly) {
     // Nothing had to be allowed, but the chosen organization is remembered.
     return client.metadata.first_party ? [keepConsent({ subject, clientId, organization, now })] : []
@@ -184,7 +184,15 @@ const rememberConsent = (
   const agreed = (earlier?: ConsentTerms): ConsentTerms =>
     agreedTerms(earlier, request.redirectUri, [...entries, ...details], grant)
   return [
-    saveConsent({ subject, clientId, organization, terms: agreed(), withOthers: agreed(terms), now }),
+    saveConsent({
+      subject,
+      clientId,
+      organization,
+      terms: agreed(),
+      withOthers: agreed(terms),
+      narrowed,
+      now,
+    }),
     ...(receipt
       ? [createConsentReceipt({ id: randomId(), subject, clientId, authorizationId, receipt, now })]
       : []),
@@ -198,12 +206,10 @@ const conditionsOf = (
   { offline, sid, subject, clientId, now, expiresAt }: NewAuthorization,
 ): Condition<Obstacle>[] => {
   const { context, polledCode, login, pendingId, organization = noOrganization } = grant
-  const { client, terms, narrowed = 0 } = context
+  const { client, narrowed = 0 } = context
   const answer = answerOf(grant)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
-  // A new consent keeps what an earlier one allowed beside it, unless the user has just taken that away.
-  const keepsEarlier = isConsentNew && terms !== undefined && server.options.choices.length > 0
-  const isConsentLocked = keepsEarlier || (!isConsentNew && !client.metadata.first_party)
+  const isConsentLocked = !isConsentNew && !client.metadata.first_party
   // Without `offline_access` the authorization ends with the login.
   const until = offline ? expiresAt : Math.min(expiresAt, login.expiresAt)
   const conditions: (Condition<Obstacle> | false)[] = [

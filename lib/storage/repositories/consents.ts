@@ -183,8 +183,21 @@ const inserting = (table: Table, v: Places<keyof NewConsent>) =>
     })
     .onConflict(['subject', 'client_id', 'organization'])
 
-const save = command<NewConsent & { scopesWithOthers: string; termsWithOthers: string }>((table, v) =>
-  inserting(table, v).merge({ scopes: v.scopesWithOthers, terms: v.termsWithOthers, updated_at: v.now }),
+const save = command<NewConsent & { scopesWithOthers: string; termsWithOthers: string; narrowed: number }>(
+  (table, v, name, raw) => {
+    const unlessNarrowed = (withOthers: Knex.Value, alone: Knex.Value): Knex.Raw =>
+      raw('case when ?? = ? then ? else ? end', [
+        `${name('consents')}.narrowed`,
+        v.narrowed,
+        withOthers,
+        alone,
+      ] as Knex.RawBinding[])
+    return inserting(table, v).merge({
+      scopes: unlessNarrowed(v.scopesWithOthers, v.scopes),
+      terms: unlessNarrowed(v.termsWithOthers, v.terms),
+      updated_at: v.now,
+    })
+  },
 )
 const keep = command<NewConsent>((table, v) => inserting(table, v).merge(['updated_at']))
 const nothing: ConsentTerms = { place: '', entries: {} }
@@ -199,13 +212,14 @@ const scopesIn = ({ entries }: ConsentTerms): string => Object.keys(entries).joi
  * Creates the consent of a user to a client, or replaces the one that is there.
  *
  * @param values.terms what the user has just allowed
- * @param values.withOthers this with what stays of the consent that was read; it counts unless that has been removed since
+ * @param values.withOthers this with what stays of the consent that was read; it counts unless that has been removed since, or
+ *   narrowed: then only what the user has just allowed stays
  */
 export const saveConsent = ({
   terms,
   withOthers,
   ...key
-}: Key & { terms: ConsentTerms; withOthers: ConsentTerms; now: number }): Write =>
+}: Key & { terms: ConsentTerms; withOthers: ConsentTerms; narrowed: number; now: number }): Write =>
   save.with({
     ...key,
     scopes: scopesIn(terms),
