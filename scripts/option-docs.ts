@@ -185,14 +185,25 @@ interface Made {
   readonly constants: Readonly<Record<string, string>>
 }
 
+/** The second argument of a call, if it is an object: that of `defineFeature` describes a feature. */
+const partsOf = (value: Node): ObjectExpression | undefined => {
+  const parts = value.type === 'CallExpression' ? value.arguments[1] : undefined
+  return parts?.type === 'ObjectExpression' ? parts : undefined
+}
+
+const nameIn = (parts: ObjectExpression | undefined): string | undefined => {
+  const name = parts?.properties.find(
+    (each) => each.type === 'ObjectProperty' && each.key.type === 'Identifier' && each.key.name === 'name',
+  )
+  return name?.type === 'ObjectProperty' && name.value.type === 'StringLiteral' ? name.value.value : undefined
+}
+
 /** The constants of the call of `defineFeature` that makes a function. */
 const madeBy = (name: string): Made => {
   for (const folder of ofFeatures) {
-    const calls = constantsOf(folder.replace('option.ts', 'index.ts'))
-    const call = calls.get(name)
-    if (call?.type !== 'CallExpression') continue
-    const [, parts] = call.arguments
-    if (parts?.type !== 'ObjectExpression') continue
+    const values = constantsOf(folder.replace('option.ts', 'index.ts')).values()
+    const parts = [...values].map(partsOf).find((each) => nameIn(each) === name)
+    if (parts === undefined) continue
     const constants = parts.properties.flatMap((each): [string, string][] =>
       each.type === 'ObjectProperty' && each.key.type === 'Identifier' && each.value.type === 'Identifier'
         ? [[each.key.name, each.value.name]]

@@ -1,4 +1,4 @@
-import { secondFactor } from '../lib/features/index.ts'
+import { developers, secondFactor } from '../lib/features/index.ts'
 // Type tests: `npm run types` compiles this file. A line after @ts-expect-error must not compile.
 import { type AuthRouterOptions, authRouter, type UserMapping } from '../lib/index.ts'
 
@@ -67,8 +67,10 @@ export const mountedWithFunctions = [
     login: { remember: (user) => void user.full_name.trim() },
     features: [
       secondFactor({
-        find: (user) => Boolean(user.banned) && { kind: 'code', verify: (code) => code === user.email },
+        find: (user: MyUser) => user.banned && { kind: 'code', verify: (code) => code === user.email },
       }),
+      // Without one, fields are unknown.
+      developers({ allow: (user, { req }) => user.plan === 'pro' && req.secure }),
     ],
   }),
   authRouter({ users: functions, access: { allow: (user) => !user.banned } }),

@@ -276,6 +276,25 @@ export interface FeatureFunction<Options extends object, Added extends object, N
   off(): Feature
 }
 
+type OptionsOf<Made> = Made extends (options: infer Options) => unknown ? Options : never
+
+type WithOwnUser<Options, Name extends keyof Options, User> = Omit<Options, Name> & {
+  readonly [Key in Name]: Options[Key] extends (user: never, ...others: infer Others) => infer Result
+    ? (user: User, ...others: Others) => Result
+    : never
+}
+
+/**
+ * The function of a feature whose option `Name` is a function about a user. The host may write its own type of a user there.
+ *
+ * @typeParam Made the function with the type `HostUser`
+ */
+export type AboutUsers<
+  // biome-ignore lint/suspicious/noExplicitAny: any options are meant.
+  Made extends (options: any) => Feature,
+  Name extends keyof OptionsOf<Made>,
+> = Made & (<User extends object>(options: WithOwnUser<OptionsOf<Made>, Name, User>) => ReturnType<Made>)
+
 /** A feature as its folder describes it. */
 interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends object> {
   /** The name of its function. */

@@ -9,7 +9,7 @@ export type {
 export { developers, type WithDevelopers } from './developers/index.ts'
 export type { OwnerStatus } from './developers/table.ts'
 export { device } from './device/index.ts'
-export type { FeatureFunction } from './feature.ts'
+export type { AboutUsers, FeatureFunction } from './feature.ts'
 export { type PasskeyAdministration, passkeys, type WithPasskeys } from './passkeys/index.ts'
 export type { PasskeyFailure } from './passkeys/rules.ts'
 export { personalAccessTokens } from './personal-tokens/index.ts'

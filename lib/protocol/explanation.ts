@@ -4,7 +4,7 @@ export interface Explanation {
   readonly expected: string
   /** The part that it had instead, without tokens. */
   readonly received: string
-  /** The identifier of a client in `received`, as {@link readableIdentifier} writes it. */
+  /** The identifier of a client in `received`, as `readableIdentifier` writes it. */
   readonly receivedId?: string
   /** The seconds between them, if both are times. */
   readonly secondsApart?: number

@@ -12,12 +12,14 @@ import { fontOfBars } from '../support/woff2.ts'
 
 jest.setTimeout(120_000)
 
-const config = (imports: string, look: string) => `${imports}
+const config = (imports: string, look: string) => `import { authenticatorApps } from 'latchkey/features'
+${imports}
 const ada = { id: 1, name: 'Ada' }
 export default {
   pages: { name: 'Juniper', views: './views'${look} },
   database: { client: 'better-sqlite3', connection: { filename: './host.sqlite' } },
   users: { find: (id) => (id === '1' ? ada : undefined), authenticate: () => ada },
+  features: [authenticatorApps()],
 }
 `
 const app = `import express from 'express'

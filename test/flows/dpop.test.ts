@@ -6,6 +6,7 @@ import { type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/
 import { urlsBelow } from '../../lib/web/http/dpop.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { createDpopKey, type DpopKey, dpopProof, withProof } from '../support/dpop-client.ts'
+import { kept } from '../support/features.ts'
 import { callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { claimsOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -429,7 +430,8 @@ test('with used proofs in memory guards take no statement, and the token endpoin
 
 test('a bound token for a resource is for nothing once the host has no resources', async () => {
   const { access_token } = await tokensFor(opaqueApi)
-  const later = await startHost({ database: host.database, options: { issuer, protocol: { dpop: true } } })
+  const options = { issuer, protocol: { dpop: true }, features: kept }
+  const later = await startHost({ database: host.database, options })
   const use = (token: string) =>
     withProof(supertest(later.app).get('/api/notes'), key, `${server.origin}/api/notes`, token)
   expect((await use((await tokensFor()).access_token)).status).toBe(200)

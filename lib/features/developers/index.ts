@@ -1,5 +1,5 @@
 import { ownPath } from '../../web/http/urls.ts'
-import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
+import { type AboutUsers, type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { approveEnabled, type DeveloperAdministration, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
 import { codePage, codePath } from './code-page.ts'
@@ -91,12 +91,7 @@ const definition: FeatureDefinition = {
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 
-/**
- * Clients that users register at `/developer`: docs/developers.md.
- *
- * @example developers({ allow: (user) => user.plan === 'pro' })
- */
-export const developers = defineFeature(definition, {
+const made = defineFeature(definition, {
   name: 'developers',
   members,
   quotas,
@@ -106,3 +101,10 @@ export const developers = defineFeature(definition, {
   },
   activate,
 })
+
+/**
+ * Clients that users register at `/developer`: docs/developers.md.
+ *
+ * @example developers({ allow: (user) => user.plan === 'pro' })
+ */
+export const developers = made as AboutUsers<typeof made, 'allow'>

@@ -1,6 +1,6 @@
 import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
 import { givenId, isLookup } from '../../users/users.ts'
-import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
+import { type AboutUsers, type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { codeCounter, neededSecondFactor } from './find.ts'
@@ -87,18 +87,20 @@ const definition: FeatureDefinition = {
   tools: () => import('./samples.ts'),
 }
 
-/**
- * A second factor of your app, which the built-in page asks for after the password: docs/second-factor.md.
- *
- * @example secondFactor({ find: (user) => user.totpSecret && { kind: 'code', verify: (code) => verifyTotp(user.totpSecret, code) } })
- */
-export const secondFactor = defineFeature(definition, {
+const made = defineFeature(definition, {
   name: 'secondFactor',
   members,
   quotas,
   complete: secondFactorOption,
   activate,
 })
+
+/**
+ * A second factor of your app, which the built-in page asks for after the password: docs/second-factor.md.
+ *
+ * @example secondFactor({ find: (user) => user.totpSecret && { kind: 'code', verify: (code) => verifyTotp(user.totpSecret, code) } })
+ */
+export const secondFactor = made as AboutUsers<typeof made, 'find'>
 
 /**
  * Users set up an authenticator app, and the built-in page asks for its code: docs/second-factor.md#authenticator-apps.

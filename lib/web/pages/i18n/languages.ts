@@ -70,8 +70,8 @@ const placeholdersOf = (text: string): string[] =>
   [...text.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
 /**
- * Whether a key is a known one with a mistake or two. Any other is a text of a feature that the host does not list: a
- * translation may be complete.
+ * Whether a key is a known one with a mistake or two. Any other belongs to a feature that the host does not list: a translation
+ * may be complete.
  */
 const isMistyped = (key: string, nearest: string): boolean =>
   distance(key, nearest) <= 2 && key.split('.')[0] === nearest.split('.')[0]
