@@ -42,7 +42,9 @@ test('doctor finds no mistake in it', async () => {
   const cli = openCommandLine()
   const doctor = ['doctor', '--config', 'example-app/latchkey.config.ts']
   const env = { NOTES_DATA: example.data }
-  const { stdout, stderr } = await cli.succeed(join(__dirname, '..'), doctor, { env })
+  // The configuration loads `latchkey/features`, which is the library of this checkout only with tsx.
+  const program = ['--import', 'tsx', 'lib/tools/cli/index.ts']
+  const { stdout, stderr } = await cli.succeed(join(__dirname, '..'), doctor, { env, program })
   await cli.close()
   expect(stdout).toBe('')
   expect(stderr).toMatch(/server: http:\/\/localhost:\d+\/oauth\nno mistakes were found\n$/)

@@ -456,8 +456,9 @@ test('the table has each function whose throw docs/plug-in.md describes', () => 
   const page = readFileSync(join(__dirname, '../../docs/plug-in.md'), 'utf8')
   const rows = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, path = '']) => path)
   const others = ['scopes.*.preview', 'users.rehash', 'login.remember', 'login.forget']
-  // test/faults/broken-host.test.ts has a logger that throws, and test/events.test.ts a listener that does.
-  const elsewhere = ['logger', 'oauth.events.on(type, listener)']
+  // test/faults/broken-host.test.ts has a logger that throws, test/events.test.ts a listener, and test/flows/choices.test.ts
+  // the functions of a kind.
+  const elsewhere = ['logger', 'oauth.events.on(type, listener)', 'choices.*.list', 'choices.*.find']
   const tested = [...cases.map(([path]) => path), ...others, ...elsewhere]
   expect(rows.filter((path) => !tested.includes(path))).toEqual([])
 })
