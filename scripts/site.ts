@@ -157,6 +157,8 @@ try {
       'jsx',
       'http',
       'yaml',
+      'dockerfile',
+      'ini',
     ],
     customCss: join(root, 'scripts/site.css'),
     navigation: { includeGroups: true },
