@@ -6,7 +6,7 @@ import { slowShape } from './regexp-shape.ts'
 const lib = join(__dirname, '../lib')
 // `latchkey/testing` and the preview read only what the host itself answers, only the package's own assets are minified,
 // and layouts and stylesheets are files of the host.
-const trusted = /^(?:testing.*|pages\/(?:minify|layout|theme\/scheme)|preview\/.*)\.ts$/
+const trusted = /^(?:tools\/testing\/.*|tools\/preview\/.*|web\/pages\/(?:minify|layout|theme\/scheme))\.ts$/
 const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter(
   (name) => name.endsWith('.ts') && !trusted.test(name),
 )

@@ -20,10 +20,11 @@ const textMember = (thing: Readonly<Record<string, unknown>>, name: 'detail' | '
   return value.trim() === '' ? {} : { [name]: value }
 }
 
-const misleadingAll = new RegExp(misleading, 'gu')
-
 /** A name without the characters that would show it as another. */
-const shownName = (name: string, id: string): string => name.replace(misleadingAll, '').trim() || id
+const shownName = (name: string, id: string): string =>
+  Array.from(name, (character) => (misleading.test(character) ? '' : character))
+    .join('')
+    .trim() || id
 
 /**
  * Checks things that a function of the host returned. The same id twice counts once.
