@@ -5,7 +5,7 @@ import { OAuthError } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { stopClock } from '../support/clock.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { createGate } from '../support/gate.ts'
 import { type Host, issuer, secret, startHost } from '../support/host.ts'
 import { assertion, type Claims, type ClientKey, createClientKey } from '../support/signing-client.ts'
@@ -96,7 +96,7 @@ afterEach(() => jest.restoreAllMocks())
 
 const removeExpired = async (now: number): Promise<void> => {
   const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-  await removeExpiredRows(database, { now, expired, refreshGracePeriod: 0 })
+  await removeExpiredRows(database, { now, expired: expiredIn(host.oauth), refreshGracePeriod: 0 })
 }
 
 /** An assertion about Ada for the client agent, except where claims say otherwise. */

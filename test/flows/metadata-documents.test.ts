@@ -6,7 +6,7 @@ import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { openServer, type TestServer } from '../support/client-server.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -451,7 +451,11 @@ test('a client that a user has allowed something stays; an unused one is removed
   expect(await left()).toHaveLength(2)
   clock.travel(86_400 + 60)
   const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-  await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
+  await removeExpiredRows(database, {
+    now: clock.now(),
+    expired: expiredIn(host.oauth),
+    refreshGracePeriod: 10,
+  })
   expect(await left()).toEqual([used])
 })
 
@@ -550,7 +554,11 @@ describe('an assertion of a trusted issuer (I4)', () => {
     expect(read).toHaveLength(1)
     clock.travel(86_400 + 60)
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-    await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
+    await removeExpiredRows(database, {
+      now: clock.now(),
+      expired: expiredIn(host.oauth),
+      refreshGracePeriod: 10,
+    })
     expect(await host.table('clients').where({ client_id: id })).toHaveLength(1)
   })
 

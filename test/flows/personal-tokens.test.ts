@@ -9,7 +9,7 @@ import { serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { allowedUserOf } from '../support/allowed-user.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { clients, type Host, type HostSettings, secret, startHost } from '../support/host.ts'
 import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { standingLogin } from '../support/standing-login.ts'
@@ -245,7 +245,11 @@ describe('a personal access token', () => {
     expect(await rows()).toEqual([expect.objectContaining({ subject: '2' })])
     const prune = async () => {
       const { database } = await server()
-      await removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
+      await removeExpiredRows(database, {
+        now: clock.now(),
+        expired: expiredIn(host.oauth),
+        refreshGracePeriod: 10,
+      })
       return (await rows()).length
     }
     clock.travel(60 * day + 59)

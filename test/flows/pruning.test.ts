@@ -4,7 +4,7 @@ import { removeEndedFamilies } from '../../lib/storage/repositories/pruning/auth
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { withoutIdleConnections } from '../support/database.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import { codeFor, expectError, redeem, refresh, revoke, tokensFor, userinfo } from '../support/tokens.ts'
 
@@ -60,7 +60,7 @@ const clean = (now = clock.now()) => {
   const { knex, tablePrefix } = host.database
   return removeExpiredRows(openDatabase(knex, tablePrefix).database, {
     now,
-    expired,
+    expired: expiredIn(host.oauth),
     refreshGracePeriod: 10,
   })
 }
@@ -130,7 +130,7 @@ describe('each table', () => {
     }
     await removeExpiredRows(
       { ...database, driver: { ...driver, execute: renewing } },
-      { now: clock.now(), expired, refreshGracePeriod: 10 },
+      { now: clock.now(), expired: expiredIn(host.oauth), refreshGracePeriod: 10 },
     )
     expect(await host.table('throttles').pluck('key')).toEqual(['t1'])
   })

@@ -3,7 +3,7 @@ import { seedClients } from '../../lib/index.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -156,7 +156,11 @@ describe('with a refreshGracePeriod of five minutes (I6)', () => {
   const [one, other] = [() => processes[0]!, () => processes[1]!]
   const prune = () => {
     const { database } = openDatabase(one().database.knex, one().database.tablePrefix)
-    return removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 300 })
+    return removeExpiredRows(database, {
+      now: clock.now(),
+      expired: expiredIn(host.oauth),
+      refreshGracePeriod: 300,
+    })
   }
 
   test('every process of the client gets the same successor, while it is unused', async () => {

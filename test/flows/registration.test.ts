@@ -5,7 +5,7 @@ import { type AuthRouterOptions, type Feature, OAuthError } from '../../lib/inde
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { stopClock } from '../support/clock.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { authorizeUrl, callback, type Host, issuer, pkce, startHost } from '../support/host.ts'
 import { codeOf, expectErrorPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
@@ -414,7 +414,12 @@ describe('open registration', () => {
     await grantTo(used.client_id!)
     await host.oauth.clients.disable(disabled.client_id!)
     const { database } = openDatabase(host.database.knex, host.database.tablePrefix)
-    const prune = () => removeExpiredRows(database, { now: clock.now(), expired, refreshGracePeriod: 10 })
+    const prune = () =>
+      removeExpiredRows(database, {
+        now: clock.now(),
+        expired: expiredIn(host.oauth),
+        refreshGracePeriod: 10,
+      })
     const left = async () =>
       (await host.table('client_registrations').orderBy('created_at').pluck('client_id')).sort()
     const before = await left()

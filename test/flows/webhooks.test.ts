@@ -6,7 +6,7 @@ import { serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { until as settled } from '../support/fault-programs.ts'
-import { expired } from '../support/features.ts'
+import { expiredIn } from '../support/features.ts'
 import { authorizeUrl, type Host, startHost } from '../support/host.ts'
 import { createInbox } from '../support/logout-receiver.ts'
 import { RawBrowser, textOf } from '../support/raw-browser.ts'
@@ -459,7 +459,7 @@ test('what waits is removed with its user, and when its event expires', async ()
   expect((await rows()).map(({ lane }) => lane)).toContain('subject:2')
   await removeExpiredRows(server.database, {
     now: clock.now() + 91 * 86_400,
-    expired,
+    expired: expiredIn(host.oauth),
     refreshGracePeriod: 10,
   })
   expect(await rows()).toEqual([])
