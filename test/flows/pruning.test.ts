@@ -4,7 +4,7 @@ import { removeEndedFamilies } from '../../lib/storage/repositories/pruning/auth
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { type Clock, stopClock } from '../support/clock.ts'
 import { withoutIdleConnections } from '../support/database.ts'
-import { expiredIn } from '../support/features.ts'
+import { expiredIn, kept } from '../support/features.ts'
 import { clients, type Host, type HostSettings, startHost } from '../support/host.ts'
 import { codeFor, expectError, redeem, refresh, revoke, tokensFor, userinfo } from '../support/tokens.ts'
 
@@ -26,7 +26,7 @@ const hosts: Host[] = []
 const start = async (settings: HostSettings = {}): Promise<void> => {
   host = await startHost({
     ...settings,
-    options: { database: { prune: false }, lifetimes: lifetimes, ...settings.options },
+    options: { database: { prune: false }, lifetimes: lifetimes, features: kept, ...settings.options },
   })
   hosts.push(host)
 }
