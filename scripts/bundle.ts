@@ -7,7 +7,7 @@
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 import { bundled } from './bundled.ts'
 
 const checkout = resolve(import.meta.dirname, '..')
@@ -31,6 +31,19 @@ const features = Array.from(
       .map((name) => [name, folder] as const),
 ).flat()
 
+/**
+ * Lets each feature load the whole server, which its host has loaded anyway. Otherwise esbuild makes a file of its own for
+ * what each combination of features shares.
+ */
+const featuresLoadServer: Plugin = {
+  name: 'features-load-server',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /[/\\]lib[/\\]features[/\\][\w-]+[/\\]index\.ts$/ }, ({ path }) => ({
+      contents: `import '../../index.ts'\n${readFileSync(path, 'utf8')}`,
+      loader: 'ts',
+    })),
+}
+
 await build({
   absWorkingDir: checkout,
   entryPoints: [
@@ -45,6 +58,7 @@ await build({
   // As deep as `lib/web/pages`, because modules find `views` by their own path.
   chunkNames: 'web/shared/[hash]',
   ...bundled,
+  plugins: [featuresLoadServer],
   logLevel: 'warning',
 })
 

@@ -289,11 +289,8 @@ type WithOwnUser<Options, Name extends keyof Options, User> = Omit<Options, Name
  *
  * @typeParam Made the function with the type `HostUser`
  */
-export type AboutUsers<
-  // biome-ignore lint/suspicious/noExplicitAny: any options are meant.
-  Made extends (options: any) => Feature,
-  Name extends keyof OptionsOf<Made>,
-> = Made & (<User extends object>(options: WithOwnUser<OptionsOf<Made>, Name, User>) => ReturnType<Made>)
+export type AboutUsers<Made extends (options: never) => Feature, Name extends keyof OptionsOf<Made>> = Made &
+  (<User extends object>(options: WithOwnUser<OptionsOf<Made>, Name, User>) => ReturnType<Made>)
 
 /** A feature as its folder describes it. */
 interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends object> {
