@@ -219,7 +219,7 @@ test('an IPv4 address that a socket has mapped to IPv6 is announced as IPv4', as
   expect(events.at(-1)).toMatchObject({ type: 'login.failed', address: '203.0.113.7' })
 })
 
-test('a share ends, and so do all together, until the next window; the first beyond them says so', () => {
+test('each key has a share of a window, and so have all keys; the first use beyond it is told apart', () => {
   let time = 6000
   const take = createShares({ seconds: 600, each: 2, all: 3, now: () => time })
   expect(['a', 'a', 'a', 'b', 'c'].map(take)).toEqual(['within', 'within', 'reached', 'within', 'beyond'])

@@ -8,7 +8,7 @@ import { authorizeUrl, callback, clients, type Host, pkce, secret, startHost } f
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, bob } from '../support/tokens.ts'
 
-// Whoever uses up a limit leaves everyone else what they need.
+// A client or a user that uses up a limit takes nothing from the others.
 
 const addresses = { attacker: '203.0.113.1', other: '198.51.100.1' }
 

@@ -103,7 +103,7 @@ describe('what the user chose', () => {
 })
 
 describe('the page', () => {
-  test('asks for at least one, keeps what was ticked, and says so', async () => {
+  test('shows an error if no project is ticked, and keeps the other ticks', async () => {
     const answer = await allow(agent, { 'choice:project': 'these', 'scope:tasks:write': 'on' })
     expect(pageOf(answer)).toBe('200 /consent')
     expect(textOf(answer)).toContain('Choose what Web client may use.')
@@ -221,7 +221,7 @@ test('a token exchange never widens the choice, also of a token that was for les
 describe('attacks', () => {
   test.each([
     ['of another user', 'b1'],
-    ['that nobody has', 'p9'],
+    ['that does not exist', 'p9'],
     ['with a space around it', ' p2'],
   ])('a form with an id %s grants nothing of it', async (_, id) => {
     const first = await allow(agent, these('p1', id))
@@ -379,7 +379,7 @@ test('two thousand projects are chosen page by page, and no tick is lost', async
   expect(tokens.scope).toBe(scope)
 })
 
-test('at most 200 are chosen one by one, and the page says so', async () => {
+test('a user chooses at most 200 projects one by one, and the page names this limit', async () => {
   projects.set(
     '1',
     Array.from({ length: 400 }, (_, n) => ({ id: `p${n}`, name: `Project ${n}` })),

@@ -143,7 +143,7 @@ describe('the tables of docs/moving.md', () => {
   })
 })
 
-/** A map of the tables `c` and `t`, with these members in place of the usual ones. */
+/** A map of the tables `c` and `t`, in which these members replace the usual ones. */
 const mapOf = (clients: string, refreshTokens = ''): string => `export default {
   clients: { table: 'c', columns: { client_id: 'id', client_secret: 'secret', redirect_uris: 'uri' }, ${clients} },
   refreshTokens: {
@@ -156,7 +156,7 @@ const mapOf = (clients: string, refreshTokens = ''): string => `export default {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** Tables of one client and its token, with these values in place of the usual ones. */
+/** Tables of one client and its token, in which these values replace the usual ones. */
 const tablesOf =
   (client: Row = {}, ...tokens: readonly Row[]) =>
   async (db: Knex): Promise<void> => {

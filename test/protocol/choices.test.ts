@@ -69,7 +69,7 @@ describe('what a token says', () => {
     expect(choiceDetails(kinds, ['openid'], { project: 'all' })).toEqual([])
   })
 
-  test('is nothing about a kind of which nothing was chosen', () => {
+  test('has no things of a kind from which the user chose nothing', () => {
     expect(choiceDetails(kinds, scopes, { project: [] })).toEqual([])
     expect(choiceDetails(kinds, scopes, {})).toEqual([])
   })

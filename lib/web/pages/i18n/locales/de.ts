@@ -111,7 +111,7 @@ export const de: Translation = {
     'things.limit.all':
       'Das sind {count}. Mehr können Sie nicht einzeln auswählen. Gehen Sie für mehr zurück und wählen Sie „{all}“.',
     'things.back': 'Zurück',
-    'things.use': 'Auswahl übernehmen',
+    'things.use': 'Übernehmen',
     'consent.organization': 'Arbeitsbereich',
     'consent.organization.choose': 'Arbeitsbereich auswählen',
     'consent.organization.text': '{client} kann nur den Arbeitsbereich verwenden, den Sie auswählen.',
