@@ -48,14 +48,19 @@ export const assertListed = async (db: Database, unknown: readonly string[]): Pr
   if (unknown.length === 0) return unknown
   // Loaded for this only.
   const functions = await import('../features/index.ts')
+  // Two functions may share a definition, and with it the tables.
+  const namesOf = new Map<FeatureDefinition, string[]>()
+  for (const [name, feature] of Object.entries(functions))
+    for (const each of definitionsIn([feature.off()])) namesOf.set(each, [...(namesOf.get(each) ?? []), name])
   const known: string[] = []
-  for (const [name, feature] of Object.entries(functions)) {
-    const migrations = definitionsIn([feature.off()]).flatMap((definition) => [...definition.migrations])
-    const ran = new Map(migrations.filter(([each]) => unknown.includes(each)))
+  for (const [{ migrations }, names] of namesOf) {
+    const ran = new Map([...migrations].filter(([each]) => unknown.includes(each)))
     for (const table of createdTables(ran, db)) {
       if (!(await hasRows(db, table))) continue
+      const lacking = names.map((name) => `${name}()`).join(' or ')
+      const [name] = names
       throw new Error(
-        `latchkey: ${table} has rows, and the option features lacks ${name}(); list it, or keep what is stored with features: [${name}.off()], or remove it: npx latchkey migrate --drop ${name} --yes`,
+        `latchkey: ${table} has rows, and the option features lacks ${lacking}; list it, or keep what is stored with features: [${name}.off()], or remove it: npx latchkey migrate --drop ${name} --yes`,
       )
     }
     known.push(...ran.keys())

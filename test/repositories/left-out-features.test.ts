@@ -1,4 +1,4 @@
-import { device, passkeys, personalAccessTokens } from '../../lib/features/index.ts'
+import { authenticatorApps, device, passkeys, personalAccessTokens } from '../../lib/features/index.ts'
 import { authRouter, type Feature } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
@@ -71,6 +71,13 @@ describeOnSampled('a feature that leaves the list', (kind: DatabaseKind) => {
     await again.users.erase('1')
     expect(await tokens()).toHaveLength(0)
     await again.close()
+  })
+
+  test('the start names each function that has the tables', async () => {
+    await start([authenticatorApps()])
+    await table('second_factors').insert({ subject: '1', secret: 's', created_at: 1 })
+    await expect(start([])).rejects.toThrow('lacks authenticatorApps() or secondFactor(); list it')
+    await table('second_factors').delete()
   })
 
   test('without rows the start goes on', async () => {

@@ -42,7 +42,7 @@ export const migrateCommand: Command = {
   check(invocation) {
     const name = invocation.text('drop')
     if (name === undefined) return
-    if (!(name in functions))
+    if (!Object.hasOwn(functions, name))
       throw new UsageError(`--drop must be one of ${Object.keys(functions).join(', ')}`)
     if (!invocation.flag('yes'))
       throw new UsageError(`--drop ${name} removes all rows of the feature; to confirm, add --yes`)
