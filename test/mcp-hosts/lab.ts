@@ -256,12 +256,14 @@ export default {
 import config from './latchkey.config.mjs'
 const oauth = authRouter(config)
 for (const { client_id } of await oauth.clients.list({ limit: 100 })) await oauth.clients.delete(client_id)
-await oauth.close()`,
+await oauth.close()
+await config.database.destroy()`,
   })
   const node = (file: string) =>
     promisify(execFile)(process.execPath, [file], {
       cwd: folder.path,
       env: { ...process.env, NODE_ENV: 'development', MCP_URL: mcp },
+      timeout: 60_000,
     })
   await createUserTable(join(folder.path, 'app.sqlite'))
   const start = async (): Promise<void> => {
