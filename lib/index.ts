@@ -84,14 +84,14 @@ export type { EventRecord } from './storage/repositories/events.ts'
 export { type MigrateOptions, migrate, migrationSource, rollback } from './storage/schema.ts'
 export { seedClients, seedUsers, type UserSeed } from './tools/seed.ts'
 export type {
+  Authorization,
+  AuthorizationAdministration,
   EndOptions,
-  Grant,
-  GrantAdministration,
   ListOptions,
   ListPage,
   Session,
   SessionAdministration,
-} from './users/account/sessions-and-grants.ts'
+} from './users/account/sessions-and-authorizations.ts'
 export type { UserLifecycle } from './users/account/user-lifecycle.ts'
 export type { UserExport } from './users/account/user-records.ts'
 export type { NodeRequest, WebRequest } from './web/http/api-request.ts'

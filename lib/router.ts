@@ -23,11 +23,11 @@ import { keepPruning, type PruningContext } from './storage/repositories/pruning
 import { assertListed, expiredOf, migrationsOf } from './storage/schema.ts'
 import { warnAtStart } from './tools/doctor/start.ts'
 import {
-  type GrantAdministration,
-  grantAdministration,
+  type AuthorizationAdministration,
+  authorizationAdministration,
   type SessionAdministration,
   sessionAdministration,
-} from './users/account/sessions-and-grants.ts'
+} from './users/account/sessions-and-authorizations.ts'
 import { type UserLifecycle, userLifecycle } from './users/account/user-lifecycle.ts'
 import { accessEndpoint } from './web/endpoints/choices/access.ts'
 import { thingsEndpoint } from './web/endpoints/choices/things.ts'
@@ -90,7 +90,7 @@ export interface AuthRouter<Kind extends string = string> extends Router {
   /** Lists and ends the sessions of your users. */
   readonly sessions: SessionAdministration
   /** Lists and ends what users granted to clients. */
-  readonly grants: GrantAdministration
+  readonly authorizations: AuthorizationAdministration
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
@@ -327,7 +327,7 @@ export const authRouter = <
     events: server.events.listeners,
     users: userLifecycle(server),
     sessions: sessionAdministration(server),
-    grants: grantAdministration(server),
+    authorizations: authorizationAdministration(server),
     clients: clientAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),

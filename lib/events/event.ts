@@ -15,7 +15,7 @@ export type RevocationReason =
   | 'revoked_by_client'
   /** By an operator, on our pages. */
   | 'revoked_by_admin'
-  /** By the host, with `oauth.grants.end`. */
+  /** By the host, with `oauth.authorizations.end`. */
   | 'revoked_by_host'
   /** The user had more for this client than the option `limits.authorizationsPerClient`. */
   | 'too_many'

@@ -36,7 +36,7 @@ const personalTokenOf = (value: unknown): AuthInfo['personalToken'] =>
     : undefined
 
 /**
- * Whom a token is about, for events. The `sub` of a JWT may be made for its client alone (OIDC Core §8.1): then the grant that
+ * Whom a token is about, for events. The `sub` of a JWT may be made for its client alone (OIDC Core §8.1): then the authorization that
  * the JWT names tells the user.
  */
 export const tokenOwner = ({

@@ -8,7 +8,7 @@ import { refuse } from '../options/check.ts'
 import { knownResource } from '../options/resources.ts'
 import { assertKnownScopes, impliedScopes } from '../options/scopes.ts'
 import { setMembers } from '../protocol/json.ts'
-import { findGrantOfToken } from '../storage/repositories/index.ts'
+import { findStateOfToken } from '../storage/repositories/index.ts'
 import { urlsBelow } from '../web/http/dpop.ts'
 import { reportServerError } from '../web/http/errors.ts'
 import { oauthErrorOf } from '../web/http/json-error.ts'
@@ -79,15 +79,15 @@ export const ownTokens = (setup: ServerSetup): TokenSource => {
       if (lacksOrganization && setup.options.organizations !== undefined) throw invalidToken()
       return auth
     },
-    // Of a JWT whose subject may be a pairwise one, only the grant that it names tells the user.
+    // Of a JWT whose subject may be a pairwise one, only the authorization that it names tells the user.
     async userOf({ clientId, subject, claims }) {
       const { authorization_id: authorizationId, authorization_client: ownerId = clientId } = claims
       if (subject === undefined || typeof authorizationId !== 'string' || !isPairwiseForm(subject))
         return subject
       const token = { clientId, authorizationId, ownerId: String(ownerId) }
       // Such a JWT is accepted without the database, so that its limit must not need it either.
-      const grant = await findGrantOfToken(setup.database, token).catch(() => undefined)
-      return grant?.subject ?? subject
+      const state = await findStateOfToken(setup.database, token).catch(() => undefined)
+      return state?.subject ?? subject
     },
     countCall: setup.throttle.countCall,
     senderChecks: (resource) => senderChecksOf(setup, urlsBelow(baseUrlsOf(setup, resource))),

@@ -97,8 +97,8 @@ export const optionTree = object({
    */
   scopes,
   /**
-   * Things that users choose among when they allow a client, such as projects, by kind: docs/choices.md. A grant then says
-   * which of them the client may use. @default a scope is about everything of the user
+   * Things that users choose among when they allow a client, such as projects, by kind: docs/choices.md. An authorization
+   * then says which of them the client may use. @default a scope is about everything of the user
    */
   choices,
   /**

@@ -12,7 +12,7 @@ export interface Narrowing {
   readonly until?: number
 }
 
-/** The part of a grant that a narrowing changes. */
+/** The part of an authorization that a narrowing changes. */
 export interface Narrowable {
   readonly scopes: readonly string[]
   readonly choices?: Choices
@@ -33,27 +33,27 @@ const limited = (choices: Choices | undefined, limit: Choices): { choices?: Choi
   choices === undefined ? {} : { choices: limitedTo(choices, limit) }
 
 /**
- * A grant after a narrowing: never more than before, and never more than the narrowing leaves.
+ * An authorization after a narrowing: never more than before, and never more than the narrowing leaves.
  *
  * @returns undefined if nothing changes
  */
-export const narrowedGrant = (
-  grant: Narrowable,
+export const narrowedAuthorization = (
+  authorization: Narrowable,
   { scopes: taken, choices, until = Number.POSITIVE_INFINITY }: Narrowing,
   implied: ImpliedScopes,
 ): Narrowable | undefined => {
-  const removed = lostScopes(grant.scopes, taken, implied)
-  const left = limited(grant.choices, choices)
+  const removed = lostScopes(authorization.scopes, taken, implied)
+  const left = limited(authorization.choices, choices)
   const isSame =
     removed.length === 0 &&
-    until >= grant.expiresAt &&
-    isWithinChoices(grant.choices ?? {}, left.choices ?? {})
+    until >= authorization.expiresAt &&
+    isWithinChoices(authorization.choices ?? {}, left.choices ?? {})
   if (isSame) return undefined
   return {
-    scopes: grant.scopes.filter((scope) => !removed.includes(scope)),
+    scopes: authorization.scopes.filter((scope) => !removed.includes(scope)),
     ...left,
-    removed: [...new Set([...(grant.removed ?? []), ...removed, ...taken])],
-    expiresAt: Math.min(grant.expiresAt, until),
+    removed: [...new Set([...(authorization.removed ?? []), ...removed, ...taken])],
+    expiresAt: Math.min(authorization.expiresAt, until),
   }
 }
 

@@ -102,7 +102,7 @@ export interface InspectedToken {
   readonly issuedAt: number | undefined
   /** Epoch seconds. */
   readonly expiresAt: number
-  /** The grant that it belongs to; absent if the client acts for itself. */
+  /** The authorization that it belongs to; absent if the client acts for itself. */
   readonly authorizationId?: string
   /** Further lines to print, by their heading. */
   readonly more?: Readonly<Record<string, string>>

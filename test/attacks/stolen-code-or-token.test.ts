@@ -313,7 +313,7 @@ describe('a stolen', () => {
       expectRefusal(await userinfo(next.access_token), 'insufficient_scope')
     })
 
-    test('after it was narrowed: all of the grant is there again, and no more', async () => {
+    test('after it was narrowed: all of the authorization is there again, and no more', async () => {
       const first = await tokensFor({ scope: 'openid email notes:read' })
       const second = tokensOf(await refresh(first.refresh_token, { scope: 'email' }))
       expect(second.scope).toBe('email')

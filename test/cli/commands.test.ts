@@ -36,7 +36,7 @@ describe('help', () => {
       clients: 'plan apply drift',
       consents: 'list revoke',
       sessions: 'list end',
-      grants: 'list end',
+      authorizations: 'list end',
       token: 'inspect revoke',
       'personal-tokens': 'list revoke',
       user: 'create disable enable unlock',

@@ -1,4 +1,4 @@
-// A user narrows a grant while its client is served by another process: what was read before is not issued after. The host's
+// A user narrows an authorization while its client is served by another process: what was read before is not issued after. The host's
 // function `find` is held in the middle, so that nothing here depends on time. Two routers, each with a pool of its own, stand
 // for two processes.
 import type { AuthRouterOptions } from '../../lib/index.ts'
@@ -139,4 +139,4 @@ const inFlightOn = (kind: DatabaseKind): void => {
   })
 }
 
-describeOnSampled('a grant that is narrowed', inFlightOn)
+describeOnSampled('an authorization that is narrowed', inFlightOn)

@@ -62,7 +62,7 @@ describe('what the user chose', () => {
     expect((await guarded(host, tokens.access_token, '/api/projects/p4')).status).toBe(200)
   })
 
-  test('is nothing for a grant without scopes of the kind, and its page asks nothing', async () => {
+  test('is nothing for an authorization without scopes of the kind, and its page asks nothing', async () => {
     const page = await agent.open(requestUrl({ scope: 'openid notes:read' }))
     expect(page.html).not.toContain('choice:project')
     const { authorization_details: details } = (await answerOf(
@@ -140,7 +140,7 @@ describe('the page', () => {
 })
 
 describe('the end that the user sets', () => {
-  test('is the end of the grant, and of the consent', async () => {
+  test('is the end of the authorization, and of the consent', async () => {
     const tokens = await tokensOf(agent, { ...both, duration: 'day' })
     const [row] = await host.table('authorizations').select('expires_at', 'created_at')
     expect(Number(row.expires_at) - Number(row.created_at)).toBe(86_400)

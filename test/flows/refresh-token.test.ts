@@ -241,14 +241,14 @@ test('a scope that the client has lost is not granted; without any left it is in
   expect(whole.scope).toBe('offline_access notes:read notes:write')
 })
 
-describe('what a client has lost ends in its grants too', () => {
+describe('what a client has lost ends in its authorizations too', () => {
   const client_id = 'losing'
   const fields = { client_id }
   const change = (changes: object) => host.oauth.clients.update(client_id, changes)
   const activeAs = async (token: string) => (await introspect(host, token, fields)).body.active
   const scope = 'openid offline_access notes:read'
 
-  test('without offline_access a grant ends with its login, and goes on if the client has it again', async () => {
+  test('without offline_access an authorization ends with its login, and goes on if the client has it again', async () => {
     const [used, resting] = [await tokensOf(client_id, scope), await tokensOf(client_id, scope)]
     await change({ scope: 'openid notes:read' })
     const next = await answerOf(refresh(host, used.refresh_token, fields))
@@ -263,7 +263,7 @@ describe('what a client has lost ends in its grants too', () => {
     expect((await answerOf(refresh(host, resting.refresh_token, fields))).scope).toBe(scope)
   })
 
-  test('a token that was used twice is noticed while the grant rests', async () => {
+  test('a token that was used twice is noticed while the authorization rests', async () => {
     const first = await tokensOf(client_id, scope)
     const second = await answerOf(refresh(host, first.refresh_token, fields))
     clock.travel(12 * 3600)
@@ -283,7 +283,7 @@ describe('what a client has lost ends in its grants too', () => {
     await answerOf(redeem(host, code, fields))
   })
 
-  test('a shorter absolute lifetime counts from the beginning of the grant', async () => {
+  test('a shorter absolute lifetime counts from the beginning of the authorization', async () => {
     const first = await tokensOf(client_id, scope)
     await change({ refresh_token_absolute_lifetime: 100 })
     clock.travel(70)

@@ -76,12 +76,12 @@ test('an API calls another one for the user, with a JWT that says who acts', asy
 })
 
 test.each([
-  ['is revoked', (id: string) => host.oauth.grants.end(id)],
+  ['is revoked', (id: string) => host.oauth.authorizations.end(id)],
   ['loses its session', (_: string, sid: string) => host.oauth.sessions.end(sid)],
 ])('no token comes from one that %s while the policy is asked', async (_, end) => {
   const { access_token: subject } = await userToken(host)
   policy.decide = async () => {
-    const grants = (await host.oauth.grants.list({ user: 1, client: 'web' })).items
+    const grants = (await host.oauth.authorizations.list({ user: 1, client: 'web' })).items
     for (const { id, sessionId } of grants) await end(id, sessionId)
     return true
   }

@@ -139,19 +139,19 @@ test('a call that names no user by an id rejects and says so, whatever stands in
   })
   const announced: AuthEvent[] = []
   at.oauth.events.on('*', (event) => announced.push(event))
-  const { users, sessions, grants } = at.oauth
+  const { users, sessions, authorizations } = at.oauth
   const calls: Record<string, (id: never) => Promise<unknown>> = {
     'users.revokeAll': users.revokeAll,
     'users.export': users.export,
     'users.erase': users.erase,
     'sessions.list': (user) => sessions.list({ user }),
-    'grants.list': (user) => grants.list({ user }),
+    'authorizations.list': (user) => authorizations.list({ user }),
     'passkeys.removeAll': at.oauth.passkeys!.removeAll,
     'secondFactor.remove': at.oauth.secondFactor!.remove,
     'developers.transfer': (id) => at.oauth.developers!.transfer('web', id ?? undefined),
-    // These take the id of a session or grant.
+    // These take the id of a session or authorization.
     'sessions.end': sessions.end,
-    'grants.end': grants.end,
+    'authorizations.end': authorizations.end,
   }
   const wrong = [{ id: 1 }, [1], Promise.resolve(1), undefined, null, true, 1.5, 2 ** 53, Number.NaN, () => 1]
   for (const [name, call] of Object.entries(calls)) {

@@ -8,7 +8,7 @@ import {
   userCodeAlphabet,
   userCodeLength,
 } from '../../lib/features/device/rules.ts'
-import type { Authorization } from '../../lib/protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../lib/protocol/requests/authorization.ts'
 
 const now = 1_000_000
 
@@ -60,7 +60,7 @@ test('a poll in time is authorization_pending, an early one slow_down', () => {
   expect([stillPending(true).code, stillPending(false).code]).toEqual(['authorization_pending', 'slow_down'])
 })
 
-const authorization: Authorization = {
+const authorization: AuthorizationState = {
   id: 'a',
   clientId: 'tv',
   subject: '1',
@@ -78,12 +78,12 @@ const authorization: Authorization = {
   details: { authTime: now, amr: [] },
 }
 
-const bound: Authorization['details'] = {
+const bound: AuthorizationState['details'] = {
   ...authorization.details,
   binding: { type: 'dpop', thumbprint: 'x'.repeat(43) },
 }
 
-test.each<[name: string, found: Authorization | undefined, at: number, outcome: string]>([
+test.each<[name: string, found: AuthorizationState | undefined, at: number, outcome: string]>([
   ['in time', authorization, 59, 'redeem'],
   ['too late', authorization, 60, 'expired_token'],
   ['twice', { ...authorization, consumedAt: now }, 0, 'replay'],

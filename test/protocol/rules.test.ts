@@ -1,5 +1,5 @@
 import {
-  type Authorization,
+  type AuthorizationState,
   assertRedeemable,
   type PresentedCode,
   refreshTokenExpiry,
@@ -29,7 +29,7 @@ const request: AuthorizationRequest = {
   scopes: ['openid', 'email'],
   prompt: [],
 }
-const authorization: Authorization = {
+const authorization: AuthorizationState = {
   id: 'a-1',
   clientId: 'journal',
   subject: '1',
@@ -55,7 +55,7 @@ const authorization: Authorization = {
 describe('redeeming a code', () => {
   const right: PresentedCode = { clientId: 'journal', redirectUri, codeVerifier: verifier, binding: bearer }
   const check = (
-    change: Partial<Authorization> = {},
+    change: Partial<AuthorizationState> = {},
     presented: Partial<PresentedCode> = {},
     at = now,
   ): string => {
@@ -67,7 +67,7 @@ describe('redeeming a code', () => {
 
   const bound = { details: { ...authorization.details, binding: key } }
   const withoutChallenge = { details: { ...authorization.details, codeChallenge: undefined } }
-  const faults: [string, Partial<Authorization>, Partial<PresentedCode>, string][] = [
+  const faults: [string, Partial<AuthorizationState>, Partial<PresentedCode>, string][] = [
     ['another client', {}, { clientId: 'other' }, 'another client'],
     ['another redirect_uri', {}, { redirectUri: `${redirectUri}/` }, 'redirect_uri'],
     [
@@ -137,7 +137,7 @@ describe('redeeming a code', () => {
     else expect(() => check({}, {}, at)).toThrow(invalidGrant('expired'))
   })
 
-  test.each<[string, Partial<Authorization>]>([
+  test.each<[string, Partial<AuthorizationState>]>([
     ['was revoked', { revokedAt: now }],
     ['has reached its absolute end', { expiresAt: now }],
     ['belongs to a login that was ended', { loginStands: false }],
@@ -188,7 +188,7 @@ describe('refreshing', () => {
     refreshGracePeriod: 10,
     binding: bearer,
   }
-  const head = (change: Partial<Authorization>): Pick<RefreshToken, 'authorization'> => ({
+  const head = (change: Partial<AuthorizationState>): Pick<RefreshToken, 'authorization'> => ({
     authorization: { ...authorization, ...change },
   })
   const bound = { binding: key }

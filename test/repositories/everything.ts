@@ -33,7 +33,7 @@ export const everythingAt = async (host: Host): Promise<void> => {
   for (const name of operationNames) await operations[name].run(await operations[name].before())
   for (const options of [{}, { user: 1 }, { client: 'web' }, { user: 1, client: 'web' }]) {
     await oauth.sessions.list(options)
-    await oauth.grants.list(options)
+    await oauth.authorizations.list(options)
   }
   const browser = new RawBrowser(app)
   await browser.submit(await browser.open(authorizeUrl({ client_id: 'web' })), 'name="password"', {

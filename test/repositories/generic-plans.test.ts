@@ -13,7 +13,7 @@ import type { Database } from '../../lib/storage/database/types.ts'
 import {
   listAuthorizationsPage,
   listLoginsPage,
-} from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
+} from '../../lib/storage/repositories/lists/sessions-and-authorizations.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { kept } from '../support/features.ts'
 import { createUsers, type Host } from '../support/host.ts'

@@ -23,7 +23,7 @@ import {
   listLoginsPage,
   loginClients,
   maxPage,
-} from '../../lib/storage/repositories/lists/sessions-and-grants.ts'
+} from '../../lib/storage/repositories/lists/sessions-and-authorizations.ts'
 import { listThrottles } from '../../lib/storage/repositories/throttles.ts'
 import { type FaultDatabase, openFaultDatabase } from '../support/fault-databases.ts'
 import { kept } from '../support/features.ts'
@@ -61,7 +61,7 @@ const lists: Call[] = [
         (db) => listLoginsPage(db, { ...page, ...each, after }),
       ],
       [
-        `grants ${JSON.stringify({ ...each, after })}`,
+        `authorizations ${JSON.stringify({ ...each, after })}`,
         10 * maxPage,
         (db) => listAuthorizationsPage(db, { ...page, ...each, after }),
       ],

@@ -33,17 +33,17 @@ const agentOf = (event: EventRecord): string | undefined => textIn(event, 'agent
 const programOf = (event: EventRecord): string => JSON.stringify([addressOf(event), agentOf(event)])
 
 /**
- * The user of an event. A JWT names its grant instead, and what a client does alone concerns its only user, or none.
+ * The user of an event. A JWT names its authorization instead, and what a client does alone concerns its only user, or none.
  */
 const withUsers = (events: readonly EventRecord[]): EventRecord[] => {
-  const ofGrants = new Map(
+  const byAuthorization = new Map(
     events.flatMap((event) => {
       const id = textIn(event, 'authorizationId')
       return id !== undefined && event.subject !== undefined ? [[id, event.subject] as const] : []
     }),
   )
   return events.map((event) => {
-    const subject = event.subject ?? ofGrants.get(textIn(event, 'authorizationId') ?? '')
+    const subject = event.subject ?? byAuthorization.get(textIn(event, 'authorizationId') ?? '')
     return subject === undefined ? event : { ...event, subject }
   })
 }

@@ -2,7 +2,7 @@ import type { OAuthError } from '../../protocol/errors.ts'
 import { lateExplanation } from '../../protocol/explanation.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import {
-  type Authorization,
+  type AuthorizationState,
   assertUnused,
   issuedToAnother,
   type Redemption,
@@ -98,7 +98,7 @@ export const stillPending = (isDue: boolean): OAuthError =>
  * @throws OAuthError `invalid_grant`, or `expired_token` if the device did not come back in time
  */
 export const assertDeviceRedeemable = (
-  found: Authorization | undefined,
+  found: AuthorizationState | undefined,
   proved: TokenBinding,
   now: number,
 ): Redemption => {

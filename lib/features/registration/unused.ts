@@ -101,7 +101,7 @@ const day = 86_400
 const forgottenAfter = 90 * day
 
 /**
- * When a client expires that gets something now. It is a full day: else every grant of a popular client would change the index.
+ * When a client expires that gets something now. It is a full day: else every authorization of a popular client would change the index.
  *
  * @param until when everything that it gets is over, in epoch seconds
  */

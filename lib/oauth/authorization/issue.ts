@@ -30,8 +30,8 @@ import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from '../t
 import type { AllowedUser } from '../tokens/allowed.ts'
 import { issueIdToken } from '../tokens/id-token.ts'
 
-/** A grant to be issued: its scopes and claims, its client and its user. */
-export interface AuthorizationGrant {
+/** An allowed request, ready to be issued: its scopes and claims, its client and its user. */
+export interface ApprovedRequest {
   readonly context: AuthorizationContext
   readonly login: LoginRecord
   readonly user: AllowedUser
@@ -85,7 +85,7 @@ const newAuthorization = (
     polledCode,
     choices,
     until,
-  }: AuthorizationGrant,
+  }: ApprovedRequest,
   code: string,
 ): NewAuthorization => {
   const { lifetimes } = server.options
@@ -132,7 +132,7 @@ const newAuthorization = (
 /** Tokens in the response itself, for the implicit and hybrid response types (OIDC Core §3.2.2.5, §3.3.2.5). */
 const frontChannelTokens = async (
   server: AuthorizationServer,
-  { context: { client, request }, user, scopes }: AuthorizationGrant,
+  { context: { client, request }, user, scopes }: ApprovedRequest,
   authorization: NewAuthorization,
   code: string | undefined,
 ): Promise<{ accessToken?: IssuedAccessToken; parameters: Record<string, string> }> => {
@@ -155,20 +155,16 @@ const frontChannelTokens = async (
 }
 
 /** The answer on the consent page, if it was about this login and organization. */
-const answerOf = ({
-  context: { decision },
-  login,
-  organization,
-}: AuthorizationGrant): Decision | undefined =>
+const answerOf = ({ context: { decision }, login, organization }: ApprovedRequest): Decision | undefined =>
   decision?.sid === login.sid && decision.organization === organization ? decision : undefined
 
 /** The writes that store a consent that the user has just given, if any, and the receipt of the page. */
 const rememberConsent = (
-  grant: AuthorizationGrant,
+  approved: ApprovedRequest,
   { id: authorizationId, subject, clientId, now }: NewAuthorization,
 ): Write[] => {
-  const { context, organization = noOrganization } = grant
-  const answer = answerOf(grant)
+  const { context, organization = noOrganization } = approved
+  const answer = answerOf(approved)
   if (answer === undefined) return []
   const { request, client, terms, narrowed = 0 } = context
   if (answer.organizationOnly) {
@@ -182,7 +178,7 @@ const rememberConsent = (
   const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
   const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
   const agreed = (earlier?: ConsentTerms): ConsentTerms =>
-    agreedTerms(earlier, request.redirectUri, [...entries, ...details], grant)
+    agreedTerms(earlier, request.redirectUri, [...entries, ...details], approved)
   return [
     saveConsent({
       subject,
@@ -202,12 +198,12 @@ const rememberConsent = (
 /** The conditions of issuing: those that only lock a row come first, and the one that uses the request up last. */
 const conditionsOf = (
   server: AuthorizationServer,
-  grant: AuthorizationGrant,
+  approved: ApprovedRequest,
   { offline, sid, subject, clientId, now, expiresAt }: NewAuthorization,
 ): Condition<Obstacle>[] => {
-  const { context, polledCode, login, pendingId, organization = noOrganization } = grant
+  const { context, polledCode, login, pendingId, organization = noOrganization } = approved
   const { client, narrowed = 0 } = context
-  const answer = answerOf(grant)
+  const answer = answerOf(approved)
   const isConsentNew = answer !== undefined && !answer.organizationOnly
   const isConsentLocked = !isConsentNew && !client.metadata.first_party
   // Without `offline_access` the authorization ends with the login.
@@ -233,28 +229,28 @@ const conditionsOf = (
  */
 export const issueAuthorizationResponse = async (
   server: AuthorizationServer,
-  grant: AuthorizationGrant,
+  approved: ApprovedRequest,
 ): Promise<AuthorizationOutcome> => {
-  const { responseType } = grant.context.request
+  const { responseType } = approved.context.request
   const code = createSecret('authorizationCode')
-  const authorization = newAuthorization(server, grant, code)
+  const authorization = newAuthorization(server, approved, code)
   const shownCode = returnsPart(responseType, 'code') ? code : undefined
   const tokens = isFrontChannel(responseType)
-    ? await frontChannelTokens(server, grant, authorization, shownCode)
+    ? await frontChannelTokens(server, approved, authorization, shownCode)
     : { parameters: {} }
   const { accessToken } = tokens
-  const { polledCode, pendingId } = grant
-  const obstacle = await writeIf(server.database, conditionsOf(server, grant, authorization), [
+  const { polledCode, pendingId } = approved
+  const obstacle = await writeIf(server.database, conditionsOf(server, approved, authorization), [
     // Who approves the code answers the pending request too.
     ...(polledCode && pendingId !== undefined
       ? [consumePendingRequest({ id: pendingId, now: authorization.now })]
       : []),
-    ...rememberConsent(grant, authorization),
+    ...rememberConsent(approved, authorization),
     createAuthorization(authorization),
     ...(accessToken ? storeAccessToken(accessToken) : []),
   ])
   if (obstacle === 'gone') throw new EndedRequestError('unknown')
-  if (obstacle === 'used') throw new EndedRequestError('used', grant.context.client)
+  if (obstacle === 'used') throw new EndedRequestError('used', approved.context.client)
   const parameters = { ...(shownCode === undefined ? {} : { code: shownCode }), ...tokens.parameters }
   return obstacle ?? { authorizationId: authorization.id, parameters }
 }

@@ -3,7 +3,7 @@ import type { Client } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import { timeOf } from '../../protocol/explanation.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import { chooseOrganization } from '../../protocol/requests/organization.ts'
 import { type ProofRecord, usedProof } from '../../protocol/tokens/dpop-proof.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
@@ -35,7 +35,7 @@ export const narrowedMeanwhile = (): OAuthError =>
 /** What must hold when tokens of an authorization are stored, if users choose things: it was not narrowed since it was read. */
 export const asRead = (
   { options }: Pick<AuthorizationServer, 'options'>,
-  authorization: Pick<Authorization, 'id' | 'narrowed'>,
+  authorization: Pick<AuthorizationState, 'id' | 'narrowed'>,
 ): Condition<'narrowed'>[] => (options.choices.length > 0 ? [['narrowed', lockAsRead(authorization)]] : [])
 
 export const removedClient = (): OAuthError => refusal('client_removed')
@@ -51,7 +51,7 @@ export const storeOwnToken = async (
   server: AuthorizationServer,
   client: Client,
   accessToken: IssuedAccessToken,
-  of?: Authorization,
+  of?: AuthorizationState,
 ): Promise<boolean> => {
   const now = server.now()
   const conditions: Condition<'ended' | 'gone'>[] = [
@@ -106,7 +106,7 @@ export const settledOrganization = async (
  */
 export const activeUser = async (
   server: AuthorizationServer,
-  { subject, details }: Pick<Authorization, 'subject' | 'details'>,
+  { subject, details }: Pick<AuthorizationState, 'subject' | 'details'>,
   { info }: Pick<TokenRequest, 'info'>,
   access: Pick<AskedAccess, 'client' | 'scopes' | 'step'>,
 ): Promise<AllowedUser> => {
@@ -125,7 +125,7 @@ export const activeUser = async (
  */
 export const revokeReplayed = async (
   server: AuthorizationServer,
-  { id, clientId, subject, consumedAt }: Authorization,
+  { id, clientId, subject, consumedAt }: AuthorizationState,
   { info }: TokenRequest,
   parameter: keyof SingleUseParameters,
 ): Promise<never> => {

@@ -2,7 +2,7 @@ import type { Options } from '../../options/options.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { GrantType } from '../../protocol/clients/client-metadata.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import type { RefreshToken } from '../../protocol/tokens/refresh-token.ts'
 import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
 import type { Database } from '../../storage/database/types.ts'
@@ -11,7 +11,7 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 
 /** The stored rows of what a token request presents; undefined for an unknown value. */
 export interface Presented {
-  readonly authorization?: Authorization | undefined
+  readonly authorization?: AuthorizationState | undefined
   readonly refreshToken?: RefreshToken | undefined
 }
 

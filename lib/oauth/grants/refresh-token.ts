@@ -1,6 +1,6 @@
 import { hashSecret, mayBeRefreshToken, openUnder, sealUnder } from '../../keys/secrets.ts'
 import { allowedScopes, type Client, isPublic, rotatesRefreshTokens } from '../../protocol/clients/client.ts'
-import { type Authorization, grantedStill } from '../../protocol/requests/authorization.ts'
+import { type AuthorizationState, grantedStill } from '../../protocol/requests/authorization.ts'
 import { parseScope, refreshedScopes, scopesStillAllowed } from '../../protocol/scope.ts'
 import { assertRefreshable, type Refresh, type RefreshToken } from '../../protocol/tokens/refresh-token.ts'
 import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
@@ -19,7 +19,7 @@ import {
   issueTokens,
   refreshTokenEnd,
   storeTokens,
-  type TokenGrant,
+  type TokenSetDraft,
 } from '../tokens/issue-tokens.ts'
 import { activeUser, asRead, consumeProof, narrowedMeanwhile, revokeReplayed } from './exchange.ts'
 import type { Grant } from './grant.ts'
@@ -101,18 +101,18 @@ const respond = (
   server: AuthorizationServer,
   { value, next = '', address }: Pick<PresentedToken, 'value' | 'next' | 'address'>,
   refresh: Exclude<Refresh, { outcome: 'reuse' }>,
-  grant: TokenGrant,
+  draft: TokenSetDraft,
 ): Promise<TokenResponse | undefined> => {
   const { hash } = refresh.token
-  if (refresh.outcome === 'repeat') return repeat(server, refresh.successor, { ...grant, refreshToken: next })
+  if (refresh.outcome === 'repeat') return repeat(server, refresh.successor, { ...draft, refreshToken: next })
   const presented = { value, hash, address }
-  return refresh.outcome === 'rotate' ? rotate(server, presented, grant) : keep(server, presented, grant)
+  return refresh.outcome === 'rotate' ? rotate(server, presented, draft) : keep(server, presented, draft)
 }
 
 /** A repeat is usually a lost response. From another address, it may be a thief who was quick. */
 const announceRepeat = (
   server: AuthorizationServer,
-  { id, clientId, subject }: Authorization,
+  { id, clientId, subject }: AuthorizationState,
   { info }: TokenRequest,
   firstAddress: string | undefined,
 ): void => {
@@ -129,7 +129,7 @@ interface PresentedToken {
   readonly address: string
 }
 
-/** @throws OAuthError 503 if the user narrowed the grant meanwhile, which used nothing up */
+/** @throws OAuthError 503 if the user narrowed the authorization meanwhile, which used nothing up */
 const unlessUsed = (
   obstacle: 'used' | 'gone' | 'narrowed' | undefined,
   response: TokenResponse,
@@ -142,16 +142,16 @@ const unlessUsed = (
 const rotate = async (
   server: AuthorizationServer,
   { value, hash, address }: PresentedToken,
-  grant: TokenGrant,
+  draft: TokenSetDraft,
 ): Promise<TokenResponse | undefined> => {
-  const tokens = await issueTokens(server, grant)
+  const tokens = await issueTokens(server, draft)
   const { refreshToken: next, response } = tokens
   const successor =
     next && server.options.lifetimes.refreshGracePeriod > 0 ? sealUnder(value, next.value, 'successor') : null
   const obstacle = await writeIf(
     server.database,
     [
-      ...asRead(server, grant.authorization),
+      ...asRead(server, draft.authorization),
       ['used', consumeRefreshToken({ hash, successor, address, now: server.now() })],
     ],
     storeTokens(tokens),
@@ -163,14 +163,14 @@ const rotate = async (
 const keep = async (
   server: AuthorizationServer,
   { value, hash }: PresentedToken,
-  grant: TokenGrant,
+  draft: TokenSetDraft,
 ): Promise<TokenResponse | undefined> => {
-  const tokens = await issueTokens(server, { ...grant, refreshToken: value })
-  const expiresAt = refreshTokenEnd(server, grant.client, grant.authorization)
+  const tokens = await issueTokens(server, { ...draft, refreshToken: value })
+  const expiresAt = refreshTokenEnd(server, draft.client, draft.authorization)
   const obstacle = await writeIf(
     server.database,
     [
-      ...asRead(server, grant.authorization),
+      ...asRead(server, draft.authorization),
       ['gone', extendRefreshToken({ hash, now: server.now(), expiresAt })],
     ],
     storeTokens(tokens),
@@ -182,13 +182,13 @@ const keep = async (
 const repeat = async (
   server: AuthorizationServer,
   { hash, expiresAt }: RefreshToken,
-  grant: TokenGrant,
+  draft: TokenSetDraft,
 ): Promise<TokenResponse | undefined> => {
-  const { accessToken, response } = await issueTokens(server, grant)
+  const { accessToken, response } = await issueTokens(server, draft)
   const obstacle = await writeIf(
     server.database,
     [
-      ...asRead(server, grant.authorization),
+      ...asRead(server, draft.authorization),
       ['used', extendRefreshToken({ hash, now: server.now(), expiresAt })],
     ],
     storeAccessToken(accessToken),

@@ -1,5 +1,5 @@
 import { refusal } from '../../protocol/refusal.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import {
   type AuthorizationDetail,
   narrowedDetails,
@@ -62,7 +62,7 @@ const detailsOf = (
 const contextOf = (
   server: AuthorizationServer,
   request: Pick<TokenRequest, 'parameters'>,
-  { details, choices: chosen }: Pick<Authorization, 'details' | 'choices'>,
+  { details, choices: chosen }: Pick<AuthorizationState, 'details' | 'choices'>,
   scopes: readonly string[],
 ): TokenContext | undefined => {
   const requested = detailsOf(server, request)
@@ -85,7 +85,7 @@ const contextOf = (
 export const targetOf = (
   server: AuthorizationServer,
   request: Pick<TokenRequest, 'parameters'>,
-  authorization: Pick<Authorization, 'details' | 'choices'>,
+  authorization: Pick<AuthorizationState, 'details' | 'choices'>,
   scopes: readonly string[],
 ): TokenTarget => {
   const { details } = authorization

@@ -5,7 +5,7 @@ import { definedScopes } from '../../protocol/clients/defined-grant.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isObject, setMembers } from '../../protocol/json.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import { formatFor, parseResources, scopesWithin } from '../../protocol/requests/resource.ts'
 import { isStandardScope, parseScope } from '../../protocol/scope.ts'
 import { isSameBinding } from '../../protocol/tokens/token-binding.ts'
@@ -117,7 +117,7 @@ const allowedBy = async (
 const originOf = async (
   server: AuthorizationServer,
   value: string,
-): Promise<{ authorization: Authorization | undefined; mayAct: unknown }> => {
+): Promise<{ authorization: AuthorizationState | undefined; mayAct: unknown }> => {
   const { database } = server
   const jwt = await readJwtAccessToken(server, value)
   const id = jwt?.authorizationId

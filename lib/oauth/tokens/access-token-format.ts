@@ -1,5 +1,5 @@
 import type { Client } from '../../protocol/clients/client.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import type { TokenBinding } from '../../protocol/tokens/token-binding.ts'
 import type { TokenContext } from '../../protocol/tokens/token-context.ts'
@@ -24,19 +24,19 @@ interface TokenContent {
 }
 
 /** An access token of a user. */
-export interface UserTokenGrant extends TokenContent {
-  readonly authorization: Pick<Authorization, 'id' | 'subject' | 'expiresAt' | 'details' | 'choices'>
+export interface UserTokenDraft extends TokenContent {
+  readonly authorization: Pick<AuthorizationState, 'id' | 'subject' | 'expiresAt' | 'details' | 'choices'>
   readonly user: AllowedUser
 }
 
 /** An access token that a client has for itself. */
-interface ClientTokenGrant extends TokenContent {
+interface ClientTokenDraft extends TokenContent {
   readonly authorization?: undefined
   readonly user?: undefined
 }
 
 /** Whom an access token is issued to, and for what. */
-export type AccessTokenGrant = UserTokenGrant | ClientTokenGrant
+export type AccessTokenDraft = UserTokenDraft | ClientTokenDraft
 
 /** A new access token, with the row that stores it, if its format stores any. */
 export interface IssuedAccessToken {
@@ -61,7 +61,7 @@ export interface AccessTokenContent extends Pick<IssuedAccessToken, 'authorizati
 export interface AccessTokenFormat {
   issue(
     server: AuthorizationServer,
-    grant: AccessTokenGrant,
+    draft: AccessTokenDraft,
     content: AccessTokenContent,
   ): Promise<IssuedAccessToken>
   /** The stored token; undefined if this format did not issue it. The caller checks expiry and revocation. */

@@ -14,12 +14,12 @@ import { type AccessToken, createAccessToken } from '../../storage/repositories/
 import { belongsToOrganization } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { issuedChoices } from '../choices/things.ts'
-import type { AccessTokenFormat, AccessTokenGrant, IssuedAccessToken } from './access-token-format.ts'
+import type { AccessTokenDraft, AccessTokenFormat, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
 import type { TokenWithUser } from './verified-token.ts'
 
-export type { AccessTokenGrant, IssuedAccessToken, UserTokenGrant } from './access-token-format.ts'
+export type { AccessTokenDraft, IssuedAccessToken, UserTokenDraft } from './access-token-format.ts'
 
 /** Every supported format. */
 const formats = { opaque: opaqueAccessToken, jwt: jwtAccessToken } satisfies Readonly<
@@ -43,17 +43,17 @@ const lifetimeOf = (
  */
 export const issueAccessToken = async (
   server: AuthorizationServer,
-  grant: AccessTokenGrant,
+  draft: AccessTokenDraft,
 ): Promise<IssuedAccessToken> => {
-  const { client, authorization } = grant
+  const { client, authorization } = draft
   const now = server.now()
-  const format = formatFor(grant.resources, server.resources)
+  const format = formatFor(draft.resources, server.resources)
   const lifetime = lifetimeOf(server, client, format)
-  const { notAfter = Number.POSITIVE_INFINITY } = grant
+  const { notAfter = Number.POSITIVE_INFINITY } = draft
   const expiresAt = Math.min(now + lifetime, authorization?.expiresAt ?? notAfter, notAfter)
-  const { resources, scopes } = grant
-  const choices = await choicesFor(server, grant)
-  const context = withChoices(grant, choices)
+  const { resources, scopes } = draft
+  const choices = await choicesFor(server, draft)
+  const context = withChoices(draft, choices)
   const details = tokenDetails(server, {
     client: client.metadata,
     resources,
@@ -61,12 +61,12 @@ export const issueAccessToken = async (
     context,
   })
   const authorizationDetails = [...details, ...choiceDetails(server.options.choices, scopes, choices)]
-  return formats[format].issue(server, { ...grant, context }, { now, expiresAt, authorizationDetails })
+  return formats[format].issue(server, { ...draft, context }, { now, expiresAt, authorizationDetails })
 }
 
 /** The things that a new token is for: those of its authorization or of its own context that the user may still give. */
-const choicesFor = async (server: AuthorizationServer, grant: AccessTokenGrant): Promise<Choices> => {
-  const { user, authorization, client, scopes, context } = grant
+const choicesFor = async (server: AuthorizationServer, draft: AccessTokenDraft): Promise<Choices> => {
+  const { user, authorization, client, scopes, context } = draft
   if (user === undefined || server.options.choices.length === 0) return {}
   const { choices = {}, details } = authorization
   const granted = context?.choices === undefined ? choices : intersectChoices(choices, context.choices)
@@ -76,7 +76,7 @@ const choicesFor = async (server: AuthorizationServer, grant: AccessTokenGrant):
 
 /** Fewer things than those of its authorization are stored with a token. */
 const withChoices = (
-  { authorization, context }: AccessTokenGrant,
+  { authorization, context }: AccessTokenDraft,
   choices: Choices,
 ): TokenContext | undefined =>
   isWithinChoices(authorization?.choices ?? {}, choices) ? context : { ...context, choices }

@@ -4,7 +4,7 @@ import type { Client } from '../../protocol/clients/client.ts'
 import type { SigningAlgorithm } from '../../protocol/clients/client-metadata.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AllowedUser } from './allowed.ts'
 import { notTooLong } from './longest-token.ts'
@@ -19,7 +19,7 @@ const leftHalfHash = (value: string, algorithm: SigningAlgorithm): string => {
 export interface IdTokenContent {
   readonly client: Client
   readonly user: AllowedUser
-  readonly authorization: Pick<Authorization, 'sid' | 'details'>
+  readonly authorization: Pick<AuthorizationState, 'sid' | 'details'>
   /** The scopes of this response; a refresh may have narrowed them. */
   readonly scopes: readonly string[]
   /** The access token of the same response, if any. */

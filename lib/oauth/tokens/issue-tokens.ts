@@ -1,7 +1,7 @@
 import { createSecret, hashSecret } from '../../keys/secrets.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { GrantType } from '../../protocol/clients/client-metadata.ts'
-import { type Authorization, refreshTokenExpiry } from '../../protocol/requests/authorization.ts'
+import { type AuthorizationState, refreshTokenExpiry } from '../../protocol/requests/authorization.ts'
 import { formatScope } from '../../protocol/scope.ts'
 import { refreshTokenBinding } from '../../protocol/tokens/refresh-token.ts'
 import { tokenType } from '../../protocol/tokens/token-binding.ts'
@@ -13,13 +13,13 @@ import {
   type IssuedAccessToken,
   issueAccessToken,
   storeAccessToken,
-  type UserTokenGrant,
+  type UserTokenDraft,
 } from './access-token.ts'
 import { issueIdToken } from './id-token.ts'
 
 /** To which user tokens are issued, and for what. */
-export interface TokenGrant extends Omit<UserTokenGrant, 'ownerId' | 'notAfter'> {
-  readonly authorization: Authorization
+export interface TokenSetDraft extends Omit<UserTokenDraft, 'ownerId' | 'notAfter'> {
+  readonly authorization: AuthorizationState
   /** An existing refresh token to return instead of a new one. */
   readonly refreshToken?: string
   /** False: the grant has no refresh token. By default it has one if the client may refresh. */
@@ -36,26 +36,29 @@ export interface IssuedTokens {
 }
 
 /** Issues an access token, an ID token with `openid`, and a refresh token if the client may refresh. */
-export const issueTokens = async (server: AuthorizationServer, grant: TokenGrant): Promise<IssuedTokens> => {
-  const { scopes } = grant
-  const accessToken = await issueAccessToken(server, grant)
-  const refreshToken = issuesRefreshToken(grant) ? issueRefreshToken(server, grant) : undefined
+export const issueTokens = async (
+  server: AuthorizationServer,
+  draft: TokenSetDraft,
+): Promise<IssuedTokens> => {
+  const { scopes } = draft
+  const accessToken = await issueAccessToken(server, draft)
+  const refreshToken = issuesRefreshToken(draft) ? issueRefreshToken(server, draft) : undefined
   const idToken = scopes.includes('openid')
-    ? await issueIdToken(server, { ...grant, accessToken: accessToken.value })
+    ? await issueIdToken(server, { ...draft, accessToken: accessToken.value })
     : undefined
   const response = tokenResponse({
     accessToken,
     scopes,
-    refreshToken: refreshToken?.value ?? grant.refreshToken,
+    refreshToken: refreshToken?.value ?? draft.refreshToken,
     idToken,
   })
   return { response, accessToken, refreshToken }
 }
 
-const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenGrant): boolean =>
+const issuesRefreshToken = ({ client, refreshToken, refreshes = true }: TokenSetDraft): boolean =>
   refreshes && refreshToken === undefined && client.metadata.grant_types.includes('refresh_token')
 
-/** The writes that store the tokens and redeem the grant. */
+/** The writes that store the tokens and redeem the draft. */
 export const storeTokens = ({
   accessToken,
   refreshToken,
@@ -64,7 +67,7 @@ export const storeTokens = ({
   ...storeAccessToken(accessToken),
 ]
 
-interface AnnouncedGrant extends Pick<TokenGrant, 'client' | 'authorization' | 'scopes' | 'resources'> {
+interface AnnouncedTokens extends Pick<TokenSetDraft, 'client' | 'authorization' | 'scopes' | 'resources'> {
   /** The `sub` of the actor. */
   readonly actor?: string
 }
@@ -74,7 +77,7 @@ export const announceTokens = (
   server: AuthorizationServer,
   { info }: TokenRequest,
   grantType: GrantType,
-  { client, authorization, scopes, resources, actor }: AnnouncedGrant,
+  { client, authorization, scopes, resources, actor }: AnnouncedTokens,
 ): void => {
   server.events.announce('tokens.issued', info, {
     grantType,
@@ -98,7 +101,7 @@ interface IssuedRefreshToken {
 export const refreshTokenEnd = (
   server: AuthorizationServer,
   client: Client,
-  authorization: Authorization,
+  authorization: AuthorizationState,
 ): number =>
   refreshTokenExpiry(
     server.now(),
@@ -108,7 +111,7 @@ export const refreshTokenEnd = (
 
 const issueRefreshToken = (
   server: AuthorizationServer,
-  { client, authorization, binding }: TokenGrant,
+  { client, authorization, binding }: TokenSetDraft,
 ): IssuedRefreshToken => {
   const value = createSecret('refreshToken')
   return {

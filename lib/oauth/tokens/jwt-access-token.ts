@@ -15,7 +15,7 @@ import {
   parseJwtAccessToken,
 } from '../../protocol/tokens/jwt-access-token.ts'
 import { confirmationClaim } from '../../protocol/tokens/token-binding.ts'
-import { findGrantOfToken } from '../../storage/repositories/index.ts'
+import { findStateOfToken } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { AccessTokenFormat } from './access-token-format.ts'
 import { notTooLong } from './longest-token.ts'
@@ -76,11 +76,11 @@ export const readJwtAccessToken = async (
 
 /** A signed JWT (RFC 9068). It is not stored: a claim names its authorization, whose state introspection reads. */
 export const jwtAccessToken: AccessTokenFormat = {
-  async issue(server, grant, { now, expiresAt, authorizationDetails }) {
-    const { client, authorization, scopes, resources, binding, context, ownerId } = grant
+  async issue(server, draft, { now, expiresAt, authorizationDetails }) {
+    const { client, authorization, scopes, resources, binding, context, ownerId } = draft
     const { clientId } = client
     const [audience, ...more] = resources
-    const holder = { client, user: grant.user, scopes, resources }
+    const holder = { client, user: draft.user, scopes, resources }
     const claims = {
       ...(await tokenClaims(
         server,
@@ -114,7 +114,7 @@ export const jwtAccessToken: AccessTokenFormat = {
     const token = await readJwtAccessToken(server, value)
     if (token === undefined) return undefined
     const { clientId, authorizationId = null, ownerId = clientId } = token
-    const state = await findGrantOfToken(server.database, { clientId, authorizationId, ownerId })
+    const state = await findStateOfToken(server.database, { clientId, authorizationId, ownerId })
     // An authorization that was removed has ended.
     if (state === undefined || (authorizationId !== null && state.family === undefined)) return undefined
     return { ...token, ...state, ownerId, revokedAt: null }

@@ -4,8 +4,8 @@ import type { AccessTokenFormat } from './access-token-format.ts'
 
 /** A random string; the database holds its hash and everything it stands for. */
 export const opaqueAccessToken: AccessTokenFormat = {
-  async issue(_server, grant, { now, expiresAt, authorizationDetails }) {
-    const { client, authorization, scopes, resources, binding, context } = grant
+  async issue(_server, draft, { now, expiresAt, authorizationDetails }) {
+    const { client, authorization, scopes, resources, binding, context } = draft
     const value = createSecret('accessToken')
     return {
       value,

@@ -103,7 +103,7 @@ export const tokenClaims = async (
 const isOwnClaim = (name: string): boolean => protocolClaims.has(name) || name === 'username'
 
 /** The claims of a user that a client gets. */
-export interface ClaimsGrant extends ClaimsHolder {
+export interface ClaimsContext extends ClaimsHolder {
   /** The claims that were requested individually, and allowed. */
   readonly claims: ClaimsRequest | undefined
 }
@@ -111,7 +111,7 @@ export interface ClaimsGrant extends ClaimsHolder {
 /** The claims requested individually for one place that the user allowed and that a scope of the client still reveals. */
 const individualClaims = (
   { scopeClaims }: AuthorizationServer,
-  { client, claims }: ClaimsGrant,
+  { client, claims }: ClaimsContext,
   place: 'userinfo' | 'idToken',
 ): string[] => {
   if (claims === undefined || claims.beyondScopes.length === 0) return []
@@ -123,16 +123,16 @@ const individualClaims = (
 export const userinfoClaims = async (
   server: AuthorizationServer,
   user: User,
-  grant: ClaimsGrant,
+  context: ClaimsContext,
 ): Promise<Record<string, unknown>> => {
   const revealed = await userClaims(
     server,
     user,
-    grant,
+    context,
     'userinfo',
-    individualClaims(server, grant, 'userinfo'),
+    individualClaims(server, context, 'userinfo'),
   )
-  const values = grant.claims?.values?.userinfo
+  const values = context.claims?.values?.userinfo
   return values ? matchingClaims(revealed, values) : revealed
 }
 
@@ -144,11 +144,17 @@ export const userinfoClaims = async (
 export const idTokenUserClaims = async (
   server: AuthorizationServer,
   user: User,
-  { all, ...grant }: ClaimsGrant & { all: boolean },
+  { all, ...context }: ClaimsContext & { all: boolean },
 ): Promise<Record<string, unknown>> => {
-  const { claims } = grant
+  const { claims } = context
   if (!all && !claims?.idToken.length) return {}
-  const known = await userClaims(server, user, grant, 'id_token', individualClaims(server, grant, 'idToken'))
+  const known = await userClaims(
+    server,
+    user,
+    context,
+    'id_token',
+    individualClaims(server, context, 'idToken'),
+  )
   const values = claims?.values?.idToken
   const revealed = values ? matchingClaims(known, values) : known
   if (all) return revealed

@@ -39,8 +39,8 @@ export interface Family {
   readonly loginStands: boolean
 }
 
-/** The grant of a resource owner to a client: the code and the head of its token family. */
-export interface Authorization extends Family {
+/** The authorization of a client by a resource owner, as stored: the code and the head of its token family. */
+export interface AuthorizationState extends Family {
   readonly id: string
   readonly clientId: string
   readonly subject: string
@@ -60,16 +60,16 @@ export const isLive = (family: Family, now: number): boolean =>
   family.revokedAt === null && family.expiresAt > now && (family.offline || family.loginStands)
 
 /**
- * The grant as its client may use it now. A grant loses what its client has lost: without `offline_access` it ends with its
+ * The authorization as its client may use it now. It loses what its client has lost: without `offline_access` it ends with its
  * login, and a shorter absolute lifetime counts from its beginning.
  *
  * @param lifetimes of the option
  */
 export const grantedStill = (
-  found: Authorization,
+  found: AuthorizationState,
   client: Pick<Client, 'metadata'>,
   lifetimes: { readonly refreshTokenAbsolute: number },
-): Authorization => {
+): AuthorizationState => {
   const { scopes, createdAt, loginEnd } = found
   const isWithdrawn = scopes.includes('offline_access') && !allowedScopes(client).includes('offline_access')
   const offline = found.offline && !isWithdrawn
@@ -100,7 +100,7 @@ export interface PresentedCode {
 export interface Redemption {
   /** `replay`: the code was redeemed before, and its family must be revoked. */
   readonly outcome: 'redeem' | 'replay'
-  readonly authorization: Authorization
+  readonly authorization: AuthorizationState
 }
 
 /** The explanation of a code that is unknown, or that another client got. */
@@ -149,7 +149,7 @@ export const wasUsed = (
  * @throws OAuthError `invalid_grant`, or `expired_token` for a device that came too late (RFC 8628 §3.5)
  */
 export const assertUnused = (
-  found: Authorization,
+  found: AuthorizationState,
   name: 'code' | 'device_code',
   proved: TokenBinding,
   now: number,
@@ -173,7 +173,7 @@ export const assertUnused = (
  * @throws OAuthError `invalid_grant`, or `invalid_request` without a redirect URI for a code that has no challenge
  */
 export const assertRedeemable = (
-  found: Authorization | undefined,
+  found: AuthorizationState | undefined,
   presented: PresentedCode,
   now: number,
 ): Redemption => {

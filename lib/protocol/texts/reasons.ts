@@ -87,7 +87,7 @@ export const reasons = {
     refresh_token_unknown: 'refresh_token is unknown, or was issued to another client',
     refresh_token_expired: 'refresh_token is expired',
     refresh_token_used: 'refresh_token was used before; every token issued for it is revoked',
-    refresh_token_revoked: 'refresh_token is revoked, or its grant has ended',
+    refresh_token_revoked: 'refresh_token is revoked, or its authorization has ended',
     user_inactive: 'the user is disabled or no longer exists',
     user_revoked: 'everything of the user has just been revoked',
     user_left: 'the user no longer belongs to the organization',

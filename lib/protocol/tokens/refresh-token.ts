@@ -2,13 +2,13 @@ import { type Client, isPublic } from '../clients/client.ts'
 import type { OAuthError } from '../errors.ts'
 import { lateExplanation } from '../explanation.ts'
 import { refusal } from '../refusal.ts'
-import { type Authorization, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
+import { type AuthorizationState, isLive, issuedToAnother, wasUsed } from '../requests/authorization.ts'
 import { bearer, isSameBinding, type TokenBinding } from './token-binding.ts'
 
 /** One of the successive refresh tokens of an authorization. */
 export interface RefreshToken {
   readonly hash: string
-  readonly authorization: Authorization
+  readonly authorization: AuthorizationState
   /** The key that it has needed since it was issued. */
   readonly binding: TokenBinding
   readonly expiresAt: number
@@ -61,7 +61,7 @@ export const assertRefreshable = (
   const isUsed = wasUsed({ ...found, name: 'refresh_token' }, rules.binding)
   const repeated = successor && isRepeat(found, successor, rules, now) ? successor : undefined
   if (isUsed && repeated === undefined) return { outcome: 'reuse', token: found }
-  // After detection: a grant that has ended for now goes on when its client gets `offline_access` back.
+  // After detection: an authorization that has ended for now goes on when its client gets `offline_access` back.
   if (!isLive(found.authorization, now)) throw ended()
   if (isUsed && repeated !== undefined) return { outcome: 'repeat', token: found, successor: repeated }
   if (found.expiresAt <= now) {

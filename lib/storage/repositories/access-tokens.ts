@@ -101,7 +101,7 @@ export const findAccessToken = findOne(byHash, (row): AccessToken => {
   }
 })
 
-interface GrantValues {
+interface StateValues {
   clientId: string
   /** Null for a client's own token. */
   authorizationId: string | null
@@ -109,7 +109,7 @@ interface GrantValues {
   ownerId: string
 }
 
-const grant = query<GrantValues>((table, v, name) =>
+const state = query<StateValues>((table, v, name) =>
   joinOwner(
     table('clients as clients').leftJoin(name('authorizations as authorizations'), (on) =>
       on.onVal('authorizations.id', v.authorizationId).andOnVal('authorizations.client_id', v.ownerId),
@@ -131,8 +131,8 @@ const grant = query<GrantValues>((table, v, name) =>
  * The present state of what an access token that is not stored was issued for. Undefined if its client was removed; the
  * family is undefined if the authorization or the client of that is gone.
  */
-export const findGrantOfToken = findOne(
-  grant,
+export const findStateOfToken = findOne(
+  state,
   (row): Pick<AccessToken, 'subject' | 'family' | 'client'> => ({
     subject: textOrNull(row, 'subject') ?? undefined,
     family: ownerStands(row) ? familyOf(row) : undefined,

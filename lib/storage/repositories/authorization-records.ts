@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import type { Authorization } from '../../protocol/requests/authorization.ts'
+import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
 import { number, numberOrNull, query, text } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
@@ -8,7 +8,7 @@ import { readInBatches } from './read-in-batches.ts'
 import { type FullName, findAll, type Table } from './statements.ts'
 
 /** An authorization, for the user and for the host's records. */
-export interface AuthorizationRecord extends Authorization {
+export interface AuthorizationRecord extends AuthorizationState {
   /** Epoch seconds. */
   readonly createdAt: number
   /** Epoch seconds of the last refresh; null before the first. */

@@ -3,7 +3,11 @@ import type { Choices } from '../../protocol/choices.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import type { Narrowable } from '../../protocol/narrowing.ts'
-import type { Authorization, AuthorizationDetails, Family } from '../../protocol/requests/authorization.ts'
+import type {
+  AuthorizationDetails,
+  AuthorizationState,
+  Family,
+} from '../../protocol/requests/authorization.ts'
 import { formatBinding, parseBinding } from '../../protocol/tokens/token-binding.ts'
 import {
   command,
@@ -91,7 +95,7 @@ export const familyOf = (row: Row): Family => ({
 })
 
 /** Reads an authorization from a row with {@link authorizationColumns}. */
-export const authorizationOf = (row: Row): Authorization => {
+export const authorizationOf = (row: Row): AuthorizationState => {
   const { details, ...family } = familyOf(row)
   const binding = textOrNull(row, 'authorization_binding')
   return {
@@ -153,7 +157,7 @@ const byClientAndCode = query<{ clientId: string; codeHash: string }>((table, v,
 export const findClientAndCode = async (
   db: Database,
   { codeHash, clientId, now }: ClientLookup & { codeHash: string },
-): Promise<{ client: Client; authorization: Authorization | undefined } | undefined> => {
+): Promise<{ client: Client; authorization: AuthorizationState | undefined } | undefined> => {
   const [row] = await byClientAndCode(db, { clientId, codeHash })
   if (row === undefined) return undefined
   const isKnown = textOrNull(row, 'authorization_id') !== null
@@ -177,7 +181,7 @@ const insert = insertInto('authorizations', [
 ])
 
 export type NewAuthorization = Pick<
-  Authorization,
+  AuthorizationState,
   | 'id'
   | 'clientId'
   | 'subject'
@@ -283,7 +287,7 @@ const lockActive = command<{ subject: string; clientId: string }>((table, v) =>
     .update({ revoked_at: null }),
 )
 
-const activeGrants = query<{ subject: string; clientId: string }>((table, v) =>
+const activeAuthorizations = query<{ subject: string; clientId: string }>((table, v) =>
   table('authorizations')
     .select([
       'id',
@@ -307,7 +311,7 @@ export const lockAuthorizationsOfClient = async (
   { organization, ...pair }: { subject: string; clientId: string; organization: string | undefined },
 ): Promise<(Narrowable & { readonly id: string })[]> => {
   await lockActive(tx, pair)
-  return (await activeGrants(tx, pair))
+  return (await activeAuthorizations(tx, pair))
     .filter((row) => json<AuthorizationDetails>(row, 'authorization_request').organization === organization)
     .map((row) => ({
       id: text(row, 'id'),

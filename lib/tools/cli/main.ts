@@ -30,11 +30,11 @@ import { pruneCommand } from './commands/prune.ts'
 import { reportCommand } from './commands/report.ts'
 import { rotateSecretCommand } from './commands/rotate-secret.ts'
 import {
-  endGrantsCommand,
+  endAuthorizationsCommand,
   endSessionsCommand,
-  listGrantsCommand,
+  listAuthorizationsCommand,
   listSessionsCommand,
-} from './commands/sessions-and-grants.ts'
+} from './commands/sessions-and-authorizations.ts'
 import { inspectTokenCommand, revokeTokenCommand } from './commands/token.ts'
 import { createUserCommand } from './commands/user.ts'
 import { disableUserCommand, enableUserCommand } from './commands/user-state.ts'
@@ -65,8 +65,8 @@ const own: readonly Command[] = [
   revokeConsentCommand,
   listSessionsCommand,
   endSessionsCommand,
-  listGrantsCommand,
-  endGrantsCommand,
+  listAuthorizationsCommand,
+  endAuthorizationsCommand,
   inspectTokenCommand,
   revokeTokenCommand,
   createUserCommand,

@@ -66,7 +66,7 @@ const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | 
 }
 
 /** The authorizations of a user for one client, in one organization if the host has any. */
-interface Grants {
+interface ClientAccess {
   readonly clientId: string
   readonly organization: string | undefined
   readonly consents: ConsentRecord[]
@@ -100,7 +100,7 @@ const chosenBy = (
 
 const connectedClient = (
   server: AuthorizationServer,
-  { clientId, organization, consents, inUse }: Grants,
+  { clientId, organization, consents, inUse }: ClientAccess,
   registered: Client | undefined,
   language: string,
 ): ConnectedClient => {
@@ -123,36 +123,36 @@ const connectedClient = (
 }
 
 /** The authorizations of a user for some clients, by client and organization. */
-const grantsOf = async (
+const accessOf = async (
   server: AuthorizationServer,
   subject: string,
   clients: readonly SameClients[],
-): Promise<Grants[]> => {
+): Promise<ClientAccess[]> => {
   const first = new Map(clients.flatMap((same) => same.map((clientId) => [clientId, same[0]] as const)))
   const clientIds = [...first.keys()]
-  const given = new Map<string, Grants>()
-  const givenTo = (id: string, ofOrganization: string | undefined): Grants => {
+  const access = new Map<string, ClientAccess>()
+  const accessTo = (id: string, ofOrganization: string | undefined): ClientAccess => {
     const clientId = first.get(id) ?? id
     const organization = server.options.organizations && ofOrganization
     const key = JSON.stringify([clientId, organization])
-    const found = given.get(key) ?? { clientId, organization, consents: [], inUse: [] }
-    given.set(key, found)
+    const found = access.get(key) ?? { clientId, organization, consents: [], inUse: [] }
+    access.set(key, found)
     return found
   }
   const now = server.now()
   for (let start = 0; start < clientIds.length; start += batchSize) {
     const some = { subject, clientIds: clientIds.slice(start, start + batchSize) }
     for (const consent of await listConsents(server.database, some))
-      givenTo(consent.clientId, consent.organization).consents.push(consent)
+      accessTo(consent.clientId, consent.organization).consents.push(consent)
   }
   for (const clientId of clientIds) {
     await othersFirst()
     const granted = await listAuthorizationsOfClient(server.database, { subject, clientId })
     for (const one of granted)
-      if (isInUse(one, now)) givenTo(clientId, one.details.organization).inUse.push(one)
+      if (isInUse(one, now)) accessTo(clientId, one.details.organization).inUse.push(one)
   }
-  for (const { inUse } of given.values()) inUse.sort((one, other) => other.createdAt - one.createdAt)
-  return [...given.values()]
+  for (const { inUse } of access.values()) inUse.sort((one, other) => other.createdAt - one.createdAt)
+  return [...access.values()]
 }
 
 /**
@@ -172,7 +172,7 @@ export const connectedClients = async (
   const clientIds = clients.map(([clientId]) => clientId)
   const records = await findClientRecords(server.database, { clientIds, now: server.now() })
   const registered = new Map(records.map((client) => [client.clientId, client]))
-  return (await grantsOf(server, subject, clients))
+  return (await accessOf(server, subject, clients))
     .map((each) => connectedClient(server, each, registered.get(each.clientId), language))
     .sort(
       (one, other) =>

@@ -16,7 +16,7 @@ interface Ended {
 }
 
 /**
- * Ends everything that a user has, and stops everything that has begun and would give them more: sign-ins, and grants
+ * Ends everything that a user has, and stops everything that has begun and would give them more: sign-ins, and authorizations
  * without a login. All of it ends at one moment, so that nothing can renew the rest. What a login stores that outlives it
  * holds the lock on that login, and so comes before this moment or not at all.
  *

@@ -1,7 +1,7 @@
 import { randomId } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { impliedScopes } from '../../options/scopes.ts'
-import { type Narrowing, narrowedGrant, narrowedTerms } from '../../protocol/narrowing.ts'
+import { type Narrowing, narrowedAuthorization, narrowedTerms } from '../../protocol/narrowing.ts'
 import type { ConsentReceipt } from '../../protocol/requests/consent.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import {
@@ -36,11 +36,11 @@ export const narrowClient = (
     const consent = await findConsentToNarrow(tx, key)
     if (consent) await narrowConsent(tx, { ...key, terms: narrowedTerms(consent, narrowing, implied) })
     let newest: string | undefined
-    for (const grant of await lockAuthorizationsOfClient(tx, { subject, clientId, organization })) {
-      const narrowed = narrowedGrant(grant, narrowing, implied)
+    for (const authorization of await lockAuthorizationsOfClient(tx, { subject, clientId, organization })) {
+      const narrowed = narrowedAuthorization(authorization, narrowing, implied)
       if (narrowed === undefined) continue
-      await narrowAuthorization(tx, { ...narrowed, id: grant.id })
-      newest = grant.id
+      await narrowAuthorization(tx, { ...narrowed, id: authorization.id })
+      newest = authorization.id
     }
     if (consent === undefined && newest === undefined) return false
     if (receipt) {

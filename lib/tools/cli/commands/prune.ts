@@ -15,7 +15,7 @@ export const pruneCommand: Command = {
   details:
     'Servers do this about every ten minutes, unless the option database.prune is false.\n' +
     'It removes rows that expired at least a minute ago, in small batches that do not block running servers.\n' +
-    'Used refresh tokens stay until the other tokens of their grant have expired, to detect a second use.',
+    'Used refresh tokens stay until the other tokens of their authorization have expired, to detect a second use.',
   options: { json: { help: 'print JSON' } },
   example: 'latchkey prune',
   async run({ database, options, now }, invocation) {

@@ -16,8 +16,8 @@ import { formatBinding } from '../../../protocol/tokens/token-binding.ts'
 import {
   type AccessToken,
   findAccessToken,
-  findGrantOfToken,
   findRefreshToken,
+  findStateOfToken,
   revokeAccessToken,
   revokeAuthorization,
 } from '../../../storage/repositories/index.ts'
@@ -102,19 +102,19 @@ const inspectJwt = async (
   const token = claims && parseJwtAccessToken(claims, options.issuer, 0)
   if (token === undefined) return undefined
   const { clientId, authorizationId, ownerId = clientId } = token
-  const grant = await findGrantOfToken(database, {
+  const state = await findStateOfToken(database, {
     clientId,
     authorizationId: authorizationId ?? null,
     ownerId,
   })
-  const ofClient = grant?.client ? 'active' : 'its client is disabled or deleted'
-  const ofGrant = authorizationId === undefined ? ofClient : stateOf(grant?.family, now())
-  const current = ofClient === 'active' ? ofGrant : ofClient
+  const ofClient = state?.client ? 'active' : 'its client is disabled or deleted'
+  const ofAuthorization = authorizationId === undefined ? ofClient : stateOf(state?.family, now())
+  const current = ofClient === 'active' ? ofAuthorization : ofClient
   return {
     ...token,
     type: 'JWT access token',
     state: token.expiresAt <= now() ? 'expired' : current,
-    subject: grant?.subject,
+    subject: state?.subject,
   }
 }
 

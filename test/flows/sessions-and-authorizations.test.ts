@@ -1,4 +1,4 @@
-import type { AuthEvent, Grant, ListOptions, ListPage } from '../../lib/index.ts'
+import type { AuthEvent, Authorization, ListOptions, ListPage } from '../../lib/index.ts'
 import { authorizeUrl, callback, clients, type Host, secret, startHost } from '../support/host.ts'
 import { type LogoutReceiver, openLogoutReceiver } from '../support/logout-receiver.ts'
 import { claimsOf, codeOf } from '../support/outcomes.ts'
@@ -14,7 +14,7 @@ import {
   userinfo,
 } from '../support/tokens.ts'
 
-// oauth.sessions and oauth.grants.
+// oauth.sessions and oauth.authorizations.
 
 jest.setTimeout(60_000)
 
@@ -73,7 +73,7 @@ const allow = async (
   return answerOf(redeem(host, codeOf(done), { client_id: client }))
 }
 
-const grantIds = ({ items }: ListPage<Grant>): string[] => items.map(({ id }) => id)
+const authorizationIds = ({ items }: ListPage<Authorization>): string[] => items.map(({ id }) => id)
 
 test('a session says who signed in, how, where and to what', async () => {
   const agent = newBrowser()
@@ -95,10 +95,10 @@ test('a session says who signed in, how, where and to what', async () => {
   ])
 })
 
-test('a grant says what was granted, for what and until when', async () => {
+test('an authorization says what was granted, for what and until when', async () => {
   await allow(newBrowser(), ada, { scope: offline, organization: 'globex' })
   const [session] = (await host.oauth.sessions.list({ user: '1' })).items
-  const { items } = await host.oauth.grants.list({ user: 1 })
+  const { items } = await host.oauth.authorizations.list({ user: 1 })
   expect(items).toEqual([
     {
       id: expect.any(String),
@@ -116,7 +116,7 @@ test('a grant says what was granted, for what and until when', async () => {
   ])
 })
 
-test('a session that ends takes its grants along, and tells its clients', async () => {
+test('a session that ends takes its authorizations along, and tells its clients', async () => {
   const agent = newBrowser()
   const [short, long] = [await allow(agent, ada), await allow(agent, ada, { scope: offline })]
   const [session] = (await host.oauth.sessions.list({ user: 1 })).items
@@ -128,7 +128,7 @@ test('a session that ends takes its grants along, and tells its clients', async 
   expect((await refresh(host, long.refresh_token)).status).toBe(200)
   expect((await userinfo(host, kept.access_token)).status).toBe(200)
   expect((await host.oauth.sessions.list({ user: 1 })).items).toEqual([])
-  expect((await host.oauth.grants.list({ user: 1 })).items).toMatchObject([{ offline: true }])
+  expect((await host.oauth.authorizations.list({ user: 1 })).items).toMatchObject([{ offline: true }])
   expect(events).toContainEqual(expect.objectContaining({ type: 'login.ended', subject: '1' }))
   for (const gone of [id, 'unknown', '', 'x'.repeat(5000), '\0'])
     expect(await host.oauth.sessions.end(gone)).toBe(false)
@@ -146,14 +146,14 @@ test('back-channel logout follows the end of a session', async () => {
   expect(claimsOf(String(told?.token))).toMatchObject({ aud: 'other', sub: '1' })
 })
 
-test('a grant that ends takes its tokens along, and nothing else', async () => {
+test('an authorization that ends takes its tokens along, and nothing else', async () => {
   const agent = newBrowser()
   const [one, other] = [await allow(agent, ada), await allow(agent, ada)]
-  const before = (await host.oauth.grants.list({ user: 1 })).items
+  const before = (await host.oauth.authorizations.list({ user: 1 })).items
   expect(before).toHaveLength(2)
   const first = events.find(({ type }) => type === 'authorization.issued')
   const id = String(first && 'authorizationId' in first && first.authorizationId)
-  expect(await host.oauth.grants.end(id)).toBe(true)
+  expect(await host.oauth.authorizations.end(id)).toBe(true)
   expect((await userinfo(host, one.access_token)).status).toBe(401)
   expect((await userinfo(host, other.access_token)).status).toBe(200)
   expect(events).toContainEqual(
@@ -164,21 +164,25 @@ test('a grant that ends takes its tokens along, and nothing else', async () => {
       reason: 'revoked_by_host',
     }),
   )
-  for (const gone of [id, 'unknown', '', '\0']) expect(await host.oauth.grants.end(gone)).toBe(false)
-  expect((await host.oauth.grants.list({ user: 1 })).items.map((grant) => grant.id)).not.toContain(id)
+  for (const gone of [id, 'unknown', '', '\0']) expect(await host.oauth.authorizations.end(gone)).toBe(false)
+  expect(
+    (await host.oauth.authorizations.list({ user: 1 })).items.map((authorization) => authorization.id),
+  ).not.toContain(id)
 })
 
-test('for a user, only a session or grant of that user ends', async () => {
+test('for a user, only a session or authorization of that user ends', async () => {
   const tokens = await allow(newBrowser(), ada)
   const [session] = (await host.oauth.sessions.list({ user: 1 })).items
-  const [grant] = (await host.oauth.grants.list({ user: 1 })).items
+  const [authorization] = (await host.oauth.authorizations.list({ user: 1 })).items
   for (const [end, id] of [
-    [host.oauth.grants.end, grant?.id ?? ''],
+    [host.oauth.authorizations.end, authorization?.id ?? ''],
     [host.oauth.sessions.end, session?.id ?? ''],
   ] as const) {
     expect(await end(id, { user: bob.id })).toBe(false)
     await expect(end(id, { user: undefined as never })).rejects.toThrow('needs the id of the user')
-    expect((await userinfo(host, tokens.access_token)).status).toBe(end === host.oauth.grants.end ? 200 : 401)
+    expect((await userinfo(host, tokens.access_token)).status).toBe(
+      end === host.oauth.authorizations.end ? 200 : 401,
+    )
     expect(await end(id, { user: '1' })).toBe(true)
   }
   expect(await host.oauth.sessions.list({ user: 1 })).toEqual({ items: [] })
@@ -190,7 +194,7 @@ test('lists go by user, client and organization, page by page', async () => {
   await allow(newBrowser(), bob)
   const count = async (options: ListOptions) => [
     (await host.oauth.sessions.list(options)).items.length,
-    (await host.oauth.grants.list(options)).items.length,
+    (await host.oauth.authorizations.list(options)).items.length,
   ]
   expect(await count({})).toEqual([2, 4])
   expect(await count({ user: 1 })).toEqual([1, 3])
@@ -201,17 +205,19 @@ test('lists go by user, client and organization, page by page', async () => {
   expect(await count({ user: 1, client: 'web', organization: 'acme' })).toEqual([1, 2])
   expect(await count({ user: '\0' })).toEqual([0, 0])
   const found: string[] = []
-  let page: ListPage<Grant> = { items: [] }
+  let page: ListPage<Authorization> = { items: [] }
   do {
-    page = await host.oauth.grants.list({ client: 'web', limit: 3, after: page.next })
+    page = await host.oauth.authorizations.list({ client: 'web', limit: 3, after: page.next })
     expect(page.items.length).toBeLessThanOrEqual(3)
-    found.push(...grantIds(page))
+    found.push(...authorizationIds(page))
   } while (page.next !== undefined)
-  expect(found).toEqual(grantIds(await host.oauth.grants.list()))
+  expect(found).toEqual(authorizationIds(await host.oauth.authorizations.list()))
   expect(new Set(found).size).toBe(4)
 })
 
 test.each([0, 101, 1.5, Number.NaN])('limit cannot be %s', async (limit) => {
   await expect(host.oauth.sessions.list({ limit })).rejects.toThrow(RangeError)
-  await expect(host.oauth.grants.list({ limit })).rejects.toThrow('limit must be an integer from 1 to 100')
+  await expect(host.oauth.authorizations.list({ limit })).rejects.toThrow(
+    'limit must be an integer from 1 to 100',
+  )
 })

@@ -16,7 +16,7 @@ import { givenId, isLookup } from '../users.ts'
 import { isInUse, lastUse } from './connected-clients.ts'
 import { deviceName } from './device-name.ts'
 
-/** A page of a list of sessions or grants. */
+/** A page of a list of sessions or authorizations. */
 export interface ListOptions {
   /** The user's id, as `users` finds it. It must not be undefined: that would list every user. @default every user */
   readonly user?: string | number | bigint
@@ -57,8 +57,8 @@ export interface Session {
   readonly clients: readonly string[]
 }
 
-/** The grant of a user to a client at one sign-in, whose tokens can still be used. Times are epoch seconds. */
-export interface Grant {
+/** The authorization of a client by a user at one sign-in, whose tokens can still be used. Times are epoch seconds. */
+export interface Authorization {
   /** Events know it as `authorizationId`. */
   readonly id: string
   readonly subject: string
@@ -78,7 +78,7 @@ export interface Grant {
   readonly sessionId: string
 }
 
-/** Limits whose session or grant may end. */
+/** Limits whose session or authorization may end. */
 export interface EndOptions {
   /** The user's id, as `users` finds it. @default every user */
   readonly user?: string | number | bigint
@@ -105,21 +105,21 @@ export interface SessionAdministration {
 }
 
 /** Lists and ends what users granted to clients. */
-export interface GrantAdministration {
+export interface AuthorizationAdministration {
   /**
-   * Lists grants that can still be used, ordered by id.
+   * Lists authorizations that can still be used, ordered by id.
    *
    * @throws RangeError if `limit` is not an integer from 1 to 100 · TypeError if `user` is there, but no id
-   * @example const { items, next } = await oauth.grants.list({ client: 'shop', organization: 'acme' })
+   * @example const { items, next } = await oauth.authorizations.list({ client: 'shop', organization: 'acme' })
    */
-  list(options?: ListOptions): Promise<ListPage<Grant>>
+  list(options?: ListOptions): Promise<ListPage<Authorization>>
   /**
-   * Ends a grant with all of its tokens. The consent stays: `oauth.users` and the page Connected apps remove it.
+   * Ends an authorization with all of its tokens. The consent stays: `oauth.users` and the page Connected apps remove it.
    *
-   * @param options.user the user's id, on a page for users: a grant of anyone else stays
+   * @param options.user the user's id, on a page for users: an authorization of anyone else stays
    * @returns whether it was active, and is the user's
-   * @throws TypeError if the grant or the user is not named by an id
-   * @example await oauth.grants.end(req.body.id, { user: req.user.id })
+   * @throws TypeError if the authorization or the user is not named by an id
+   * @example await oauth.authorizations.end(req.body.id, { user: req.user.id })
    */
   end(id: string, options?: EndOptions): Promise<boolean>
 }
@@ -158,7 +158,7 @@ const sessionOf = (login: LoginHistory, clients: readonly string[]): Session => 
   clients,
 })
 
-const grantOf = (record: AuthorizationRecord): Grant => {
+const publicAuthorization = (record: AuthorizationRecord): Authorization => {
   const { organization, resources = {} } = record.details
   return {
     id: record.id,
@@ -197,10 +197,13 @@ export const listSessions = async (server: Readable, options: ListOptions): Prom
   return listPage(items, rows.length > page.limit ? sids.at(-1) : last)
 }
 
-/** A page of grants that can still be used. See {@link GrantAdministration.list}. */
-export const listGrants = async (server: Readable, options: ListOptions): Promise<ListPage<Grant>> => {
+/** A page of authorizations that can still be used. See {@link AuthorizationAdministration.list}. */
+export const listAuthorizationPage = async (
+  server: Readable,
+  options: ListOptions,
+): Promise<ListPage<Authorization>> => {
   const now = server.now()
-  const page = pageOf(options, { call: 'grants.list()', now })
+  const page = pageOf(options, { call: 'authorizations.list()', now })
   if (page === undefined) return { items: [] }
   const { rows, last } = await listAuthorizationsPage(server.database, page)
   const records = rows.slice(0, page.limit)
@@ -208,7 +211,7 @@ export const listGrants = async (server: Readable, options: ListOptions): Promis
   const items = records
     .filter((record) => isInUse(record, now))
     .filter(({ details }) => organization === undefined || details.organization === organization)
-    .map(grantOf)
+    .map(publicAuthorization)
   return listPage(items, rows.length > page.limit ? records.at(-1)?.id : last)
 }
 
@@ -235,12 +238,12 @@ export const sessionAdministration = (setup: ServerSetup): SessionAdministration
   },
 })
 
-/** `oauth.grants` */
-export const grantAdministration = (setup: ServerSetup): GrantAdministration => ({
-  list: async (options = {}) => listGrants(await setup.ready(), options),
+/** `oauth.authorizations` */
+export const authorizationAdministration = (setup: ServerSetup): AuthorizationAdministration => ({
+  list: async (options = {}) => listAuthorizationPage(await setup.ready(), options),
   end: async (id, options) => {
-    assertText(id, 'grants.end() needs the id of the grant')
-    const isTheirs = ownerCheck(options, 'grants.end()')
+    assertText(id, 'authorizations.end() needs the id of the authorization')
+    const isTheirs = ownerCheck(options, 'authorizations.end()')
     const { database, events, now } = await setup.ready()
     const found = isLookup(id) ? await findAuthorization(database, { id }) : undefined
     if (found === undefined || !isTheirs(found)) return false

@@ -140,7 +140,7 @@ const active = (rows: Knex.QueryBuilder, now: Knex.Value | undefined): Knex.Quer
     .whereNull('authorizations.revoked_at')
     .limit(maxPage, { skipBinding: true })
 
-const grants = each(
+const authorizations = each(
   ({ subject, clientId }) =>
     query((table, v, name, raw) => {
       const rows = active(records(table, name, raw), v.now)
@@ -162,11 +162,11 @@ export const listAuthorizationsPage = async (
   db: Database,
   page: KeyPage,
 ): Promise<FoundPage<AuthorizationRecord>> => {
-  const rows = (await grants(db, page)).map(recordOf)
+  const rows = (await authorizations(db, page)).map(recordOf)
   return { rows, last: lastOf(rows.map(({ id }) => id)) }
 }
 
-/** The most grants of one page of logins that are read. */
+/** The most authorizations that are read for one page of logins. */
 const maxRead = 10_000
 
 const clientsOf = query<Record<string, string | number | null>>((table, v) =>

@@ -7,7 +7,7 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, answerOf, bob, redeem, refresh, type TokenAnswer, userinfo } from '../support/tokens.ts'
 
-// `latchkey sessions` and `latchkey grants`, beside a running server on the same database.
+// `latchkey sessions` and `latchkey authorizations`, beside a running server on the same database.
 
 jest.setTimeout(60_000)
 
@@ -71,13 +71,13 @@ const suite = (url?: string): void => {
   const json = async (...args: string[]) =>
     JSON.parse((await cli.succeed(folder, [...args, '--json'])).stdout)
 
-  test('lists have the pages of oauth.sessions and oauth.grants, by user, client and organization', async () => {
+  test('lists have the pages of oauth.sessions and oauth.authorizations, by user, client and organization', async () => {
     for (const as of [ada, bob]) await allow(as)
     await allow(ada, 'other', 'globex')
-    const { sessions, grants } = host.oauth
+    const { sessions, authorizations } = host.oauth
     for (const [words, list] of [
       ['sessions', sessions],
-      ['grants', grants],
+      ['authorizations', authorizations],
     ] as const) {
       for (const filter of [
         {},
@@ -137,20 +137,20 @@ const suite = (url?: string): void => {
     expect((await refresh(host, shop.refresh_token, { client_id: 'other' })).status).toBe(200)
   })
 
-  test('grants end by organization, with all of their tokens', async () => {
+  test('authorizations end by organization, with all of their tokens', async () => {
     const [inAcme, inGlobex] = [await allow(ada), await allow(ada, 'web', 'globex')]
-    const end = ['grants', 'end', '--organization', 'acme']
+    const end = ['authorizations', 'end', '--organization', 'acme']
     expect(await cli.run(folder, end)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('this ends 1 grant;'),
+      stderr: expect.stringContaining('this ends 1 authorization;'),
     })
     expect((await userinfo(host, inAcme.access_token)).status).toBe(200)
-    expect((await cli.succeed(folder, [...end, '--yes'])).stderr).toContain('ended 1 grant')
+    expect((await cli.succeed(folder, [...end, '--yes'])).stderr).toContain('ended 1 authorization')
     expect((await userinfo(host, inAcme.access_token)).status).toBe(401)
     expect((await refresh(host, inAcme.refresh_token)).status).toBe(400)
     expect((await userinfo(host, inGlobex.access_token)).status).toBe(200)
-    const [grant] = (await host.oauth.grants.list({ user: 1 })).items
-    await cli.succeed(folder, ['grants', 'end', '--', grant!.id])
+    const [authorization] = (await host.oauth.authorizations.list({ user: 1 })).items
+    await cli.succeed(folder, ['authorizations', 'end', '--', authorization!.id])
     expect((await userinfo(host, inGlobex.access_token)).status).toBe(401)
   })
 
@@ -172,9 +172,9 @@ describeWith('postgresql', 'on PostgreSQL', () => suite(services.postgresql))
 test.each([
   [['sessions', 'end'], 'give ids, or filters such as --user, or --all'],
   [['sessions', 'end', 'id', '--user', '1'], 'give ids, or filters such as --user, or --all'],
-  [['grants', 'end', '--all', '--client', 'web'], 'give ids, or filters such as --user, or --all'],
-  [['grants', 'end', '-x'], 'if a value begins with a hyphen, write -- before it'],
-  [['grants', 'list', '--limit', '101'], '--limit must be a whole number from 1 to 100'],
+  [['authorizations', 'end', '--all', '--client', 'web'], 'give ids, or filters such as --user, or --all'],
+  [['authorizations', 'end', '-x'], 'if a value begins with a hyphen, write -- before it'],
+  [['authorizations', 'list', '--limit', '101'], '--limit must be a whole number from 1 to 100'],
 ])('%j is a wrong command line, which says what to write', async (args, message) => {
   expect(await cli.run(cli.folder(), args)).toMatchObject({
     code: 2,

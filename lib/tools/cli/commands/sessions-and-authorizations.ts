@@ -2,24 +2,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ServerSetup } from '../../../oauth/authorization-server.ts'
 import { timeOf } from '../../../protocol/explanation.ts'
 import {
-  type Grant,
-  grantAdministration,
+  type Authorization,
+  authorizationAdministration,
   type ListOptions,
   type ListPage,
-  listGrants,
+  listAuthorizationPage,
   listSessions,
   type Session,
   sessionAdministration,
-} from '../../../users/account/sessions-and-grants.ts'
+} from '../../../users/account/sessions-and-authorizations.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { type Say, withProgress } from '../progress.ts'
 import { note, print, printJson, titledTable } from '../terminal.ts'
 
-/** The kind of thing that the command lists and ends: `oauth.sessions` or `oauth.grants`. */
+/** The kind of thing that the command lists and ends: `oauth.sessions` or `oauth.authorizations`. */
 interface Kind<Item extends { readonly id: string }> {
-  readonly one: 'session' | 'grant'
+  readonly one: 'session' | 'authorization'
   /** The word of the commands. */
-  readonly many: 'sessions' | 'grants'
+  readonly many: 'sessions' | 'authorizations'
   readonly headings: readonly string[]
   row(item: Item): readonly string[]
   /** The consequence of ending one of them. */
@@ -47,9 +47,9 @@ const sessions: Kind<Session> = {
   end: (server) => sessionAdministration(server).end,
 }
 
-const grants: Kind<Grant> = {
-  one: 'grant',
-  many: 'grants',
+const authorizations: Kind<Authorization> = {
+  one: 'authorization',
+  many: 'authorizations',
   headings: ['ID', 'USER', 'CLIENT', 'ORGANIZATION', 'SCOPES', 'SINCE', 'LAST USED', 'EXPIRES'],
   row: ({ id, subject, clientId, organization = '', scopes, createdAt, lastUsedAt, expiresAt }) => [
     id,
@@ -59,9 +59,10 @@ const grants: Kind<Grant> = {
     scopes.join(' '),
     ...[createdAt, lastUsedAt, expiresAt].map(timeOf),
   ],
-  consequence: 'All tokens of a grant end with it. The consent stays: latchkey consents revoke removes both.',
-  list: listGrants,
-  end: (server) => grantAdministration(server).end,
+  consequence:
+    'All tokens of an authorization end with it. The consent stays: latchkey consents revoke removes both.',
+  list: listAuthorizationPage,
+  end: (server) => authorizationAdministration(server).end,
 }
 
 const filters = {
@@ -213,16 +214,16 @@ export const endSessionsCommand: Command = {
   ...ending(sessions),
 }
 
-/** `latchkey grants list` */
-export const listGrantsCommand: Command = {
-  name: 'grants list',
-  summary: 'lists the active grants of users, by pages',
-  ...listing(grants),
+/** `latchkey authorizations list` */
+export const listAuthorizationsCommand: Command = {
+  name: 'authorizations list',
+  summary: 'lists the active authorizations of users, by pages',
+  ...listing(authorizations),
 }
 
-/** `latchkey grants end` */
-export const endGrantsCommand: Command = {
-  name: 'grants end',
-  summary: 'ends grants, by their ids or all that a filter finds',
-  ...ending(grants),
+/** `latchkey authorizations end` */
+export const endAuthorizationsCommand: Command = {
+  name: 'authorizations end',
+  summary: 'ends authorizations, by their ids or all that a filter finds',
+  ...ending(authorizations),
 }
