@@ -55,8 +55,9 @@ const remedies: Partial<Readonly<Record<Reason, string>>> = {
   refresh_token_revoked:
     'The user removed the client, signed out (without `offline_access`), or `revokeAll()` was called.',
   user_inactive: '`isActive` returned `false`, or `users.find` found none.',
-  client_unknown:
-    'It is in another database, has another id, is disabled, or waits for [approval](developers.md#approval). `npx latchkey client list` shows which.',
+  client_unknown: 'It is in another database, or has another id. `npx latchkey client list` shows all.',
+  client_disabled: '`npx latchkey client enable ID` enables it.',
+  client_waiting: 'See [Approval](developers.md#approval).',
   login_missing:
     'No user is signed in, or a frame of another site gets no cookies: see [Renewing tokens](recipes/spa.md#renewing-tokens).',
   login_not_made:

@@ -7,7 +7,7 @@ import { kept } from '../support/features.ts'
 import { authorizeUrl, callback, createUsers, type Host, startHost } from '../support/host.ts'
 import { expectErrorPage } from '../support/outcomes.ts'
 import { type Answer, RawBrowser, textOf } from '../support/raw-browser.ts'
-import { ada, bob } from '../support/tokens.ts'
+import { ada, bob, post } from '../support/tokens.ts'
 
 let host: Host
 const environment = process.env.NODE_ENV
@@ -86,8 +86,9 @@ const unknown = [
 ] as const
 const off = ['This app is turned off', 'Latchkey has turned it off.'] as const
 const notYet = ['This app can’t be used yet', 'Latchkey hasn’t approved it.'] as const
-const wait = ['Waiting for approval', 'People can sign in once Latchkey has approved this app.'] as const
-const no = ['Not approved', 'because Latchkey hasn’t approved this app.'] as const
+const wait = ['Waiting for approval', 'the client waits for approval'] as const
+const no = ['Not approved', 'the client was not approved'] as const
+const disabled = ['This app is turned off', 'the client is disabled'] as const
 const wrong = ['This request can’t be completed', 'Go back to it and try again.'] as const
 const differs = ['This request can’t be completed', `Received ${callback} /`] as const
 
@@ -96,7 +97,7 @@ const words: Readonly<Record<keyof typeof states, Readonly<Record<Reader, readon
   unknown: { visitor: unknown, user: unknown, owner: unknown, operator: unknown },
   waiting: { visitor: notYet, user: notYet, owner: wait, operator: wait },
   refused: { visitor: notYet, user: notYet, owner: no, operator: no },
-  disabled: { visitor: off, user: off, owner: off, operator: off },
+  disabled: { visitor: off, user: off, owner: disabled, operator: disabled },
   deleted: { visitor: unknown, user: unknown, owner: unknown, operator: unknown },
   'wrong URI': { visitor: wrong, user: wrong, owner: differs, operator: differs },
 }
@@ -108,6 +109,10 @@ const pages: Readonly<Record<Reader, string | undefined>> = {
   owner: `${developer}/client`,
   operator: '/oauth/admin/client',
 }
+
+/** The page of the app, or words that say where to go. */
+const wayOn =
+  /^\/oauth\/|remove the connection in the app and add it again|Contact the people who make the app|Go back to it/
 
 const managed = ({ html }: Answer): string | undefined =>
   / id="manage" href="([^"?]+)\?client_id=/.exec(html)?.[1]
@@ -127,11 +132,46 @@ test.each(Object.entries(states))('an app that is %s: each reader reads the trut
       reader,
       leadsTo: isStored ? pages[reader] : undefined,
     })
+    expect(managed(page) ?? textOf(page)).toMatch(wayOn)
     // Adding it again would register it twice.
     expect(textOf(page).includes('add it again')).toBe(!isStored)
     expect(page.html).toContain(state === 'wrong URI' ? 'invalid_request' : 'unauthorized_client')
   }
 })
+
+/** What the event of the token endpoint says. */
+const reasonsOfPrograms: Readonly<Record<keyof typeof states, string>> = {
+  unknown: 'authentication_client_unknown',
+  waiting: 'authentication_client_disabled',
+  refused: 'authentication_client_disabled',
+  disabled: 'authentication_client_disabled',
+  deleted: 'authentication_client_unknown',
+  'wrong URI': 'credentials_wrong',
+}
+
+test.each(Object.entries(states))(
+  'an app that is %s: a program gets an id that leads to the reason',
+  async (state, bring) => {
+    const clientId = await bring()
+    const fields = {
+      client_id: clientId,
+      client_secret: 'lk_cs_old',
+      code: 'lk_ac_old',
+      redirect_uri: `${callback}/`,
+    }
+    const { body, status } = await post(host, { grant_type: 'authorization_code', ...fields })
+    // Whoever tries ids learns nothing.
+    expect({ status, ...body }).toEqual({
+      status: 401,
+      error: 'invalid_client',
+      error_description: 'client authentication failed',
+      error_id: expect.any(String),
+    })
+    await serverBehind(host.oauth)?.eventLog?.settled()
+    const [event] = await host.table('events').where({ request_id: body.error_id, type: 'api.refused' })
+    expect(JSON.parse(event.details).reason).toBe(reasonsOfPrograms[state as keyof typeof states])
+  },
+)
 
 test('the page of an app forgets refusals from before its approval', async () => {
   const clientId = await registered()

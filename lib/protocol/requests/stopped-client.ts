@@ -13,7 +13,7 @@ const inWords: Readonly<Record<StoppedState, string>> = {
   refused: 'was not approved',
 }
 
-/** `client_id` names no client that can be used. The answer is always the same; the page and the event say why. */
+/** `client_id` names no client that can be used. Its error code is always the same; the sentence says why. */
 export class StoppedClientError extends OAuthError {
   override readonly name = 'StoppedClientError'
   readonly state: StoppedState

@@ -100,9 +100,9 @@ export const reasons = {
   },
   unauthorized_client: {
     client_unknown: 'client_id does not name a registered client',
-    client_disabled: 'client_id does not name a registered client',
-    client_waiting: 'client_id does not name a registered client',
-    client_refused: 'client_id does not name a registered client',
+    client_disabled: 'the client is disabled',
+    client_waiting: 'the client waits for approval',
+    client_refused: 'the client was not approved',
     client_document_unusable: 'client_id: {problem}',
     grant_type_unregistered: 'grant_type is not registered for this client',
     response_type_unregistered: 'response_type is not registered for this client',

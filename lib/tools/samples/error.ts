@@ -8,6 +8,13 @@ const error: PageModels['error'] = {
   time: '2026-11-21T09:41:00.000Z',
 }
 
+/** What the page tells those who look after a client that is stopped. */
+const stopped = {
+  waiting: 'the client waits for approval',
+  refused: 'the client was not approved',
+  disabled: 'the client is disabled',
+} as const
+
 /** The error page. */
 export const errorSamples: readonly Sample[] = statesOf('error', {
   error,
@@ -81,13 +88,10 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
         ...error,
         kind,
         code: 'unauthorized_client',
-        detail: 'client_id does not name a registered client',
+        detail: stopped[kind],
         explanation: {
           expected: 'the client_id of a registered client that is enabled',
-          received: [
-            `desk-2, which ${kind === 'waiting' ? 'waits for approval' : 'is disabled'}`,
-            '',
-          ] as const,
+          received: [`desk-2, which ${stopped[kind].slice('the client '.length)}`, ''] as const,
         },
         homeUrl: '/',
         manageUrl: '/developer/client?client_id=desk-2',
