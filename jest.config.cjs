@@ -32,7 +32,8 @@ module.exports = {
   },
   setupFilesAfterEnv: ['<rootDir>/test/support/after-each-file.ts'],
   reporters: ['default', '<rootDir>/test/environment/reporter.cjs'],
-  testTimeout: 20_000,
+  // Ends a test that hangs. It measures nothing: processes and browsers are slow on a machine that does other work.
+  testTimeout: 120_000,
   testSequencer: '<rootDir>/test/support/slow-first.cjs',
   // Browsers, databases and other processes run beside the workers; a third one on two processors makes all of them slower.
   maxWorkers: Math.max(2, availableParallelism() - (process.env.CI ? 0 : 1)),

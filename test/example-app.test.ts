@@ -8,8 +8,6 @@ import { expectFindings } from './support/attacked-host.ts'
 import { type RunningExample, startExampleApp } from './support/client-server-example-app.ts'
 import { openCommandLine } from './support/command-line.ts'
 
-jest.setTimeout(60_000)
-
 let example: RunningExample
 beforeAll(async () => {
   example = await startExampleApp()

@@ -14,8 +14,6 @@ import { ada } from './support/tokens.ts'
 
 // The snippet of docs/users.md as it stands there, in two processes on one Redis.
 
-jest.setTimeout(60_000)
-
 const root = join(__dirname, '..')
 const [, snippet = ''] =
   /^### Redis$[\s\S]*?^```js\n([\s\S]*?)^```$/m.exec(readFileSync(join(root, 'docs/users.md'), 'utf8')) ?? []

@@ -7,8 +7,6 @@ import { expectErrorPage, expectExpiredPage } from '../support/outcomes.ts'
 import { fieldsOf, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, bob, codeFor, expectError, guarded, redeem } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 let host: Host
 const start = async (limits: NonNullable<Parameters<typeof device>[0]>['limits'] = {}): Promise<Host> => {
   const started = await startHost({

@@ -8,8 +8,6 @@ import { web } from '../support/tokens.ts'
 
 // Captured proofs and stolen tokens, at two processes on one database.
 
-jest.setTimeout(60_000)
-
 const options = { protocol: { dpop: true } }
 const crowd = 12
 const token = `${issuer}/token`

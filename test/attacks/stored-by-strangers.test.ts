@@ -23,8 +23,6 @@ import { sampleOf } from '../support/sample.ts'
 // table for hosts. On SQLite, whose tables are easily counted.
 delete process.env.DATABASE_URL
 
-jest.setTimeout(60_000)
-
 const read = (file: string): string => readFileSync(join(__dirname, '../..', file), 'utf8')
 
 /** Every quota is this small, so that a test can reach it. */

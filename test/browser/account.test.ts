@@ -4,8 +4,6 @@ import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 import { focused, tabTo } from './barriers.ts'
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'connected apps and the choice of an account in Chromium', () => {
   const app = useBrowserApp()
   beforeEach(async () => {

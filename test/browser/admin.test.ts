@@ -5,8 +5,6 @@ import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 import { tabTo } from './barriers.ts'
 
-jest.setTimeout(120_000)
-
 describeWith('chromium', 'the admin pages in Chromium', () => {
   const app = useBrowserApp({
     options: { storedEvents: true, features: [admin({ allow: ({ req }) => req.get('x-admin') ?? false })] },

@@ -24,8 +24,6 @@ const [ada, bob] = people as [Person, Person]
 
 type Person = (typeof people)[number]
 
-jest.setTimeout(60_000)
-
 /** A page that opens from its start, without a message. */
 const opens = (title: string): Heard => ({ title: `${title} · Latchkey`, focus: '', messages: [] })
 /** What was done, which has the focus and is the title. */

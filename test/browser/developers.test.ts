@@ -5,8 +5,6 @@ import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 import { barriersOf, tabTo } from './barriers.ts'
 
-jest.setTimeout(60_000)
-
 /** Opens a link or presses a button, as users without a mouse do. */
 const press = async (page: Page, selector: string): Promise<void> => {
   await tabTo(page, selector)

@@ -6,8 +6,6 @@ import { describeWith } from '../support/services.ts'
 import { answerOf } from '../support/tokens.ts'
 import { useBrowserApp } from './app.ts'
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'the pages for a device in Chromium, in an app with helmet()', () => {
   const app = useBrowserApp({
     clients: [...clients, ...deviceClients],

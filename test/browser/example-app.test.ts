@@ -28,9 +28,6 @@ const pagesOf = (page: Page): string[] => {
   return paths
 }
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 /** The example app with its theme in a process of its own, and Chromium. */
 const useExample = () => {
   let browser: Browser

@@ -7,8 +7,6 @@ import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 
-jest.setTimeout(120_000)
-
 describeWith(
   'chromium',
   'a key or a click that was not meant for a page of administrators or developers',

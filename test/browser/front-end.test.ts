@@ -12,8 +12,6 @@ import { answerOf } from '../support/tokens.ts'
 import { useBrowserApp } from './app.ts'
 import { barriersOf } from './barriers.ts'
 
-jest.setTimeout(60_000)
-
 const ada = people[0]!
 const secret = new Secret({ size: 20 }).base32
 const codeNow = (step = 0): string =>

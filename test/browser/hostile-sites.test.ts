@@ -42,9 +42,6 @@ const hiddenFields = `Object.fromEntries(
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'pages of other sites in Chromium, in an app without helmet()', () => {
   const shop = useShop()
   const { issuer, callback, inBrowser, authorizeAt, atConsent, atClient, comeToConsent } = shop

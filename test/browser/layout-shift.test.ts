@@ -4,8 +4,6 @@ import { signIn } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 
-jest.setTimeout(60_000)
-
 const withoutConditionalMediation = 'PublicKeyCredential.isConditionalMediationAvailable = async () => false'
 
 /** Every shift that was seen, those before this call included. */

@@ -28,9 +28,6 @@ interface Tab {
   readonly state: string
 }
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'the buttons of browser and page in Chromium', () => {
   let web: Web
   let host: Host

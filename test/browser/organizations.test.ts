@@ -16,8 +16,6 @@ const few: Organization[] = [
 ]
 const many = Array.from({ length: 400 }, (_, number) => ({ id: `org-${number}`, name: `Fjord ${number}` }))
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'the choice of a workspace in Chromium', () => {
   let offered: Organization[]
   const app = useBrowserApp({

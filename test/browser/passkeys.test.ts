@@ -7,8 +7,6 @@ import { useBrowserApp } from './app.ts'
 
 const ada = people[0]!
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'passkeys in Chromium, with a virtual authenticator', () => {
   const app = useBrowserApp({ options: { features: [passkeys()] } })
   const page = (): string => `${app.origin}/oauth/account/passkeys`

@@ -106,9 +106,6 @@ const withFormAction =
     app(req, res)
   }
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'the way back to the client, in an app with helmet()', () => {
   let web: Web
   const hosts: Host[] = []

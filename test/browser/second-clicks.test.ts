@@ -4,9 +4,6 @@ import { sampleOf } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { useShop } from './shop.ts'
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 describeWith(
   'chromium',
   'a click or a key that was not meant for the page, in an app without helmet()',

@@ -5,8 +5,6 @@ import { press, signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'a second factor in Chromium', () => {
   const app = useBrowserApp({ options: { features: [authenticatorApps()] } })
   const settings = (): string => `${app.origin}/oauth/account/second-factor`

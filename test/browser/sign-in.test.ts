@@ -9,9 +9,6 @@ const ada = people[0]!
 const scope = 'openid profile email notes:read notes:write'
 const withoutScripts = { javaScriptEnabled: false }
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 /** What a password manager does: it sets the values, tells the page, and sends the form as its button would. */
 const fillAndSend = (page: Page, secret: string): Promise<void> =>
   page.evaluate(`(() => {

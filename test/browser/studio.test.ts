@@ -10,8 +10,6 @@ import { type HostFolder, openHostFolder } from '../support/host-folder.ts'
 import { describeWith } from '../support/services.ts'
 import { fontOfBars } from '../support/woff2.ts'
 
-jest.setTimeout(120_000)
-
 const config = (imports: string, look: string) => `import { authenticatorApps } from 'latchkey/features'
 ${imports}
 const ada = { id: 1, name: 'Ada' }

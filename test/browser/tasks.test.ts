@@ -7,8 +7,6 @@ import { people } from '../support/host.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 
-jest.setTimeout(120_000)
-
 const [ada, bob] = people as [(typeof people)[0], (typeof people)[0]]
 const maxClicks = 4
 

@@ -8,9 +8,6 @@ import { openCommandLine, program, rowsOf, stack } from '../support/command-line
 import { compiledPackage } from '../support/compiled.ts'
 import { kept } from '../support/features.ts'
 
-// Each process takes seconds on a busy machine.
-jest.setTimeout(60_000)
-
 const cli = openCommandLine()
 afterAll(() => cli.close())
 

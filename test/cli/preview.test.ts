@@ -12,8 +12,6 @@ import { openCommandLine, program } from '../support/command-line.ts'
 import { sampleOf, testsAll } from '../support/sample.ts'
 import { allSamples, featureSamples } from '../support/views.ts'
 
-jest.setTimeout(60_000)
-
 const firstByPage = new Map(allSamples.toReversed().map(({ page, name }) => [page, name]))
 const oneOfEachPage = [...firstByPage.values()].map((name) => `/de/${name}`)
 

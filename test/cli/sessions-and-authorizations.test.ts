@@ -9,8 +9,6 @@ import { ada, answerOf, bob, redeem, refresh, type TokenAnswer, userinfo } from 
 
 // `latchkey sessions` and `latchkey authorizations`, beside a running server on the same database.
 
-jest.setTimeout(60_000)
-
 const secrets: [string] = ['a secret of the tests that is long enough']
 const offline = 'openid email offline_access'
 

@@ -12,8 +12,6 @@ import { authorizeUrl, callback, createUsers, type Host, pkce, startHost } from 
 // The host adopts a client while another process is about to write what it has read of it. On SQLite one transaction
 // ends before the next begins.
 
-jest.setTimeout(30_000)
-
 /** Writes of this table that run: the row is locked, so they wait. */
 const waiting: Readonly<Record<string, string>> = {
   PostgreSQL: "select 1 from pg_stat_activity where state = 'active' and query like ?",

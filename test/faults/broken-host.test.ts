@@ -6,8 +6,6 @@ import { request as send } from 'node:http'
 import { join } from 'node:path'
 import { compiledPackage } from '../support/compiled.ts'
 
-jest.setTimeout(120_000)
-
 const credentials = { client_id: 'web', client_secret: 'a secret of a client that is long' }
 const asked = `client_id=web&response_type=code&code_challenge=${'c'.repeat(43)}&code_challenge_method=S256&scope=openid`
 const form = (fields: Readonly<Record<string, string>>) => ({

@@ -30,8 +30,6 @@ import { claimsOf, codeOf } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { testsAll } from '../support/sample.ts'
 
-jest.setTimeout(60_000)
-
 const minute = 60
 const hour = 3600
 const lifetimes = { code: minute, accessToken: hour, idToken: 2 * hour, sessionIdle: 2 * hour }

@@ -33,8 +33,6 @@ import { services } from '../support/services.ts'
 import { answerOf, redeem, userinfo } from '../support/tokens.ts'
 import { shortenTimeouts } from './short-timeouts.ts'
 
-jest.setTimeout(120_000)
-
 const refreshGracePeriod = 3600
 const loops = 24
 const places = {

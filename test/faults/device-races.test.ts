@@ -10,9 +10,6 @@ import { clients, createUsers, type Host, startHost } from '../support/host.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, bob, guarded } from '../support/tokens.ts'
 
-// The migrations of a server take seconds.
-jest.setTimeout(60_000)
-
 const crowd = 16
 
 describeOnSampled('the code of a device', (kind: DatabaseKind) => {

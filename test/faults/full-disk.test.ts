@@ -33,8 +33,6 @@ import { type Disk, missingMount, openLimitedFolder, openSmallDisk } from './dis
 import { missingServer, openInstance } from './instance-kinds.ts'
 import type { Instance } from './instances.ts'
 
-jest.setTimeout(60_000)
-
 const file = 'latchkey.sqlite'
 
 const openedAt = (folder: string): FaultDatabase => {

@@ -18,8 +18,6 @@ import { describeUnless, until } from '../support/fault-programs.ts'
 import { type FaultServer, startServer } from '../support/fault-servers.ts'
 import { type Cluster, missingGalera, openCluster } from './galera.ts'
 
-jest.setTimeout(120_000)
-
 const refreshGracePeriod = 3600
 const rounds = 5
 

@@ -18,8 +18,6 @@ import {
 import { forkServers } from '../support/fault-servers.ts'
 import { type Host, issuer, pkce } from '../support/host.ts'
 
-jest.setTimeout(120_000)
-
 const windows = 5
 const rounds = 5
 const client_id = 'native'

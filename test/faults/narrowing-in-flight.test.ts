@@ -22,8 +22,6 @@ import {
   type TokenAnswer,
 } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const things = [
   { id: 'p1', name: 'Hiring plan' },
   { id: 'p2', name: 'Office move' },

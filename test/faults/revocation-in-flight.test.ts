@@ -22,8 +22,6 @@ import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { type Answer, RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, expectError, post, redeem, refresh } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const free = 'https://example.com/grants/free'
 const web: ClientSeed = {
   client_id: 'web',

@@ -24,8 +24,6 @@ import {
 } from './session-stores.ts'
 import { shortenTimeouts } from './short-timeouts.ts'
 
-jest.setTimeout(120_000)
-
 const request = { client_id: 'web', scope: 'openid email', state: 's' }
 const silent = authorizeUrl({ ...request, prompt: 'none' })
 

@@ -19,8 +19,6 @@ import { postAtOnce, successesOf, tally } from '../support/fault-load.ts'
 import { forkServers } from '../support/fault-servers.ts'
 import { type Host, pkce } from '../support/host.ts'
 
-jest.setTimeout(120_000)
-
 const crowd = 48
 /** A user has at most 100 authorizations for a client, those of other tests included. */
 const ofOneUser = Math.min(crowd, 60)

@@ -17,8 +17,6 @@ import { ada, answerOf, bob, type Fields, post, tokensFor, web } from '../suppor
 
 // Limits of guards: how many calls a client or a user may make.
 
-jest.setTimeout(120_000)
-
 const other: ClientSeed = { ...clients[0]!, client_id: 'other' }
 const perClient = { max: 2, seconds: 60, by: 'client' } as const
 

@@ -24,7 +24,6 @@ import { fieldsOf, RawBrowser, textOf } from '../support/raw-browser.ts'
 import { countStatements } from '../support/statement-count.ts'
 import { ada, bob } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
 withDevelopers()
 
 let agent: RawBrowser

@@ -26,7 +26,6 @@ import { countStatements } from '../support/statement-count.ts'
 import { ada, bob, redeem } from '../support/tokens.ts'
 import { expectForgedFormsRefused } from './forged-forms.ts'
 
-jest.setTimeout(60_000)
 withDevelopers()
 
 let agent: RawBrowser

@@ -18,8 +18,6 @@ import { jwtApi, opaqueApi, type SharedHost, sharedOptions } from '../support/se
 
 // A user, a client or a key is disabled in this process. The next call to each endpoint of another process sees it.
 
-jest.setTimeout(60_000)
-
 type Json = Record<string, string>
 type Fields = Readonly<Record<string, string>>
 

@@ -15,9 +15,6 @@ import { codeOf, expectExpiredPage } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { answerOf, expectError, post, refresh } from '../support/tokens.ts'
 
-// The migrations of a server take seconds.
-jest.setTimeout(60_000)
-
 const day = 86_400
 const worker = 'Worker'
 

@@ -113,8 +113,6 @@ test.each([
   await expect(changed).rejects.toThrow(/frontchannel_logout_uri/)
 })
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'in Chromium', () => {
   let chromium: Browser
   let provider: TestServer

@@ -10,8 +10,6 @@ import { ada, bob, type Person, post } from '../support/tokens.ts'
 // Two users share an address, as those of an office do. Each of them has every story once, with the same clients and at the same
 // time as the other, step by step. What the pages for administrators say about a user must be that user's own.
 
-jest.setTimeout(60_000)
-
 let clock: Clock
 let host: Host
 /** Whose sign-in also needs a code. */

@@ -16,8 +16,6 @@ import { type ApiProcess, startApi } from './api-processes.ts'
 
 // Guards in the process of the server, and in APIs elsewhere, which use the issuer's keys or introspection.
 
-jest.setTimeout(60_000)
-
 const resources = {
   jwt: 'https://jwt.example.com/notes',
   opaque: 'https://opaque.example.com/notes',

@@ -231,8 +231,6 @@ describe('the form of form_post', () => {
   })
 })
 
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'form_post in Chromium', () => {
   let chromium: Browser
   let provider: TestServer

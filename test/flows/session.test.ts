@@ -7,8 +7,6 @@ import { claimsOf, codeOf, expectErrorPage, expectErrorRedirect } from '../suppo
 import { type Answer, formOf, RawBrowser } from '../support/raw-browser.ts'
 import { redeem, refresh } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const open: Host[] = []
 const start = async (settings?: HostSettings): Promise<Host> => {
   const host = await startHost(settings)

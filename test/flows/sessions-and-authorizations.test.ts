@@ -16,8 +16,6 @@ import {
 
 // oauth.sessions and oauth.authorizations.
 
-jest.setTimeout(60_000)
-
 const scope = 'openid email notes:read'
 const offline = `${scope} offline_access`
 

@@ -22,8 +22,6 @@ const quiet = { info: () => {}, warn: () => {}, error: () => {} }
 const secrets = ['a secret of the tests that is long enough']
 const scopes = { 'notes:read': 'Read your notes', 'notes:write': 'Write notes for you' }
 
-jest.setTimeout(60_000)
-
 /** Timeouts of this many milliseconds or more end after a twentieth, until `jest.restoreAllMocks()`. */
 const hurry = (least: number): void => {
   const real = globalThis.setTimeout

@@ -15,9 +15,6 @@ import { testsAll } from '../support/sample.ts'
 import { describeWith, services } from '../support/services.ts'
 import { ada, bob, expectError, post, tokensFor, userinfo, web } from '../support/tokens.ts'
 
-// Hundreds of statements take long on a busy server.
-jest.setTimeout(60_000)
-
 /** All hosts use its database. */
 let first: Host
 beforeAll(async () => {

@@ -25,8 +25,6 @@ import { ada, answerOf, post, redeem, refresh, userinfo, web } from '../support/
 // The column “what a throw does” of docs/plug-in.md: each function throws once. Then the answer is that of the page, nothing
 // is stored or used up, and the same request works when the function does again.
 
-jest.setTimeout(60_000)
-
 const idp = 'https://idp.example.com'
 const assertionGrant = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const pinGrant = 'urn:example:grant-type:pin'

@@ -21,8 +21,6 @@ import {
 
 // What hosts call about their users: users.revokeAll, signedOut, export and erase.
 
-jest.setTimeout(60_000)
-
 const scope = 'openid email notes:read'
 const offline = `${scope} offline_access`
 const nothing = { consents: [], receipts: [], authorizations: [], logins: [] }

@@ -14,8 +14,6 @@ import { answerOf, type Fields, post, tokensFor, web } from '../support/tokens.t
 
 // `oauth.verify` for requests of Node and web-standard ones, beside the guard of Express: the same rules and the same answers.
 
-jest.setTimeout(60_000)
-
 const jwtApi = 'https://jwt.example.com/notes'
 const header = 'X-Client-Cert'
 const options: Partial<AuthRouterOptions> = {

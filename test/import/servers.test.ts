@@ -11,8 +11,6 @@ import { answerOf, type Fields, post, type TokenAnswer } from '../support/tokens
 import { type ImportHost, type Known, startImportHost } from './host.ts'
 import { createPeerDatabase, fill, type PeerDatabase, type PeerService } from './peer-database.ts'
 
-jest.setTimeout(60_000)
-
 const refreshWith = (
   host: Host,
   { client_id, client_secret }: Known,

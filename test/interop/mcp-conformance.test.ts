@@ -10,8 +10,6 @@ import { freePort } from '../support/free-ports.ts'
 import { type Host, startHost } from '../support/host.ts'
 import { locationOf, RawBrowser } from '../support/raw-browser.ts'
 
-jest.setTimeout(60_000)
-
 let server: TestServer
 let host: Host
 let mcp: string

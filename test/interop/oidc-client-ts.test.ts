@@ -39,9 +39,6 @@ interface SpaUser {
   readonly refresh_token: string
 }
 
-// A browser on a busy machine takes its time; each wait for one thing ends sooner (support/browser.ts).
-jest.setTimeout(60_000)
-
 describeWith('chromium', 'oidc-client-ts in Chromium', () => {
   let browser: Browser
   let provider: Provider

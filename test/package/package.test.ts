@@ -353,7 +353,6 @@ test('a newcomer with a user table has a login after 4 commands and at most 15 l
 }, 30_000)
 
 describeVersions('on every supported version of Node', () => {
-  jest.setTimeout(60_000)
   const startOn = async (version: string, settings: HostSettings, source: string): Promise<string> => {
     const folder = packed.hostFolder(`node ${version} ${settings.file}`, { pg: 'pg' })
     writeFileSync(join(folder, settings.file), source)

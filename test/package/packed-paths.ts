@@ -353,7 +353,6 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
 /** Follows the paths, with two combinations a run, or with all. */
 export const describePaths = (packed: () => PackedPackage): void =>
   describeVersions('the paths of README', () => {
-    jest.setTimeout(60_000)
     for (const combination of tried) {
       const { type, manager, node, database } = combination
       const needed = database === 'PostgreSQL' ? ['postgresql' as const] : []

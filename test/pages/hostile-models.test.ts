@@ -9,8 +9,6 @@ import { testsAll } from '../support/sample.ts'
 import { describeWith } from '../support/services.ts'
 import { createViews, look, allSamples as samples } from '../support/views.ts'
 
-jest.setTimeout(120_000)
-
 /** Each would tell the page around it, if it ran. */
 const hostile: Readonly<Record<string, string>> = {
   script: '</script><script>top.ran++</script>',

@@ -1,7 +1,5 @@
 import { createLanguages, createViews, look, samples } from '../support/views.ts'
 
-jest.setTimeout(60_000)
-
 /**
  * What a page may weigh with its stylesheet and script, as a host without compression sends it: the page as it is,
  * because it contains secrets (BREACH), and its files as Latchkey compresses them.

@@ -15,8 +15,6 @@ import { describeWith } from '../support/services.ts'
 import { filesOf, partFor } from '../support/snippets.ts'
 import { ada } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const spa = 'docs/recipes/spa.md'
 const machine = 'docs/recipes/machine.md'
 const pages = ['docs/recipes/native.md', machine, spa]

@@ -7,8 +7,6 @@ import { type Host, secret, startHost } from '../support/host.ts'
 import { openHostFolder } from '../support/host-folder.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 
-jest.setTimeout(60_000)
-
 const scopes = ['openid', 'profile']
 let server: TestServer
 let host: Host

@@ -26,8 +26,6 @@ import { describeWith, services } from '../support/services.ts'
 import { filesOf, snippetsOf } from '../support/snippets.ts'
 import { ada } from '../support/tokens.ts'
 
-jest.setTimeout(120_000)
-
 const recipes = [
   { page: 'docs/recipes/passport.md', signedIn: 'Hello Ada Lovelace', signedOut: 'Hello stranger' },
   { page: 'docs/recipes/jwt-cookie.md', signedIn: '{"user":"1"}', signedOut: '{"user":null}' },

@@ -9,9 +9,6 @@ import { RawBrowser } from '../support/raw-browser.ts'
 import { testsAll } from '../support/sample.ts'
 import { ada } from '../support/tokens.ts'
 
-// Processes take long to load on a busy machine.
-jest.setTimeout(60_000)
-
 let processes: Awaited<ReturnType<typeof forkServers>>
 beforeAll(async () => {
   processes = await forkServers(testsAll ? 4 : 2)

@@ -27,8 +27,6 @@ import { fillTables, largeTables } from './large-tables.ts'
 // PostgreSQL plans a prepared statement for any value at once. With a few large clients, and others that have next to
 // nothing, such a plan must not read a table to its end, or sort much of it.
 
-jest.setTimeout(120_000)
-
 interface Node {
   readonly 'Node Type': string
   readonly 'Relation Name'?: string

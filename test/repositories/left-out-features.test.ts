@@ -5,8 +5,6 @@ import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedu
 import { type DatabaseKind, describeOnSampled, openFaultDatabase } from '../support/fault-databases.ts'
 import { expiredIn } from '../support/features.ts'
 
-jest.setTimeout(60_000)
-
 describeOnSampled('a feature that leaves the list', (kind: DatabaseKind) => {
   const { knex, table, tablePrefix, close } = openFaultDatabase(kind)
   const silent = { info: () => {}, warn: () => {}, error: () => {} }

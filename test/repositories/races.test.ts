@@ -23,8 +23,6 @@ import { watchedDatabase } from './watched-driver.ts'
 
 // Parallel calls on one schema of each database.
 
-jest.setTimeout(30_000)
-
 const tablePrefix = `t${randomBytes(4).toString('hex')}_`
 const start = 1_700_000_000
 

@@ -18,8 +18,6 @@ import { describeWith, services } from '../support/services.ts'
 
 // Attempts and revocations of one user at the same moment, on one schema of each database.
 
-jest.setTimeout(60_000)
-
 const tablePrefix = `t${randomBytes(4).toString('hex')}_`
 const now = 1_800_000_000
 

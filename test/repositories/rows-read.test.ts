@@ -33,8 +33,6 @@ import { fillTables } from './large-tables.ts'
 // MariaDB plans each statement for its values, so this counts the rows that it reads: a list reads little more than its page.
 // test/repositories/generic-plans.test.ts looks at the plans of PostgreSQL, and plans.test.ts at those of SQLite.
 
-jest.setTimeout(120_000)
-
 const total = 30_000
 
 /** How many rows MariaDB has read on this connection. */

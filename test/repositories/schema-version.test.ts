@@ -19,8 +19,6 @@ import { openPreparedDatabase } from '../support/prepared-database.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
 import { ada, answerOf, expectError, redeem, refresh, userinfo } from '../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const log = { info: jest.fn(), warn: jest.fn(), error: jest.fn() }
 const secrets = ['a secret of the tests that is long enough']
 const newer = '901_consents_mood'

@@ -6,9 +6,6 @@ import type { AttackOptions, AttackReport } from '../../lib/tools/testing/index.
 import { runAttacks } from '../../lib/tools/testing/run.ts'
 import { callback, clients, type HostSettings, secret, startHost } from './host.ts'
 
-// A run of all attacks takes seconds, and longer on a busy machine.
-jest.setTimeout(120_000)
-
 /** A second client, for what belongs to the first. */
 const other = {
   client_id: 'other',

@@ -5,8 +5,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { sampleOf } from '../support/sample.ts'
 
-jest.setTimeout(120_000)
-
 const root = join(__dirname, '../..')
 const run = promisify(execFile)
 

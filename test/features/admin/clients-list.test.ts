@@ -6,8 +6,6 @@ import { type Answer, RawBrowser, textOf } from '../../support/raw-browser.ts'
 import { countStatements } from '../../support/statement-count.ts'
 import { ada, bob, tokensFor } from '../../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const administrators = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
 const carolAt = ({ app }: Pick<Host, 'app'>) => new RawBrowser(app, undefined, { 'x-admin': 'carol' })
 const list = '/oauth/admin/clients'

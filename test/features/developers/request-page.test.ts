@@ -6,8 +6,6 @@ import { expectErrorPage } from '../../support/outcomes.ts'
 import { RawBrowser, textOf } from '../../support/raw-browser.ts'
 import { ada } from '../../support/tokens.ts'
 
-jest.setTimeout(60_000)
-
 const administrators = { allow: ({ req }: { req: Request }) => req.get('x-admin') ?? false }
 let host: Host
 let owner: RawBrowser
