@@ -29,8 +29,7 @@ const remedies: Partial<Readonly<Record<Reason, string>>> = {
     'If it was sent, middleware above the router has read the body and left nothing: mount the router above it. If it is `client_id`, a proxy removed the header `Authorization`.',
   redirect_uri_unregistered:
     'A slash, `www`, `http`, a port or a query differs from the [registered](#limits) one. `latchkey explain` prints both, `npx latchkey client update ID --redirect-uri URI` registers it.',
-  request_without_cookie:
-    'See [Troubleshooting](troubleshooting.md#an-error-page-instead-of-the-sign-in-page).',
+  request_without_cookie: 'See [Symptoms](#symptoms).',
   form_foreign:
     'The cookies were deleted or `secrets` replaced while the form was open; processes have different `secrets`; or a proxy changes `Origin` or `Sec-Fetch-Site`.',
   code_challenge_method_wrong:
@@ -82,18 +81,27 @@ const remedies: Partial<Readonly<Record<Reason, string>>> = {
     'Often a service with an old secret, which the event `client.refused` names. See [`limits`](options.md#limits).',
 }
 
-/** Reasons with one sentence are one item, so that a page says it once. */
+const isRemedied = (reason: string): boolean => remedies[reason as Reason] !== undefined
+
+/** Reasons of one sentence are one item, if any of them has a remedy; the others are names. */
 const itemsOf = (sentences: Readonly<Record<string, string>>): string[] => {
-  const bySentence = new Map<string, string[]>()
+  const groups = new Map<string, [string, string][]>()
   for (const [reason, sentence] of Object.entries(sentences))
-    bySentence.set(sentence, [...(bySentence.get(sentence) ?? []), reason])
-  return [...bySentence].map(([sentence, names]) => {
-    const remedy = names.map((name) => remedies[name as Reason]).filter(Boolean)
-    const name = names.map((each) => `\`${each}\``).join(', ')
-    const text = sentence.replaceAll(/\{(\w+)\}/g, '*$1*')
-    return `- ${name}: ${[`${text}.`, ...remedy].join(' ')}`
-  })
+    groups.set(sentence, [...(groups.get(sentence) ?? []), [reason, sentence]])
+  const withRemedy = [...groups].filter(([, entries]) => entries.some(([reason]) => isRemedied(reason)))
+  const explained = new Set(withRemedy.flatMap(([, entries]) => entries.map(([reason]) => reason)))
+  const others = Object.keys(sentences).filter((reason) => !explained.has(reason))
+  return [
+    ...(others.length > 0 ? [others] : []).map((names) => `- ${quoted(names)}`),
+    ...withRemedy.map(([sentence, entries]) => {
+      const names = entries.map(([reason]) => reason)
+      const remedy = names.map((name) => remedies[name as Reason]).filter(Boolean)
+      return `- ${quoted(names)}: ${[`${sentence.replaceAll(/\{(\w+)\}/g, '*$1*')}.`, ...remedy].join(' ')}`
+    }),
+  ]
 }
+
+const quoted = (names: readonly string[]): string => names.map((each) => `\`${each}\``).join(', ')
 
 const ofCode = ([code, sentences]: [string, Readonly<Record<string, string>>]): string => {
   const note = notes[code as ErrorCode]

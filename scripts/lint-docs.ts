@@ -177,8 +177,8 @@ const doctorChecks = [
 ]
 
 const checkDoctor = (): void => {
-  const rows = all(section('docs/doctor.md', 'Checks'), /^\| (`[^|]+) \|/gm)
-  const shown = rows.flatMap((cell) => all(cell, /`([\w-]+)`/g))
+  const items = all(section('docs/doctor.md', 'Checks'), /^- ([^:]+):/gm)
+  const shown = items.flatMap((item) => all(item, /`([\w-]+)`/g))
   sameSet(shown, ['database', ...doctorChecks.map(({ id }) => id)])
 }
 
@@ -217,10 +217,9 @@ const isSaid = (sources: readonly (readonly string[])[], message: string): boole
     return parts[0] === '' ? message.length < 2 * parts.join('').length : isIn(sources, inserted)
   })
 
-/** What a developer sees is in the first column; messages are code, and texts of pages are in quotation marks. */
+/** What a developer sees is in the first column; messages are code, and texts of pages are in quotation marks. MCP clients have words of their own. */
 const checkSymptoms = (): void => {
-  const page = read('docs/troubleshooting.md')
-  const cells = all(page, /^\| (.+?) \|/gm)
+  const cells = all(section('docs/errors.md', 'Symptoms'), /^\| (?!MCP)(.+?) \|/gm)
   const sources = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .flatMap((name) => literalsIn(`lib/${name}`))
@@ -393,7 +392,18 @@ const checkDefaults = (): void => {
     ({ path, default: given }) => !once.includes(given) && !/^pages\.(logo|font)\.|\.locales\./.test(path),
   )
   ok(withDefault.length > 80)
-  const named = new Set(all(read('docs/options.md'), /^\| `([^`]+)` \|.* Default: /gm))
+  // The items of a feature are below its function, so that each stands as its path says.
+  let call = ''
+  const named = new Set(
+    [...read('docs/options.md').matchAll(/^( *)- `([^`]+)`: (.*)$/gm)].flatMap(
+      ([, indent, name = '', text = '']) => {
+        if (indent === '') call = name
+        const path =
+          indent === '' ? name : name.replace(/^\w+/, (member) => call.replace('()', `({ ${member} })`))
+        return text.includes(' Default: ') ? [path] : []
+      },
+    ),
+  )
   const missing = withDefault
     .map(({ path }) => path)
     .filter((path) => !named.has(path) && !named.has(path.replace(/^\w+\.(\*\.)?/, '')))
@@ -423,7 +433,7 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/README.md lists every page': checkIndex,
   'docs/endpoints.md names every path': checkEndpoints,
   'docs/api.md lists every member of the router': checkApi,
-  'docs/troubleshooting.md quotes messages that exist': checkSymptoms,
+  'docs/errors.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
     sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
       'client_id',

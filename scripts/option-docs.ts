@@ -1,4 +1,4 @@
-/** Writes docs/options.json and the tables of docs/options.md from the schema of the options and its comments. */
+/** Writes docs/options.json and the lists of docs/options.md from the schema of the options and its comments. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse } from '@babel/parser'
@@ -264,10 +264,9 @@ export const optionDocs = (): OptionDoc[] => {
   return found.filter(({ description }) => description !== '')
 }
 
-const cell = (text: string): string =>
-  text
-    .replaceAll('|', '\\|')
-    .replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
+/** With the links of a description as links of the page. */
+const linked = (text: string): string =>
+  text.replaceAll(links, (_all, page, anchor) => `[${headingOf(page, anchor)}](${page}.md${anchor ?? ''})`)
 
 const spans: Readonly<Record<string, string>> = {
   60: 'a minute',
@@ -293,38 +292,40 @@ const choiceOf = ({ must, description, range: { min = 1, max } = {} }: OptionDoc
   return values.some((value) => !description.includes(value)) ? ` It is ${must}.` : ''
 }
 
-/** @param inherited the default of the option around it */
-const row = (doc: OptionDoc, below: string, inherited?: string): string => {
-  const { path, required, default: given, description } = doc
-  const name = path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
+/** @param name as it stands in the list. @param inherited the default of the option around it */
+const item = (doc: OptionDoc, name: string, inherited?: string): string => {
+  const { required, default: given, description } = doc
   const start = given === undefined || isOff(given) || given === inherited ? '' : ` Default: ${shown(given)}.`
-  return `| \`${name}\` | ${cell(`${description}${choiceOf(doc)}${required ? ' Required.' : start}`)} |`
+  const indent = doc.path.includes('({') ? '  ' : ''
+  return `${indent}- \`${name}\`: ${linked(`${description}${choiceOf(doc)}${required ? ' Required.' : start}`)}`
 }
+
+/** An option below its heading; an option of a feature below its function: `limits.document`. */
+const nameBelow = (path: string, below: string): string =>
+  path.includes('({')
+    ? path.replace(/^\w+\(\{ (\w+) \}\)/, '$1')
+    : path.slice(below === '' ? 0 : below.length + 1).replace(/^\*\./, '')
 
 const defaultAround = ({ path }: OptionDoc, docs: readonly OptionDoc[]): string | undefined =>
   path.includes('.') ? docs.find((each) => each.path === path.replace(/\.[^.]+$/, ''))?.default : undefined
 
-const table = (docs: readonly OptionDoc[], below: string): string =>
-  [
-    '| option | what it does |',
-    '|---|---|',
-    ...docs.map((doc) => row(doc, below, defaultAround(doc, docs))),
-  ].join('\n')
+const list = (docs: readonly OptionDoc[], below: string): string =>
+  docs.map((doc) => item(doc, nameBelow(doc.path, below), defaultAround(doc, docs))).join('\n')
 
-/** An option in another language, which has a row of its own without the language. */
+/** An option in another language, which has an item of its own without the language. */
 const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>
   path.includes('.locales.*') && docs.some((doc) => doc.path === path.replace('.locales.*', ''))
 
-/** The tables of docs/options.md. */
-const tables = (all: readonly OptionDoc[]): string => {
+/** The lists of docs/options.md. */
+const lists = (all: readonly OptionDoc[]): string => {
   const docs = all.filter((doc) => !isTranslation(doc, all))
   const top = docs.filter(({ path }) => !/[.[(]/.test(path))
   const parts = top.flatMap(({ path }) => {
     const isBelow = path === 'features' ? /\(/ : new RegExp(`^${path}[.[]`)
     const below = docs.filter((doc) => doc.path !== path && isBelow.test(doc.path))
-    return below.length === 0 ? [] : [`## ${path}\n\n${table(below, path === 'features' ? '' : path)}`]
+    return below.length === 0 ? [] : [`## ${path}\n\n${list(below, path === 'features' ? '' : path)}`]
   })
-  return [`## All options\n\n${table(top, '')}`, ...parts].join('\n\n')
+  return [`## All options\n\n${list(top, '')}`, ...parts].join('\n\n')
 }
 
 const marks = ['<!-- written by npm run docs:options -->', '<!-- end -->'] as const
@@ -337,7 +338,7 @@ export const optionFiles = (): Readonly<Record<string, string>> => {
   if (begin < 0 || end < begin) throw new Error(`docs/options.md lacks ${marks.join(' and ')}`)
   return {
     'docs/options.json': `${JSON.stringify(docs, null, 2)}\n`,
-    'docs/options.md': `${page.slice(0, begin + marks[0].length)}\n\n${tables(docs)}\n\n${page.slice(end)}`,
+    'docs/options.md': `${page.slice(0, begin + marks[0].length)}\n\n${lists(docs)}\n\n${page.slice(end)}`,
   }
 }
 

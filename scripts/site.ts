@@ -28,18 +28,21 @@ const page = (file: string, group: string, summary: string): Page => {
   return { file, group, summary, text, title: /^# (.+)$/m.exec(text)?.[1] ?? file }
 }
 
-/** The pages that the tables of an index link to: its headings are the groups. */
+/** The first sentence of a page. */
+const beginning = (text: string): string =>
+  /^[A-Z][^]*?[.:](?=\s)/m.exec(text.replace(/^#.*$/m, ''))?.[0] ?? ''
+
+/** The pages that the lists of an index link to: its headings are the groups, and a colon leads to what a page explains. */
 const listed = (index: string): Page[] =>
   read(index)
     .split(/^## /m)
     .slice(1)
     .flatMap((part) => {
       const [group = ''] = part.split('\n')
-      return [...part.matchAll(/^\| (.+?) \| (.+?) \|$/gm)].flatMap(([, links = '', summary = '']) =>
-        [...links.matchAll(/\]\(([^)#]+\.md)\)/g)].map(([, link = '']) =>
-          page(relative(root, resolve(root, dirname(index), link)), group, summary),
-        ),
-      )
+      return [...part.matchAll(/\]\(([^)#]+\.md)\)(?:: ([^;[\n]+))?/g)].map(([, link = '', summary]) => {
+        const file = relative(root, resolve(root, dirname(index), link))
+        return page(file, group, summary ?? beginning(read(file)))
+      })
     })
 
 const diagrams = /^```mermaid\n([\s\S]*?)^```$/gm
@@ -105,14 +108,14 @@ const pages = [
   ...readdirSync(join(root, 'docs/recipes'))
     .filter((name) => name !== 'README.md')
     .map((name) => page(`docs/recipes/${name}`, 'Recipes', 'a complete program')),
-  page('example-app/README.md', 'Reference', 'the app that `npm start` starts'),
+  page('example-app/README.md', 'The project', 'the app that `npm start` starts'),
   page(
     'test/CONFORMANCE.md',
-    'Reference',
+    'The project',
     'the modules of the conformance suite and the tests that show the same',
   ),
-  page('test/CONFORMANCE-HOST.md', 'Reference', 'how a host is set up for the conformance suite'),
-  page('test/FAPI2.md', 'Reference', 'the requirements of FAPI 2.0 and their tests'),
+  page('test/CONFORMANCE-HOST.md', 'The project', 'how a host is set up for the conformance suite'),
+  page('test/FAPI2.md', 'The project', 'the requirements of FAPI 2.0 and their tests'),
 ]
 const files = new Set(['README.md', ...pages.map(({ file }) => file)])
 const absent = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
