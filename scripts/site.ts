@@ -30,7 +30,7 @@ const page = (file: string, group: string, summary: string): Page => {
 
 /** The first sentence of a page. */
 const beginning = (text: string): string =>
-  /^[A-Z][^]*?[.:](?=\s)/m.exec(text.replace(/^#.*$/m, ''))?.[0] ?? ''
+  /^[A-Z][\s\S]*?[.:](?=\s)/m.exec(text.replace(/^#.*$/m, ''))?.[0] ?? ''
 
 /** The pages that the lists of an index link to: its headings are the groups, and a colon leads to what a page explains. */
 const listed = (index: string): Page[] =>
