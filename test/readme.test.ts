@@ -77,7 +77,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
     await folder.start('app.mjs', { PORT: String(hostPort) })
     const env = { ISSUER: `${host}/oauth`, CLIENT_SECRET: secret }
     await folder.start('client.mjs', { PORT: String(clientPort), ...env })
-  }, 60_000)
+  })
 
   afterAll(() => folder.remove())
 

@@ -75,4 +75,4 @@ test('the command prints a table, JSON or Markdown', async () => {
   } finally {
     await cli.close()
   }
-}, 30_000)
+})

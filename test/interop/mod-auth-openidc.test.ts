@@ -55,7 +55,7 @@ describeWith('mod_auth_openidc', 'mod_auth_openidc', () => {
     )
     apache = spawn('apache2', ['-f', join(folder, 'apache.conf'), '-D', 'FOREGROUND'])
     await until('Apache answers', () => answers(site))
-  }, 60_000)
+  })
   afterAll(async () => {
     if (apache?.kill()) await new Promise((resolve) => apache?.once('exit', resolve))
     await provider?.close()

@@ -89,7 +89,7 @@ const systems = [
 let packed: PackedPackage
 beforeAll(async () => {
   packed = await packPackage()
-}, 120_000)
+})
 afterAll(() => packed?.remove())
 
 test('the tarball holds what a host needs and nothing else', () => {
@@ -131,7 +131,7 @@ test('npm publishes the package without a warning', async () => {
     .split('\n')
     .filter((line) => /^npm warn publish/.test(line) && !line.includes('logged in'))
   expect(warnings).toEqual([])
-}, 30_000)
+})
 
 test('README and docs can be read in the tarball: each file that they link to is there', () => {
   const pages = packed.files.filter((file) => /^package\/(README|docs\/\w+)\.md$/.test(file))
@@ -228,7 +228,7 @@ describe.each(systems)('a host in %s', (system, file, source) => {
       writeFileSync(join(path, file), source)
       expect(manifestIn(join(path, 'node_modules/express')).version).toMatch(`${express.slice(-1)}.`)
       origin = await packed.startHost(path, { file })
-    }, 30_000)
+    })
 
     test('signs a user in and guards an API', () => expectSignIn(origin))
 
@@ -295,7 +295,7 @@ test('Jest loads a CommonJS app with the flag of docs/testing.md', async () => {
   const [, command = ''] =
     /^NODE_OPTIONS=(\S+) npx jest$/m.exec(readFileSync(join(root, 'docs/testing.md'), 'utf8')) ?? []
   await run(path, process.execPath, command, join(modules, 'jest/bin/jest.js'), '--forceExit')
-}, 60_000)
+})
 
 /** An app that knows nothing of Latchkey yet. */
 const emptyApp = `import express from 'express'
@@ -350,7 +350,7 @@ test('a newcomer with a user table has a login after 4 commands and at most 15 l
   const back = await answer(new RawBrowser(origin, origin), request.href)
   const tokens = await openid.authorizationCodeGrant(config, back, { pkceCodeVerifier })
   expect(tokens.claims()).toMatchObject({ sub: '1', name: 'Ada Lovelace', email: ada.email })
-}, 30_000)
+})
 
 describeVersions('on every supported version of Node', () => {
   const startOn = async (version: string, settings: HostSettings, source: string): Promise<string> => {
@@ -436,11 +436,8 @@ const modes = [
 
 describe('a host in TypeScript compiles, and so do the declarations', () => {
   const modesOfNewest = [['commonjs', 'bundler'], ...modes.slice(1)] as const
-  test.each(sampleOf(modesOfNewest, 1))(
-    'TypeScript 7, module %s, resolution %s',
-    (module, resolution) =>
-      compile(`7 ${module}`, { compiler: join(modules, 'typescript') }, module, resolution),
-    60_000,
+  test.each(sampleOf(modesOfNewest, 1))('TypeScript 7, module %s, resolution %s', (module, resolution) =>
+    compile(`7 ${module}`, { compiler: join(modules, 'typescript') }, module, resolution),
   )
 
   // The oldest in the mode that only older ones have; TEST_ALL tries all versions in all modes.
@@ -451,7 +448,7 @@ describe('a host in TypeScript compiles, and so do the declarations', () => {
         nodeTypes: fileOfVersion('types-node-26', ''),
       }
       return compile('types of Node', versions, 'nodenext', 'nodenext')
-    }, 60_000)
+    })
 
     describe.each(testsAll ? ['5.4', '5.9', '6'] : ['5.4'])('TypeScript %s', (version) => {
       test.each(testsAll ? modes : modes.slice(0, 1))(

@@ -60,7 +60,7 @@ beforeAll(async () => {
     const port = await folder.start('host.mjs', { SHARED: JSON.stringify({ config, tablePrefix }) })
     hosts[name] = { app: `http://127.0.0.1:${port}` as never }
   }
-}, 60_000)
+})
 afterAll(async () => {
   for (const folder of folders) folder.remove()
   await database.close()
@@ -86,7 +86,7 @@ describe.each([
     await userinfo(hosts[first], tokens.access_token).expect(200)
     const silent = authorizeUrl({ client_id: 'web', scope: 'openid', prompt: 'none' })
     expect(codeOf(await browserOn(first, other).open(silent))).toMatch(/^lk_ac_/)
-  }, 30_000)
+  })
 
   test('tokens, until the user ends them', async () => {
     const browser = browserOn(first)
@@ -105,5 +105,5 @@ describe.each([
     await other.submit(await other.open(removal), 'csrf_token')
     await guarded(hosts[first], last.access_token).expect(401)
     expect((await refresh(hosts[first], last.refresh_token)).body).toMatchObject({ error: 'invalid_grant' })
-  }, 30_000)
+  })
 })
