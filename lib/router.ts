@@ -256,7 +256,8 @@ export const compose = (
 ): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
   const installed = definitionsOf(options)
   const active = activeFeatures(options)
-  const choosing = options.choices.length > 0 ? [{ pages: [thingsEndpoint, accessEndpoint] }] : []
+  const choosing =
+    options.choices.length > 0 ? [{ endpoints: { browsers: [thingsEndpoint, accessEndpoint] } }] : []
   const endpoints = createEndpoints([...active, ...choosing])
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
@@ -313,10 +314,7 @@ export const authRouter = <
   server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
   const wellKnown = mountWellKnown(server, endpoints)
-  const added: AddedBy<Features> = Object.assign(
-    {},
-    ...server.features.map(({ hostApi }) => hostApi?.(server)),
-  )
+  const added: AddedBy<Features> = Object.assign({}, ...server.features.map(({ api }) => api?.(server)))
   return Object.assign(router, added, {
     wellKnown,
     handler: handlerOf(server, router, wellKnown),

@@ -106,6 +106,12 @@ const measured: Figures = {
     'FeatureParts',
     'ActiveFeature',
   ),
+  featureMembersAtEveryDepth: sum(
+    ['lib/features/feature.ts', 'lib/oauth/clients/client-data.ts'].map(
+      (path) =>
+        nodesOf(read(path)).filter(({ type }) => /^TS(?:Property|Method)Signature$/.test(type)).length,
+    ),
+  ),
   namesForFeatures: namesForFeatures().size,
   largestCircle: largestCircleIn(importGraph(lib, { types: true })),
   filesOfResourceServer: loadedBy('lib/guard/resource-server.ts', lib).length,

@@ -4,7 +4,7 @@ import type { EventCompanion } from '../events/event-log.ts'
 import type { Observe } from '../events/sighting.ts'
 import type { OpenedRequest, PendingRequestKind } from '../oauth/authorization/request-kind.ts'
 import type { AuthorizationServer, ServerSetup } from '../oauth/authorization-server.ts'
-import type { ClientData } from '../oauth/clients/register.ts'
+import type { ClientData } from '../oauth/clients/client-data.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
 import type { TokenWithUser } from '../oauth/tokens/verified-token.ts'
 import {
@@ -35,7 +35,7 @@ import type { AnswerCounter } from '../users/account/answer-counters.ts'
 import type { User } from '../users/users.ts'
 import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from '../web/endpoints/login-form.ts'
 import type { OperatorPage, UserSection } from '../web/endpoints/operator-page.ts'
-import type { Context, Incoming, PageContext } from '../web/http/context.ts'
+import type { Context, PageContext } from '../web/http/context.ts'
 import type { Endpoint } from '../web/http/route.ts'
 import type { Sample } from '../web/pages/page-models.ts'
 import type { ActiveLogin } from '../web/sessions/login.ts'
@@ -55,6 +55,20 @@ export interface UserData {
   revoke(tx: Database, subject: string): Promise<unknown>
   /** Removes every row about a user. It can be repeated after an error. */
   erase(server: ServerSetup, subject: string): Promise<unknown>
+  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
+  readonly answerCounter?: AnswerCounter
+}
+
+/** What a feature stores. Every member is required, so that a feature cannot forget to erase or to prune. */
+export interface FeatureStorage {
+  /** Its tables. */
+  readonly migrations: ReadonlyMap<string, SchemaChange>
+  /** Undefined if it stores nothing about users. */
+  readonly users: UserData | undefined
+  /** Undefined if it stores nothing about clients. */
+  readonly clients: ClientData | undefined
+  /** Removes its expired rows. */
+  readonly expired: readonly RemoveExpired[]
 }
 
 /** Access tokens of a form of their own. */
@@ -69,8 +83,7 @@ export interface TokenKind {
 export interface AccountPage {
   /** Its name in `PageModels`; the text `<name>.title` is the link to it. */
   readonly page: string
-  /** Path below the mount. */
-  readonly path: string
+  readonly endpoint: Endpoint<PageContext>
   /** Whether the pages of the account link to it. @default true */
   readonly isLinked?: boolean
   /** The parameters without which its URL shows nothing. @default none */
@@ -108,20 +121,21 @@ export interface SignInStep {
   begin(context: PageContext, page: LoginPage, attempt: PasswordProved): Promise<string | undefined>
 }
 
-/**
- * What a feature that is on adds to the server.
- *
- * @typeParam Added what the host gets on the router
- */
-export interface ActiveFeature<Added extends object = object> {
-  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
-  start?(): Promise<void>
-  /** Endpoints that programs call. */
-  readonly api?: readonly Endpoint<Context>[]
-  /** Endpoints that browsers open. */
-  readonly pages?: readonly Endpoint<PageContext>[]
-  /** Endpoints that need neither schema nor keys. */
-  readonly files?: readonly Endpoint<Incoming>[]
+/** Clients that describe themselves elsewhere. */
+export interface ClientSource {
+  /**
+   * Stores or renews a client before it is looked up. An id that is not of this source costs no statement.
+   *
+   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
+   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   */
+  refresh(server: AuthorizationServer, clientId: string, from: { readonly address?: string }): Promise<void>
+  /** Whether the host vouches for a client, by where it describes itself: then pages do not call it unverified. */
+  vouchesFor(client: Client): boolean
+}
+
+/** What a feature adds to the protocol. */
+export interface FeatureProtocol {
   /** Grants of the token endpoint. */
   readonly grants?: readonly Grant[]
   /** Access tokens of a form of their own. */
@@ -130,23 +144,50 @@ export interface ActiveFeature<Added extends object = object> {
   readonly requestKinds?: readonly PendingRequestKind[]
   /** Opens the authorization request that these parameters only name; undefined if it is not one of this feature. */
   openRequest?(context: PageContext, parameters: Parameters): Promise<OpenedRequest | undefined>
-  readonly signInMethods?: readonly SignInMethod[]
-  readonly signInSteps?: readonly SignInStep[]
-  /** Pages of the account. */
-  readonly accountPages?: readonly AccountPage[]
+  /** Clients that describe themselves elsewhere. */
+  readonly clients?: ClientSource
+  /** Fields of the discovery document (RFC 8414 §2). */
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+/** What a feature adds for the people who operate the server. */
+export interface FeatureOperators {
+  /** Pages for operators. They are served if a feature lets operators in. */
+  readonly pages?: readonly OperatorPage[]
+  /** What it adds to the page about a user. */
+  readonly userSections?: readonly UserSection[]
   /**
-   * Stores or renews a client that describes itself elsewhere, before it is looked up. Any other id costs no statement.
+   * Lets operators in.
    *
-   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
-   * @throws OAuthError `unauthorized_client` if the client cannot be used
+   * @param others the pages of the other features
+   * @returns the endpoints of these and its own pages
    */
-  refreshClient?(
-    server: AuthorizationServer,
-    clientId: string,
-    from: { readonly address?: string },
-  ): Promise<void>
-  /** Whether the host vouches for a client that describes itself, by where it does so: then pages do not call it unverified. */
-  vouchesFor?(client: Client): boolean
+  area?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
+}
+
+/**
+ * What a feature that is on adds to the server.
+ *
+ * @typeParam Added what the host gets on the router
+ */
+export interface ActiveFeature<Added extends object = object> {
+  /** What the host gets on the router, such as `{ passkeys: { removeAll } }`. */
+  api?(server: ServerSetup): Added
+  /** Endpoints beside the pages of the account and of operators. */
+  readonly endpoints?: {
+    /** Programs call them; errors are JSON. */
+    readonly programs?: readonly Endpoint<Context>[]
+    /** Browsers open them; errors are pages. */
+    readonly browsers?: readonly Endpoint<PageContext>[]
+  }
+  /** Pages of the account. */
+  readonly account?: readonly AccountPage[]
+  readonly signIn?: {
+    readonly methods?: readonly SignInMethod[]
+    readonly steps?: readonly SignInStep[]
+  }
+  readonly oauth?: FeatureProtocol
+  readonly operators?: FeatureOperators
   /**
    * The page on which this person looks after a client, as its owner or as an operator.
    *
@@ -156,33 +197,20 @@ export interface ActiveFeature<Added extends object = object> {
   clientPageFor?(
     context: PageContext,
     active: ActiveLogin | undefined,
-    clientId: string,
+    id: string,
   ): Promise<string | undefined>
-  /** Pages for the people who operate the server. They are served if a feature lets operators in. */
-  readonly operatorPages?: readonly OperatorPage[]
-  /** What it adds to the page about a user for operators. */
-  readonly userSections?: readonly UserSection[]
-  /**
-   * Lets operators in.
-   *
-   * @param others the pages of the other features
-   * @returns the endpoints of these and its own pages
-   */
-  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
-  /** Makes what receives all that the server sees of clients and announces as no event. Called once, before any request. */
-  observer?(server: ServerSetup): Observe
-  /** Makes what writes beside stored events, in their transaction. Called once, before any request. */
-  eventCompanion?(server: ServerSetup): EventCompanion
+  /** Observers, each made once, before any request. */
+  readonly observe?: {
+    /** Receives all that the server sees of clients and announces as no event. */
+    sightings?(server: ServerSetup): Observe
+    /** Writes beside stored events, in their transaction. */
+    events?(server: ServerSetup): EventCompanion
+  }
+  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
+  start?(): Promise<void>
   /** Work beside the requests, from the mount until `server.closing` is aborted. */
   background?(server: ServerSetup): Promise<unknown>
-  /** Fields of the discovery document (RFC 8414 §2). */
-  readonly metadata?: Readonly<Record<string, unknown>>
-  /** What the host gets on the router. */
-  hostApi?(server: ServerSetup): Added
 }
-
-/** The texts of a feature, by language tag. */
-export type FeatureTexts = Readonly<Record<string, Readonly<Record<string, string>>>>
 
 /** What operators do with tokens of a feature: `latchkey token inspect` and `latchkey token revoke`. */
 export interface TokenCommands {
@@ -203,30 +231,26 @@ export interface FeatureTools {
   readonly samples?: readonly Sample[]
 }
 
-/**
- * What features of one folder have in common, and what remains of them after `.off()`. Every member is required, so that a
- * feature cannot forget to erase what it stores.
- */
+/** The texts of a feature. */
+export interface FeatureTexts {
+  /** Of its pages, by language tag. @default none */
+  readonly pages?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
+  readonly operators?: Readonly<Record<string, string>>
+}
+
+/** What features of one folder have in common, and what remains of them after `.off()`. */
 export interface FeatureDefinition {
   /** The name of its folder in lib/features, where its templates are. */
   readonly name: string
-  /** Its tables. */
-  readonly migrations: ReadonlyMap<string, SchemaChange>
-  readonly texts: FeatureTexts
-  /** The texts of its pages for operators, which are in English and whose names begin with `operator-`. @default none */
-  readonly operatorTexts?: Readonly<Record<string, string>>
+  /** @default it stores nothing */
+  readonly storage?: FeatureStorage
+  /** @default none */
+  readonly texts?: FeatureTexts
   /** What operators read about each type of event that it announces. @default none */
   readonly events?: EventDescriptions<string>
-  /** Undefined if it stores nothing about users. */
-  readonly userData: UserData | undefined
-  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
-  readonly answerCounter?: AnswerCounter
-  /** Undefined if it stores nothing about clients. */
-  readonly clientData: ClientData | undefined
-  /** Removes its expired rows. */
-  readonly expired: readonly RemoveExpired[]
-  /** Loads its tools. */
-  readonly tools: (() => Promise<FeatureTools>) | undefined
+  /** Loads its tools. @default none */
+  tools?(): Promise<FeatureTools>
 }
 
 /** A feature of the host's list, with checked options. */
@@ -298,10 +322,13 @@ interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends 
   readonly name: Name
   /** The schemas of its options, by name. */
   readonly members: Members & object
-  /** Its limits that count failures, by name. @default none */
-  readonly failures?: Failures
-  /** Its limits that count every use, by name. @default none */
-  readonly quotas?: Quotas
+  /** Its limits by name. @default none */
+  readonly limits?: {
+    /** They count failures. */
+    readonly failures?: Failures
+    /** They count every use. */
+    readonly quotas?: Quotas
+  }
   /**
    * Completes its options.
    *
@@ -329,7 +356,7 @@ export const defineFeature = <
   definition: FeatureDefinition,
   parts: FeatureParts<Name, Members, Failures, Quotas, Complete, Added>,
 ): FeatureFunction<FeatureOptions<Members, Failures, Quotas>, Added, Name> => {
-  const { name, members, failures, quotas, complete, activate } = parts
+  const { name, members, limits: { failures, quotas } = {}, complete, activate } = parts
   const schema = object({ ...members, limits: limitsOfFeature({ ...failures, ...quotas }) })
   const feature = (given: object | undefined): Feature<Added, Name> & ListedFeature => ({
     name,

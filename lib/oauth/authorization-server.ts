@@ -314,7 +314,7 @@ export const createAuthorizationServer = (
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),
     events,
     eventLog,
-    observe: features.some(({ observer }) => observer !== undefined) ? observe : undefined,
+    observe: features.some((feature) => feature.observe?.sightings !== undefined) ? observe : undefined,
     tracing,
     throttle,
     reach: reachesOf({ options, database, tracing, throttle, now }),
@@ -359,9 +359,9 @@ export const createAuthorizationServer = (
       await close()
     },
   }
-  for (const { observer, eventCompanion } of features) {
-    if (observer) observers.push(observer(setup))
-    if (eventCompanion) companions.push(eventCompanion(setup))
+  for (const { observe: each } of features) {
+    if (each?.sightings) observers.push(each.sightings(setup))
+    if (each?.events) companions.push(each.events(setup))
   }
   const { views } = options.pages
   if (views !== undefined && !options.production) warnOfOldCopies(views, options.logger)

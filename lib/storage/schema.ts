@@ -23,13 +23,16 @@ const prefixOf = (options: MigrateOptions): string => database.check(options.dat
 /** Removes the expired rows of every table, and clients whose deletion was interrupted. */
 export const expiredOf = (installed: readonly FeatureDefinition[]): readonly RemoveExpired[] => [
   ...removals,
-  ...installed.flatMap(({ expired }) => expired),
+  ...installed.flatMap(({ storage }) => storage?.expired ?? []),
   finishDeletions({ installed }),
 ]
 
+/** The migrations of a feature. */
+export const migrationsIn = ({ storage }: FeatureDefinition): Migrations => storage?.migrations ?? new Map()
+
 /** The migrations of the core, then those of the features. */
 export const migrationsOf = (installed: readonly FeatureDefinition[]): Migrations =>
-  new Map([...ofCore, ...installed.flatMap(({ migrations }) => [...migrations])])
+  new Map([...ofCore, ...installed.flatMap((each) => [...migrationsIn(each)])])
 
 const migrationsFor = ({ features }: MigrateOptions): Migrations => migrationsOf(definitionsIn(features))
 
@@ -53,8 +56,8 @@ export const assertListed = async (db: Database, unknown: readonly string[]): Pr
   for (const [name, feature] of Object.entries(functions))
     for (const each of definitionsIn([feature.off()])) namesOf.set(each, [...(namesOf.get(each) ?? []), name])
   const known: string[] = []
-  for (const [{ migrations }, names] of namesOf) {
-    const ran = new Map([...migrations].filter(([each]) => unknown.includes(each)))
+  for (const [definition, names] of namesOf) {
+    const ran = new Map([...migrationsIn(definition)].filter(([each]) => unknown.includes(each)))
     for (const table of createdTables(ran, db)) {
       if (!(await hasRows(db, table))) continue
       const lacking = names.map((name) => `${name}()`).join(' or ')

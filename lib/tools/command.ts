@@ -1,6 +1,6 @@
 import type { Events } from '../events/events.ts'
 import type { ServerSetup } from '../oauth/authorization-server.ts'
-import type { ClientRegistry } from '../oauth/clients/register.ts'
+import type { Installed } from '../oauth/clients/client-data.ts'
 import type { Options } from '../options/options.ts'
 import type { TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { OpenedDatabase } from '../storage/database/open.ts'
@@ -28,7 +28,7 @@ export interface Invocation {
 export interface CommandContext extends OpenedDatabase {
   readonly options: Options
   /** The features, which may store something about clients and count wrong answers. */
-  readonly installed: ClientRegistry['installed'] & Counting
+  readonly installed: Installed & Counting
   /** Announces what the command does, so that it is stored with `storedEvents`. */
   readonly events: Pick<Events, 'announce' | 'change'>
   /** The server that the app would run, on the same pool: for commands that act as it does. It is closed afterwards. */

@@ -324,8 +324,8 @@ test('a grant of a feature gets what is presented, read with the client in one s
       throw new OAuthError('authorization_pending', 'read')
     },
   }
-  const ofDevice = serverBehind(own.oauth)?.features.find(({ grants }) => grants !== undefined)
-  if (ofDevice?.grants) jest.replaceProperty(ofDevice, 'grants', [grant])
+  const ofDevice = serverBehind(own.oauth)?.features.find(({ oauth }) => oauth?.grants)
+  if (ofDevice?.oauth?.grants) jest.replaceProperty(ofDevice.oauth, 'grants', [grant])
   const count = await countStatements(own.database.knex, [own.usersTable])
   count.reset()
   expectError(await poll(own, { device_code: code }), 400, 'authorization_pending')

@@ -19,7 +19,7 @@ export const withFeatures = <T extends { language: string; texts: object }>(tran
   texts: Object.assign(
     {},
     translation.texts,
-    ...everyFeature.map(({ texts }) => texts[translation.language]),
+    ...everyFeature.map(({ texts }) => texts?.pages?.[translation.language]),
   ),
 })
 

@@ -1,6 +1,6 @@
 import type { RegisteredClient } from '../../oauth/clients/administration.ts'
+import type { WaitingClient } from '../../oauth/clients/client-data.ts'
 import { type ListFilter, listedClients } from '../../oauth/clients/listing.ts'
-import type { WaitingClient } from '../../oauth/clients/register.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import {
   clientsPerPage,

@@ -1,6 +1,4 @@
-import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
-import type { PageContext } from '../../web/http/context.ts'
-import { defineFeature, type FeatureDefinition } from '../feature.ts'
+import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { adminArea, administratorOf, clientUrl } from './area.ts'
 import { clientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
@@ -22,34 +20,33 @@ import { usersPage } from './users-page.ts'
 
 const definition: FeatureDefinition = {
   name: 'admin',
-  migrations: new Map(),
-  texts: {},
-  operatorTexts: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...reportTexts, ...userTexts },
-  userData: undefined,
-  clientData: undefined,
-  expired: [],
+  texts: {
+    operators: { ...operatorTexts, ...eventsTexts, ...overviewTexts, ...reportTexts, ...userTexts },
+  },
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 
-const activate = (option: AdminOption) => ({
-  clientPageFor: async (context: PageContext, _active: unknown, clientId: string) =>
+const activate = (option: AdminOption): ActiveFeature => ({
+  clientPageFor: async (context, _active, clientId) =>
     (await administratorOf(context, option)) === undefined ? undefined : clientUrl(context.server, clientId),
-  operatorArea: (others: readonly OperatorPage[]) =>
-    adminArea(option, [
-      overviewPage(others),
-      clientsPage,
-      newClientPage,
-      clientPage,
-      disableClientPage,
-      deleteClientPage,
-      ...others,
-      usersPage,
-      userActPage,
-      keysPage,
-      publishKeysPage,
-      eventsPage,
-      reportPage,
-    ]),
+  operators: {
+    area: (others) =>
+      adminArea(option, [
+        overviewPage(others),
+        clientsPage,
+        newClientPage,
+        clientPage,
+        disableClientPage,
+        deleteClientPage,
+        ...others,
+        usersPage,
+        userActPage,
+        keysPage,
+        publishKeysPage,
+        eventsPage,
+        reportPage,
+      ]),
+  },
 })
 
 /**

@@ -7,14 +7,9 @@ import { operatorTexts } from './texts.ts'
 
 const definition: FeatureDefinition = {
   name: 'connections',
-  migrations: new Map(),
-  texts: {},
-  operatorTexts,
+  texts: { operators: operatorTexts },
+  // They are stored, exported and erased like all others.
   events: eventDescriptions,
-  // Its events are stored, exported and erased like all others.
-  userData: undefined,
-  clientData: undefined,
-  expired: [],
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 
@@ -27,5 +22,5 @@ export const connections = defineFeature(definition, {
   name: 'connections',
   members,
   complete: (_given, options) => assertStored(options),
-  activate: () => ({ observer: createRecorder, operatorPages: [connectionsPage] }),
+  activate: () => ({ observe: { sightings: createRecorder }, operators: { pages: [connectionsPage] } }),
 })

@@ -2,13 +2,13 @@ import { ownPath } from '../../web/http/urls.ts'
 import { type AboutUsers, type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { approveEnabled, type DeveloperAdministration, developerAdministration } from './administration.ts'
 import { clientPage, deletePage, rotatePage } from './client-page.ts'
-import { codePage, codePath } from './code-page.ts'
+import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
 import { clientOwners } from './migration.ts'
 import { assertDeveloperOption, type DeveloperOption, members, quotas } from './option.ts'
-import { clientPath, listPath, permission } from './page.ts'
+import { clientPath, permission } from './page.ts'
 import { exportClientsOf, releaseClientsOf } from './register.ts'
 import { requestPage } from './request-page.ts'
 import { requestsPage } from './requests-page.ts'
@@ -25,8 +25,6 @@ import { operatorTexts } from './texts/operator.ts'
 export type { DeveloperAdministration, DeveloperClient, DeveloperDecision } from './administration.ts'
 export type { OwnerStatus } from './table.ts'
 
-const pages = [listPage, newPage, clientPage, codePage, editPage, rotatePage, deletePage]
-
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
@@ -37,20 +35,19 @@ export interface WithDevelopers {
 }
 
 const activate = (option: DeveloperOption): ActiveFeature<WithDevelopers> => ({
-  pages: pages.map((page) => page(option)),
-  operatorPages: [requestsPage(option), requestPage(option)],
-  accountPages: [
+  operators: { pages: [requestsPage(option), requestPage(option)] },
+  account: [
     {
       page: 'developer',
-      path: listPath,
+      endpoint: listPage(option),
       isOffered: async (context, user) => (await permission(context, option, user)) !== undefined,
     },
-    { page: 'developer-form', path: '/developer/new', isLinked: false },
-    { page: 'developer-client', path: clientPath, ...ofClient },
-    { page: 'developer-code', path: codePath, ...ofClient },
-    { page: 'developer-form', path: '/developer/edit', ...ofClient },
-    { page: 'developer-confirm', path: '/developer/rotate', ...ofClient },
-    { page: 'developer-confirm', path: '/developer/delete', ...ofClient },
+    { page: 'developer-form', endpoint: newPage(option), isLinked: false },
+    { page: 'developer-client', endpoint: clientPage(option), ...ofClient },
+    { page: 'developer-code', endpoint: codePage(option), ...ofClient },
+    { page: 'developer-form', endpoint: editPage(option), ...ofClient },
+    { page: 'developer-confirm', endpoint: rotatePage(option), ...ofClient },
+    { page: 'developer-confirm', endpoint: deletePage(option), ...ofClient },
   ],
   clientPageFor: async (context, active, clientId) => {
     if (active === undefined) return undefined
@@ -60,41 +57,40 @@ const activate = (option: DeveloperOption): ActiveFeature<WithDevelopers> => ({
     const mayOpen = (await permission(context, option, active.user)) !== undefined
     return mayOpen ? ownPath(server, clientPath, { client_id: clientId }) : undefined
   },
-  hostApi: (server) => ({ developers: developerAdministration({ ...server, option, logos: server }) }),
+  api: (server) => ({ developers: developerAdministration({ ...server, option, logos: server }) }),
 })
 
 const definition: FeatureDefinition = {
   name: 'developers',
-  migrations: new Map([['developers_001', clientOwners]]),
-  texts,
-  events: eventDescriptions,
-  operatorTexts,
-  userData: {
-    export: exportClientsOf,
-    revoke: async () => {},
-    erase: releaseClientsOf,
-  },
-  clientData: {
-    erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
-    enable: approveEnabled,
-    ownerOf: async (database, clientId) => (await findClientOwner(database, { clientId }))?.subject,
-    approvalOf: async (database, clientId) => {
-      const owner = await findClientOwner(database, { clientId })
-      if (owner === undefined || owner.approvedAt !== null) return undefined
-      return owner.status === 'refused' ? 'refused' : 'waiting'
+  storage: {
+    migrations: new Map([['developers_001', clientOwners]]),
+    users: { export: exportClientsOf, revoke: async () => {}, erase: releaseClientsOf },
+    clients: {
+      erase: async (database, clientId) => void (await deleteClientOwner(database, { clientId })),
+      ownership: {
+        enable: approveEnabled,
+        ownerOf: async (database, clientId) => (await findClientOwner(database, { clientId }))?.subject,
+        approvalOf: async (database, clientId) => {
+          const owner = await findClientOwner(database, { clientId })
+          if (owner === undefined || owner.approvedAt !== null) return undefined
+          return owner.status === 'refused' ? 'refused' : 'waiting'
+        },
+        listOwned: listOwnedClientIds,
+        listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),
+        listWaiting,
+      },
     },
-    listOwned: listOwnedClientIds,
-    listOwnedBy: (database, subject) => listClientIdsOfOwner(database, { subject }),
-    listWaiting,
+    expired: [],
   },
-  expired: [],
+  texts: { pages: texts, operators: operatorTexts },
+  events: eventDescriptions,
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 
 const made = defineFeature(definition, {
   name: 'developers',
   members,
-  quotas,
+  limits: { quotas },
   complete: (given, options) => {
     assertDeveloperOption(given, options)
     return given

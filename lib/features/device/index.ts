@@ -13,13 +13,15 @@ const day = 86_400
 
 const definition: FeatureDefinition = {
   name: 'device',
-  migrations: new Map([['device_001', deviceCodes]]),
-  texts,
+  storage: {
+    migrations: new Map([['device_001', deviceCodes]]),
+    users: undefined,
+    clients: undefined,
+    // A day later, so that a device learns that its code has expired.
+    expired: [removeFrom('device_codes', 'hash', day)],
+  },
+  texts: { pages: texts },
   events: eventDescriptions,
-  userData: undefined,
-  clientData: undefined,
-  // A day later, so that a device learns that its code has expired.
-  expired: [removeFrom('device_codes', 'hash', day)],
   tools: () => import('./samples.ts'),
 }
 
@@ -31,13 +33,10 @@ const definition: FeatureDefinition = {
 export const device = defineFeature(definition, {
   name: 'device',
   members,
-  failures,
-  quotas,
+  limits: { failures, quotas },
   complete: (given) => given,
   activate: (option) => ({
-    api: [deviceAuthorizationEndpoint(option)],
-    pages: [devicePage],
-    grants: [deviceCode],
-    requestKinds: [deviceKind],
+    endpoints: { programs: [deviceAuthorizationEndpoint(option)], browsers: [devicePage] },
+    oauth: { grants: [deviceCode], requestKinds: [deviceKind] },
   }),
 })

@@ -5,7 +5,7 @@ import { attemptPasskey } from './attempt.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { passkeys as migration } from './migration.ts'
 import { members, type PasskeyOption, passkeyOption } from './option.ts'
-import { passkeysPage, passkeysPath } from './passkeys-page.ts'
+import { passkeysPage } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'
 import { exportPasskeys, listPasskeys, removePasskeysOfSubject } from './table.ts'
 import { texts } from './texts/index.ts'
@@ -35,20 +35,21 @@ export interface WithPasskeys {
 const activate = (option: PasskeyOption): ActiveFeature<WithPasskeys> => ({
   // A package that is missing is reported at once, and not at the first sign-in.
   start: assertWebAuthn,
-  pages: [passkeysPage(option)],
-  accountPages: [{ page: 'passkeys', path: passkeysPath, needsEveryLevel: true }],
-  signInMethods: [
-    {
-      field: 'passkey',
-      autocomplete: 'webauthn',
-      isSetUp: async ({ server: { database } }, { subject }, { time }) =>
-        (await listPasskeys(database, { subject })).some(({ createdAt }) => createdAt < time),
-      prompt: (context, page) => passkeyPrompt(context, option, page),
-      attempt: (context, page, value) => attemptPasskey(context, option, page, value),
-    },
-  ],
-  userSections: [passkeysSection],
-  hostApi: (setup) => ({
+  account: [{ page: 'passkeys', endpoint: passkeysPage(option), needsEveryLevel: true }],
+  signIn: {
+    methods: [
+      {
+        field: 'passkey',
+        autocomplete: 'webauthn',
+        isSetUp: async ({ server: { database } }, { subject }, { time }) =>
+          (await listPasskeys(database, { subject })).some(({ createdAt }) => createdAt < time),
+        prompt: (context, page) => passkeyPrompt(context, option, page),
+        attempt: (context, page, value) => attemptPasskey(context, option, page, value),
+      },
+    ],
+  },
+  operators: { userSections: [passkeysSection] },
+  api: (setup) => ({
     passkeys: {
       removeAll: async (id) => {
         const subject = givenId(id, 'passkeys.removeAll()')
@@ -61,17 +62,19 @@ const activate = (option: PasskeyOption): ActiveFeature<WithPasskeys> => ({
 
 const definition: FeatureDefinition = {
   name: 'passkeys',
-  migrations: new Map([['passkeys_001', migration]]),
-  texts,
-  events: eventDescriptions,
-  userData: {
-    export: exportPasskeys,
-    // A changed password does not say that the passkeys are those of another person.
-    revoke: async () => {},
-    erase: ({ database }, subject) => removePasskeysOfSubject(database, { subject }),
+  storage: {
+    migrations: new Map([['passkeys_001', migration]]),
+    users: {
+      export: exportPasskeys,
+      // A changed password does not say that the passkeys are those of another person.
+      revoke: async () => {},
+      erase: ({ database }, subject) => removePasskeysOfSubject(database, { subject }),
+    },
+    clients: undefined,
+    expired: [],
   },
-  clientData: undefined,
-  expired: [],
+  texts: { pages: texts },
+  events: eventDescriptions,
   tools: () => import('./samples.ts'),
 }
 

@@ -2,7 +2,7 @@ import { removeFrom } from '../../storage/repositories/pruning/expired.ts'
 import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { personalTokenFormPage } from './form-page.ts'
-import { personalTokenFormPath, personalTokensPage, personalTokensPath } from './list-page.ts'
+import { personalTokensPage } from './list-page.ts'
 import { personalTokens as migration } from './migration.ts'
 import { members, type PersonalTokenOption, personalTokenOption } from './option.ts'
 import { exportPersonalTokens, removePersonalTokensOfSubject } from './table.ts'
@@ -16,33 +16,36 @@ export type { PersonalTokenExport } from './table.ts'
 const day = 86_400
 
 const activate = (option: PersonalTokenOption): ActiveFeature => ({
-  pages: [personalTokensPage(option), personalTokenFormPage(option)],
-  accountPages: [
-    { page: 'personal-tokens', path: personalTokensPath },
-    { page: 'personal-token-form', path: personalTokenFormPath, isLinked: false },
+  account: [
+    { page: 'personal-tokens', endpoint: personalTokensPage(option) },
+    { page: 'personal-token-form', endpoint: personalTokenFormPage(option), isLinked: false },
   ],
-  userSections: [personalTokensSection],
-  tokenKinds: [
-    {
-      matches: (value) => isPersonalTokenValue(option.prefix, value),
-      verify: (server, value) => verifyPersonalToken(server, option, value),
-    },
-  ],
+  operators: { userSections: [personalTokensSection] },
+  oauth: {
+    tokenKinds: [
+      {
+        matches: (value) => isPersonalTokenValue(option.prefix, value),
+        verify: (server, value) => verifyPersonalToken(server, option, value),
+      },
+    ],
+  },
 })
 
 const definition: FeatureDefinition = {
   name: 'personal-tokens',
-  migrations: new Map([['personal_tokens_001', migration]]),
-  texts,
-  events: eventDescriptions,
-  userData: {
-    export: exportPersonalTokens,
-    revoke: (database, subject) => removePersonalTokensOfSubject(database, { subject }),
-    erase: ({ database }, subject) => removePersonalTokensOfSubject(database, { subject }),
+  storage: {
+    migrations: new Map([['personal_tokens_001', migration]]),
+    users: {
+      export: exportPersonalTokens,
+      revoke: (database, subject) => removePersonalTokensOfSubject(database, { subject }),
+      erase: ({ database }, subject) => removePersonalTokensOfSubject(database, { subject }),
+    },
+    clients: undefined,
+    // A month later, so that users see which of their tokens has expired.
+    expired: [removeFrom('personal_tokens', 'hash', 30 * day)],
   },
-  clientData: undefined,
-  // A month later, so that users see which of their tokens has expired.
-  expired: [removeFrom('personal_tokens', 'hash', 30 * day)],
+  texts: { pages: texts },
+  events: eventDescriptions,
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 

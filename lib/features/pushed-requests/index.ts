@@ -5,18 +5,16 @@ import { openPushed } from './requests.ts'
 import { texts } from './texts/index.ts'
 
 const activate = (option: PushedRequestOption): ActiveFeature => ({
-  api: [parEndpoint(option)],
-  openRequest: (context, parameters) => openPushed(context, option, parameters),
-  ...(option.isRequired && { metadata: { require_pushed_authorization_requests: true } }),
+  endpoints: { programs: [parEndpoint(option)] },
+  oauth: {
+    openRequest: (context, parameters) => openPushed(context, option, parameters),
+    ...(option.isRequired && { metadata: { require_pushed_authorization_requests: true } }),
+  },
 })
 
 const definition: FeatureDefinition = {
   name: 'pushed-requests',
-  migrations: new Map(),
-  texts,
-  userData: undefined,
-  clientData: undefined,
-  expired: [],
+  texts: { pages: texts },
   tools: () => import('./samples.ts'),
 }
 
@@ -29,8 +27,7 @@ const definition: FeatureDefinition = {
 export const pushedRequests = defineFeature(definition, {
   name: 'pushedRequests',
   members,
-  failures,
-  quotas,
+  limits: { failures, quotas },
   complete: ({ required }, { lifetimes }) => ({ isRequired: required, lifetime: lifetimes.pushedRequest }),
   activate,
 })

@@ -10,26 +10,28 @@ import { expiryAfter, removeExpiredClients } from './unused.ts'
 
 const definition: FeatureDefinition = {
   name: 'registration',
-  migrations: new Map([
-    ['registration_001', clientRegistrations],
-    ['registration_002_origins', registrationOrigins],
-  ]),
-  texts: {},
-  userData: undefined,
-  clientData: {
-    withheldScopes,
-    erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
-    // Its registration access token is then worthless, and its document is no longer read.
-    takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
-    disable: (tx, clientId) => keepDisabledClient(tx, { clientId }),
-    // A client that is used now stays, for long enough.
-    whenGranted: ({ clientId, metadata: { self_described: by } }, { until, now }) =>
-      by === 'registration' || by === 'document'
-        ? keepUsedClient({ clientId, now, expiresAt: expiryAfter(until) })
-        : undefined,
+  storage: {
+    migrations: new Map([
+      ['registration_001', clientRegistrations],
+      ['registration_002_origins', registrationOrigins],
+    ]),
+    users: undefined,
+    clients: {
+      erase: async (database, clientId) => void (await deleteClientRegistration(database, { clientId })),
+      selfDescription: {
+        withheldScopes,
+        // Its registration access token is then worthless, and its document is no longer read.
+        takeOver: async (tx, clientId) => void (await deleteClientRegistration(tx, { clientId })),
+        disable: (tx, clientId) => keepDisabledClient(tx, { clientId }),
+        // A client that is used now stays, for long enough.
+        whenGranted: ({ clientId, metadata: { self_described: by } }, { until, now }) =>
+          by === 'registration' || by === 'document'
+            ? keepUsedClient({ clientId, now, expiresAt: expiryAfter(until) })
+            : undefined,
+      },
+    },
+    expired: [removeExpiredClients],
   },
-  expired: [removeExpiredClients],
-  tools: undefined,
 }
 
 /**
@@ -40,10 +42,11 @@ const definition: FeatureDefinition = {
 export const registration = defineFeature(definition, {
   name: 'registration',
   members,
-  failures,
-  quotas,
+  limits: { failures, quotas },
   complete: (given) => given,
-  activate: (option) => ({ api: [registerEndpoint(option), registrationEndpoint(option)] }),
+  activate: (option) => ({
+    endpoints: { programs: [registerEndpoint(option), registrationEndpoint(option)] },
+  }),
 })
 
 /**
@@ -54,11 +57,15 @@ export const registration = defineFeature(definition, {
 export const clientMetadataDocuments = defineFeature(definition, {
   name: 'clientMetadataDocuments',
   members: documentMembers,
-  quotas: documentQuotas,
+  limits: { quotas: documentQuotas },
   complete: (given) => given,
   activate: (option): ActiveFeature => ({
-    refreshClient: (server, clientId, from) => ensureDocumentClient(server, option, clientId, from),
-    vouchesFor: (client) => option.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
-    metadata: { client_id_metadata_document_supported: true },
+    oauth: {
+      clients: {
+        refresh: (server, clientId, from) => ensureDocumentClient(server, option, clientId, from),
+        vouchesFor: (client) => option.verifiedOrigins?.includes(describedAt(client)?.origin ?? '') ?? false,
+      },
+      metadata: { client_id_metadata_document_supported: true },
+    },
   }),
 })

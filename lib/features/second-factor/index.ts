@@ -18,7 +18,7 @@ import { beginSecondFactor } from './pending-login.ts'
 import { removePendingLoginsOfSubject } from './pending-logins-table.ts'
 import { removeSecondFactorOf } from './removal.ts'
 import { exportSecondFactor, removeSecondFactor } from './second-factors-table.ts'
-import { settingsPage, settingsPath } from './settings-page.ts'
+import { settingsPage } from './settings-page.ts'
 import { texts } from './texts/index.ts'
 import { secondFactorSection } from './user-section.ts'
 
@@ -43,16 +43,18 @@ export interface WithSecondFactor {
 }
 
 const activate = (option: SecondFactorOption): ActiveFeature<WithSecondFactor> => ({
-  pages: option.apps ? [codePage(option), settingsPage(option.apps)] : [codePage(option)],
-  accountPages: option.apps ? [{ page: 'second-factor-settings', path: settingsPath }] : [],
-  signInSteps: [
-    {
-      isNeeded: (context, user, at) => neededSecondFactor(context, option, user, at),
-      begin: (context, page, attempt) => beginSecondFactor(context, option, page, attempt),
-    },
-  ],
-  userSections: option.apps ? [secondFactorSection] : [],
-  hostApi: (setup) => ({
+  endpoints: { browsers: [codePage(option)] },
+  account: option.apps ? [{ page: 'second-factor-settings', endpoint: settingsPage(option.apps) }] : [],
+  signIn: {
+    steps: [
+      {
+        isNeeded: (context, user, at) => neededSecondFactor(context, option, user, at),
+        begin: (context, page, attempt) => beginSecondFactor(context, option, page, attempt),
+      },
+    ],
+  },
+  operators: { userSections: option.apps ? [secondFactorSection] : [] },
+  api: (setup) => ({
     secondFactor: {
       remove: async (id) => {
         const subject = givenId(id, 'secondFactor.remove()')
@@ -65,32 +67,34 @@ const activate = (option: SecondFactorOption): ActiveFeature<WithSecondFactor> =
 
 const definition: FeatureDefinition = {
   name: 'second-factor',
-  migrations: new Map([
-    ['second_factor_001', secondFactors],
-    ['second_factor_002_pending_logins', pendingLogins],
-    ['second_factor_003_next_secrets', nextSecrets],
-  ]),
-  texts,
-  events: eventDescriptions,
-  userData: {
-    export: exportSecondFactor,
-    revoke: (database, subject) => removePendingLoginsOfSubject(database, { subject }),
-    erase: async ({ database }, subject) => {
-      await removePendingLoginsOfSubject(database, { subject })
-      await removeSecondFactor(database, { subject })
+  storage: {
+    migrations: new Map([
+      ['second_factor_001', secondFactors],
+      ['second_factor_002_pending_logins', pendingLogins],
+      ['second_factor_003_next_secrets', nextSecrets],
+    ]),
+    users: {
+      export: exportSecondFactor,
+      revoke: (database, subject) => removePendingLoginsOfSubject(database, { subject }),
+      erase: async ({ database }, subject) => {
+        await removePendingLoginsOfSubject(database, { subject })
+        await removeSecondFactor(database, { subject })
+      },
+      answerCounter: codeCounter,
     },
+    clients: undefined,
+    // A second factor expires only if its user has not confirmed it.
+    expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
   },
-  answerCounter: codeCounter,
-  clientData: undefined,
-  // A second factor expires only if its user has not confirmed it.
-  expired: [removeFrom('pending_logins', 'id'), removeFrom('second_factors', 'subject')],
+  texts: { pages: texts },
+  events: eventDescriptions,
   tools: () => import('./samples.ts'),
 }
 
 const made = defineFeature(definition, {
   name: 'secondFactor',
   members,
-  quotas,
+  limits: { quotas },
   complete: secondFactorOption,
   activate,
 })
@@ -110,7 +114,7 @@ export const secondFactor = made as AboutUsers<typeof made, 'find'>
 export const authenticatorApps = defineFeature(definition, {
   name: 'authenticatorApps',
   members: appMembers,
-  quotas,
+  limits: { quotas },
   complete: authenticatorOption,
   activate,
 })

@@ -3,15 +3,7 @@ import { jwtBearer } from './grant.ts'
 import { assertIssuers, members } from './option.ts'
 import { idJagProfile } from './rules.ts'
 
-const definition: FeatureDefinition = {
-  name: 'trusted-issuers',
-  migrations: new Map(),
-  texts: {},
-  userData: undefined,
-  clientData: undefined,
-  expired: [],
-  tools: undefined,
-}
+const definition: FeatureDefinition = { name: 'trusted-issuers' }
 
 /**
  * Clients exchange assertions of issuers that you trust for access tokens (RFC 7523 §2.1): docs/trusted-issuers.md.
@@ -26,10 +18,12 @@ export const trustedIssuers = defineFeature(definition, {
     return issuers
   },
   activate: (issuers) => ({
-    grants: [jwtBearer(issuers)],
-    // Only an assertion about a user is an ID-JAG.
-    ...(Object.values(issuers).some(({ client }) => client === undefined) && {
-      metadata: { authorization_grant_profiles_supported: [idJagProfile] },
-    }),
+    oauth: {
+      grants: [jwtBearer(issuers)],
+      // Only an assertion about a user is an ID-JAG.
+      ...(Object.values(issuers).some(({ client }) => client === undefined) && {
+        metadata: { authorization_grant_profiles_supported: [idJagProfile] },
+      }),
+    },
   }),
 })

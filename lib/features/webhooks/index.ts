@@ -16,34 +16,35 @@ const activate = (endpoints: WebhookEndpoints): ActiveFeature => {
   const bell = createBell()
   return {
     start: async () => void (await loadStandardWebhooks()),
-    eventCompanion: (server) => createQueue(server, endpoints, bell),
+    observe: { events: (server) => createQueue(server, endpoints, bell) },
     background: (server) => keepSending(server, endpoints, bell),
-    operatorPages: [webhooksPage(endpoints, bell)],
+    operators: { pages: [webhooksPage(endpoints, bell)] },
   }
 }
 
 const definition: FeatureDefinition = {
   name: 'webhooks',
-  migrations: new Map([
-    ['webhooks_001_endpoints', endpointTable],
-    ['webhooks_002_deliveries', webhookDeliveries],
-    ['webhooks_003_turns', webhookTurns],
-  ]),
-  texts: {},
-  operatorTexts,
-  events: eventDescriptions,
-  userData: {
-    // The events are exported, and what waits is only a reference to them.
-    export: async () => ({}),
-    revoke: async () => {},
-    async erase({ database, eventLog }, subject) {
-      // Events that are stored later would wait again.
-      await eventLog?.settled()
-      await removeLane(database, { lane: subjectLane(subject) })
+  storage: {
+    migrations: new Map([
+      ['webhooks_001_endpoints', endpointTable],
+      ['webhooks_002_deliveries', webhookDeliveries],
+      ['webhooks_003_turns', webhookTurns],
+    ]),
+    users: {
+      // The events are exported, and what waits is only a reference to them.
+      export: async () => ({}),
+      revoke: async () => {},
+      async erase({ database, eventLog }, subject) {
+        // Events that are stored later would wait again.
+        await eventLog?.settled()
+        await removeLane(database, { lane: subjectLane(subject) })
+      },
     },
+    clients: undefined,
+    expired: [removeFrom('webhook_deliveries', 'seq')],
   },
-  clientData: undefined,
-  expired: [removeFrom('webhook_deliveries', 'seq')],
+  texts: { operators: operatorTexts },
+  events: eventDescriptions,
   tools: () => import('./tools.ts').then(({ tools }) => tools),
 }
 

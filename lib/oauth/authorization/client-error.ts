@@ -5,6 +5,7 @@ import type { PageContext } from '../../web/http/context.ts'
 import { reportServerError, sendErrorPage } from '../../web/http/errors.ts'
 import { oauthErrorOf } from '../../web/http/json-error.ts'
 import { activeLogin } from '../../web/sessions/login.ts'
+import { ownershipsIn } from '../clients/client-data.ts'
 
 /** An error that ends on a page and is about one client of this server. */
 export const isAboutClient = (error: unknown): error is OAuthError & { readonly clientId: string } =>
@@ -16,8 +17,8 @@ export const isAboutClient = (error: unknown): error is OAuthError & { readonly 
 /** Why the client is stopped, as the features know it. */
 const withApproval = async ({ server }: PageContext, error: OAuthError): Promise<OAuthError> => {
   if (!(error instanceof StoppedClientError) || error.state !== 'disabled' || !error.client) return error
-  for (const { clientData } of server.installed) {
-    const state = await clientData?.approvalOf?.(server.database, error.client.clientId)
+  for (const { approvalOf } of ownershipsIn(server.installed)) {
+    const state = await approvalOf(server.database, error.client.clientId)
     if (state !== undefined) return new StoppedClientError(state, error.client)
   }
   return error

@@ -37,7 +37,7 @@ export interface ConsentView extends ActiveLogin {
 
 /** Whether a client described itself, so that the host has not decided about it. */
 const isUnverified = ({ features }: AuthorizationServer, client: Client): boolean =>
-  isStranger(client) && !features.some((feature) => feature.vouchesFor?.(client))
+  isStranger(client) && !features.some(({ oauth }) => oauth?.clients?.vouchesFor(client))
 
 /** Characters that pages show of the name of a client that described itself. */
 const maxStrangersName = 60

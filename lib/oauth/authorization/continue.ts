@@ -76,7 +76,7 @@ export interface DecidedRequest extends Omit<ExaminedRequest, 'step'> {
  * @throws EndedRequestError for a kind that this version does not know: a newer process stored it
  */
 const kindNamed = ({ features }: AuthorizationServer, name: string): PendingRequestKind => {
-  const kinds = [authorizeKind, ...features.flatMap(({ requestKinds = [] }) => requestKinds)]
+  const kinds = [authorizeKind, ...features.flatMap(({ oauth }) => oauth?.requestKinds ?? [])]
   const kind = kinds.find((each) => each.name === name)
   if (kind === undefined) throw new EndedRequestError('unknown')
   return kind

@@ -109,7 +109,9 @@ const challengeMethods = (
 
 /** Whether the request must be pushed: this server publishes it for every client, or the client registered it (RFC 9126 §5, §6). */
 const requiresPushing = ({ features }: AuthorizationServer, client: Client): boolean =>
-  [client, ...features].some(({ metadata }) => metadata?.require_pushed_authorization_requests === true)
+  [client, ...features.map(({ oauth }) => oauth)].some(
+    (each) => each?.metadata?.require_pushed_authorization_requests === true,
+  )
 
 /**
  * Tells a developer which requested scopes the client does not get: the request goes on without them (RFC 6749 §3.3), and the

@@ -25,7 +25,7 @@ import {
   saveConsent,
 } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { whenGranted } from '../clients/register.ts'
+import { whenGranted } from '../clients/client-data.ts'
 import { type IssuedAccessToken, issueAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import type { AllowedUser } from '../tokens/allowed.ts'
 import { issueIdToken } from '../tokens/id-token.ts'

@@ -12,7 +12,7 @@ export const refreshClient = async (
   clientId: string,
   from: { readonly address?: string } = {},
 ): Promise<void> => {
-  for (const feature of server.features) await feature.refreshClient?.(server, clientId, from)
+  for (const { oauth } of server.features) await oauth?.clients?.refresh(server, clientId, from)
 }
 
 /**
@@ -25,6 +25,6 @@ export const isServed = ({ options, features }: AuthorizationServer, client: Cli
   const { metadata } = client
   const hasProfile =
     required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
-  const isRenewed = features.some((feature) => feature.refreshClient !== undefined)
+  const isRenewed = features.some(({ oauth }) => oauth?.clients !== undefined)
   return hasProfile && (isRenewed || describedAt(client) === undefined)
 }

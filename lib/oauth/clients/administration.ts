@@ -19,6 +19,7 @@ import {
   setClientDisabled,
   updateClient,
 } from '../../storage/repositories/clients.ts'
+import { ownershipsIn, selfDescriptionsIn } from './client-data.ts'
 import { beginErasure, eraseClient } from './erasure.ts'
 import { keepLogo, type LogoContext } from './logo.ts'
 import {
@@ -325,7 +326,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await ready()
       await change('client.disabled', async (tx, tell) => {
         await setDisabled(tx, clientId, true)
-        for (const { clientData } of installed) await clientData?.disable?.(tx, clientId)
+        for (const each of selfDescriptionsIn(installed)) await each.disable(tx, clientId)
         await tell(clientId)
       })
     },
@@ -333,7 +334,7 @@ export const clientAdministration = (context: AdministrationContext): ClientAdmi
       await ready()
       await change('client.enabled', async (tx, tell) => {
         await lockClient(tx, { clientId, now: now() })
-        for (const { clientData } of installed) await clientData?.enable?.(tx, { clientId, now: now() })
+        for (const each of ownershipsIn(installed)) await each.enable(tx, { clientId, now: now() })
         if (ifUnchanged) await lockUnchanged(tx, clientId, { metadata: metadataOf(ifUnchanged), now: now() })
         await setDisabled(tx, clientId, false)
         await tell(clientId)

@@ -4,18 +4,17 @@ import { removeImportedSecret } from '../../storage/repositories/imported-secret
 import type { Removal } from '../../storage/repositories/pruning/batch.ts'
 import { removeDataOfClient } from '../../storage/repositories/pruning/clients.ts'
 import type { RemoveExpired } from '../../storage/repositories/pruning/expired.ts'
+import { clientDataIn } from './client-data.ts'
 import { type ClientRegistry, refuseUnknownClient } from './register.ts'
-
-type Installed = Pick<ClientRegistry, 'installed'>
 
 /** Removes a client whose deletion has begun, with everything about it. It can be repeated after an error. */
 const removeClient = async function* (
   database: Database,
-  { installed }: Installed,
+  { installed }: Pick<ClientRegistry, 'installed'>,
   clientId: string,
 ): Removal {
   yield* removeDataOfClient(database, { clientId })
-  for (const { clientData } of installed) await clientData?.erase(database, clientId)
+  for (const data of clientDataIn(installed)) await data.erase(database, clientId)
   await removeImportedSecret(database, { clientId })
   await deleteClient(database, { clientId })
   yield { table: 'clients', count: 1 }
@@ -48,7 +47,7 @@ export const eraseClient = async (
 }
 
 /** Finishes the deletions of clients that were interrupted. */
-export const finishDeletions = (context: Installed): RemoveExpired =>
+export const finishDeletions = (context: Pick<ClientRegistry, 'installed'>): RemoveExpired =>
   async function* (database) {
     let ids: readonly string[]
     do {

@@ -4,7 +4,7 @@ import { standardScopes } from '../../protocol/scope.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { lockClient, updateClient } from '../../storage/repositories/clients.ts'
-import type { ClientRegistry } from './register.ts'
+import { type Installed, selfDescriptionsIn } from './client-data.ts'
 
 /**
  * The scopes of a client whose scope follows the resources: the standard ones and those of all resources. What it
@@ -23,7 +23,7 @@ export const scopesOfResources = (
 /** The part of the server that knows its resources. */
 interface ScopeContext {
   readonly options: Options
-  readonly installed: ClientRegistry['installed']
+  readonly installed: Installed
   readonly database: Database
   now(): number
 }
@@ -37,7 +37,7 @@ export const withCurrentScope = async (
   client: Client,
 ): Promise<Client> => {
   if (client.metadata.scope_follows_resources === undefined) return client
-  const withheld = installed.flatMap(({ clientData }) => clientData?.withheldScopes?.(options, client) ?? [])
+  const withheld = selfDescriptionsIn(installed).flatMap((each) => each.withheldScopes(options, client))
   const scope = scopesOfResources(options, withheld).join(' ')
   if (client.metadata.scope === scope) return client
   const { clientId } = client

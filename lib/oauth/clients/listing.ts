@@ -10,7 +10,8 @@ import {
 } from '../../storage/repositories/index.ts'
 import { isLookup, type Users } from '../../users/users.ts'
 import { type RegisteredClient, registeredClient } from './administration.ts'
-import type { ClientRegistry, WaitingClient } from './register.ts'
+import { ownershipsIn, type WaitingClient } from './client-data.ts'
+import type { ClientRegistry } from './register.ts'
 
 /** A selection of clients for a list. */
 export type ListFilter = ClientFilter | 'waiting'
@@ -48,7 +49,7 @@ export const waitingClients = async (
   among?: readonly string[],
 ): Promise<ReadonlyMap<string, WaitingClient>> => {
   const waiting = await Promise.all(
-    installed.map(({ clientData }) => clientData?.listWaiting?.(database, among) ?? []),
+    ownershipsIn(installed).map(({ listWaiting }) => listWaiting(database, among)),
   )
   return new Map(waiting.flat().map((each) => [each.clientId, each]))
 }
@@ -58,10 +59,12 @@ const clientsOfOwner = async (
   { database, installed, users }: ListingContext,
   search: string,
 ): Promise<string[]> => {
-  const lists = installed.flatMap(({ clientData }) => clientData?.listOwnedBy ?? [])
-  if (lists.length === 0 || !isLookup(search)) return []
+  const ownerships = ownershipsIn(installed)
+  if (ownerships.length === 0 || !isLookup(search)) return []
   const user = (await users.find(search)) ?? (await users.findByUsername?.(search))
-  const owned = await Promise.all(lists.map((list) => list(database, user?.subject ?? search)))
+  const owned = await Promise.all(
+    ownerships.map(({ listOwnedBy }) => listOwnedBy(database, user?.subject ?? search)),
+  )
   return owned.flat().slice(0, 100)
 }
 

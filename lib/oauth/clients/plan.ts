@@ -12,6 +12,7 @@ import {
   listClients,
   rotateClientSecret,
 } from '../../storage/repositories/clients.ts'
+import { type Installed, ownershipsIn } from './client-data.ts'
 import { eraseClient } from './erasure.ts'
 import {
   type CheckedRegistration,
@@ -148,15 +149,15 @@ const compareAll = async (
 
 const unlistedClients = async (
   db: Database,
-  installed: ClientRegistry['installed'],
+  installed: Installed,
   registrations: readonly CheckedRegistration[],
   unlisted: Unlisted,
   now: number,
 ): Promise<ClientDifference[]> => {
   if (unlisted === 'ignore') return []
   const listed = new Set(registrations.map(({ clientId }) => clientId))
-  for (const { clientData } of installed)
-    for (const clientId of (await clientData?.listOwned?.(db)) ?? []) listed.add(clientId)
+  for (const { listOwned } of ownershipsIn(installed))
+    for (const clientId of await listOwned(db)) listed.add(clientId)
   return (await listClients(db, { now }))
     .filter(({ clientId, metadata }) => !listed.has(clientId) && metadata.self_described === undefined)
     .map(({ clientId }) => ({ client_id: clientId, action: unlisted, fields: [] }))

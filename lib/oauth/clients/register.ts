@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isImportedMark } from '../../keys/secrets.ts'
-import type { Options } from '../../options/options.ts'
 import { type Registrable, unregistrable } from '../../options/registrable.ts'
 import { type Client, usesSecret } from '../../protocol/clients/client.ts'
 import {
@@ -13,8 +12,7 @@ import {
 import { refuse, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
 import { isUnpredictable } from '../../protocol/entropy.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import type { Write } from '../../storage/database/statement.ts'
-import { type Condition, transaction } from '../../storage/database/transaction.ts'
+import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { type LogoImage, setLogo } from '../../storage/repositories/client-logos.ts'
 import {
@@ -25,6 +23,7 @@ import {
   updateClient,
 } from '../../storage/repositories/clients.ts'
 import { removeImportedSecret, saveImportedSecret } from '../../storage/repositories/imported-secrets.ts'
+import { type Installed, selfDescriptionsIn } from './client-data.ts'
 import { logoImage } from './logo.ts'
 import { chooseSecret, type HashedSecret } from './secret-change.ts'
 
@@ -58,76 +57,16 @@ export interface ClientCredentials {
   readonly client_secret?: string
 }
 
-/** A grant to a client, with the time of its end. */
-export interface Granted {
-  /** When everything of it is over, in epoch seconds. */
-  readonly until: number
-  /** Epoch seconds. */
-  readonly now: number
-}
-
-/** Data of a feature about clients. The rows outlive the feature, so this also runs after `.off()`. */
-export interface ClientData {
-  /** Removes every row about a client that is being deleted. It can be repeated after an error. */
-  erase(database: Database, clientId: string): Promise<void>
-  /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
-  takeOver?(tx: Database, clientId: string): Promise<void>
-  /**
-   * Conditions and writes for the moment when this client gets an authorization, or a token of its own.
-   *
-   * @returns a condition, which does not hold if the client has been removed; undefined if there is none
-   */
-  whenGranted?(client: Pick<Client, 'clientId' | 'metadata'>, granted: Granted): Write | undefined
-  /** Runs in the transaction in which the host disables a client, after the client is written. */
-  disable?(tx: Database, clientId: string): Promise<unknown>
-  /**
-   * Runs in the transaction in which the host enables a client, before the client is written.
-   *
-   * @throws OAuthError if the client waits for a decision, which enabling must not replace
-   */
-  enable?(tx: Database, values: { clientId: string; now: number }): Promise<unknown>
-  /** Scopes that the host keeps from a client whose scope follows the resources. */
-  withheldScopes?(options: Options, client: Client): readonly string[]
-  /** The ids of clients that belong to users. A list of the host's clients does not remove them. */
-  listOwned?(database: Database): Promise<readonly string[]>
-  /** The user who owns a client; undefined for a client of the host. */
-  ownerOf?(database: Database, clientId: string): Promise<string | undefined>
-  /** Whether a client was never approved, and is disabled for that reason; undefined for any other client. */
-  approvalOf?(database: Database, clientId: string): Promise<'waiting' | 'refused' | undefined>
-  /** The ids of the clients of a user. */
-  listOwnedBy?(database: Database, subject: string): Promise<readonly string[]>
-  /** Those of at most 100 clients that wait for a decision of the host; without a list, the first 100 of all that wait. */
-  listWaiting?(database: Database, among?: readonly string[]): Promise<readonly WaitingClient[]>
-}
-
-/** A client that waits for a decision of the host. */
-export interface WaitingClient {
-  readonly clientId: string
-  /** Whether it was never approved, and is disabled until then; otherwise a change of it waits. */
-  readonly isNew: boolean
-}
-
 /** The surroundings of registration. */
 export interface ClientRegistry {
   /** The features, which may store something about clients. */
-  readonly installed: readonly { readonly clientData: ClientData | undefined }[]
+  readonly installed: Installed
   readonly database: Database
   /** The scopes, resources and grants for which clients may be registered. */
   readonly registrable: Registrable
   /** Epoch seconds. */
   now(): number
 }
-
-/** The condition under which a client gets something: it has not been removed. A client that describes itself stays from now on. */
-export const whenGranted = (
-  { installed }: Pick<ClientRegistry, 'installed'>,
-  client: Client,
-  granted: Granted,
-): Condition<'gone'>[] =>
-  installed.flatMap(({ clientData }): Condition<'gone'>[] => {
-    const condition = clientData?.whenGranted?.(client, granted)
-    return condition === undefined ? [] : [['gone', condition]]
-  })
 
 /** A registration that passed all rules. */
 export interface CheckedRegistration {
@@ -224,7 +163,7 @@ export const storeClient = async (
   const { hash, created, foreign } = chooseSecret(registration, existing)
   const before = existing?.metadata.self_described
   if (before !== undefined && metadata.self_described !== before)
-    for (const { clientData } of installed) await clientData?.takeOver?.(tx, clientId)
+    for (const each of selfDescriptionsIn(installed)) await each.takeOver(tx, clientId)
   if (existing) await updateClient(tx, { clientId, metadata, now, secretHash: hash })
   else await createClient(tx, { clientId, metadata, now, secretHash: hash ?? null })
   const isReplaced = hash !== undefined && existing?.secretHashes.some(isImportedMark)

@@ -15,7 +15,7 @@ import {
 } from '../../storage/repositories/index.ts'
 import type { User } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { whenGranted } from '../clients/register.ts'
+import { whenGranted } from '../clients/client-data.ts'
 import { issueAccessToken } from '../tokens/access-token.ts'
 import { allowedUser } from '../tokens/allowed.ts'
 import { announceTokens, issueTokens, storeTokens, tokenResponse } from '../tokens/issue-tokens.ts'

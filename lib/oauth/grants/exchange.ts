@@ -11,7 +11,7 @@ import { type Condition, writeAll, writeIf } from '../../storage/database/transa
 import { createReplay, lockAsRead, lockLogin, revokeAuthorization } from '../../storage/repositories/index.ts'
 import { belongsToOrganization, findOrganizations, type User } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
-import { whenGranted } from '../clients/register.ts'
+import { whenGranted } from '../clients/client-data.ts'
 import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token.ts'
 import { type AllowedUser, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
 

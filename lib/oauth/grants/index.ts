@@ -21,7 +21,7 @@ type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
 export const grantsOf = ({ options, features }: Configured): Grant[] => [
   ...all.filter((grant) => grant.isOn?.(options) ?? true),
-  ...features.flatMap(({ grants = [] }) => grants),
+  ...features.flatMap(({ oauth }) => oauth?.grants ?? []),
   ...options.protocol.grants.map(definedGrant),
 ]
 

@@ -136,7 +136,7 @@ export const verifyAccessToken = async (
   resource?: string,
 ): Promise<TokenWithUser> => {
   const kind = server.features
-    .flatMap(({ tokenKinds = [] }) => tokenKinds)
+    .flatMap(({ oauth }) => oauth?.tokenKinds ?? [])
     .find((each) => each.matches(value))
   if (kind) {
     const verified = await kind.verify(server, value)

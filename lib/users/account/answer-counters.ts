@@ -14,13 +14,15 @@ export interface AnswerCounter {
 }
 
 /** Features, which may have counters. */
-export type Counting = readonly { readonly answerCounter?: AnswerCounter }[]
+export type Counting = readonly {
+  readonly storage?: { readonly users: { readonly answerCounter?: AnswerCounter } | undefined } | undefined
+}[]
 
 /** The counters of the features for a user. */
 export const countersOf = (
   { installed, ...server }: Salted & { readonly installed: Counting },
   subject: string,
 ): { readonly name: string; readonly account: string }[] =>
-  installed.flatMap(({ answerCounter: counter }) =>
-    counter ? [{ name: counter.name, account: counter.account(server, subject) }] : [],
-  )
+  installed
+    .flatMap(({ storage }) => storage?.users?.answerCounter ?? [])
+    .map((counter) => ({ name: counter.name, account: counter.account(server, subject) }))

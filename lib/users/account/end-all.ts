@@ -34,7 +34,7 @@ export const endAllOf = (
     for (const sid of await listLogins(tx, { subject, now }))
       if (await endLogin(tx, { sid, now })) sids.push(sid)
     await revokeAuthorizationsOfSubject(tx, { subject, now })
-    for (const { userData } of installed) await userData?.revoke(tx, subject)
+    for (const { storage } of installed) await storage?.users?.revoke(tx, subject)
     const counts: number[] = []
     for (const write of writes) counts.push(await write.run(tx))
     return { sids, counts }

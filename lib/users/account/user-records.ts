@@ -69,8 +69,8 @@ export const exportUser = async (server: AuthorizationServer, subject: string): 
   const logins = await listLoginHistory(database, { subject })
   const events = server.eventLog && (await listEventsOfSubject(database, { subject }))
   let ofFeatures: object = {}
-  for (const { userData } of server.installed)
-    ofFeatures = { ...ofFeatures, ...(await userData?.export(database, subject)) }
+  for (const { storage } of server.installed)
+    ofFeatures = { ...ofFeatures, ...(await storage?.users?.export(database, subject)) }
   return {
     ...(events && { events }),
     ...ofFeatures,
@@ -101,7 +101,7 @@ export const eraseUser = async (server: AuthorizationServer, subject: string): P
     server.runInBackground(notifyClients(server, { sid, subject }, clients))
   }
   await removeLoginsOfSubject(database, { subject })
-  for (const { userData } of server.installed) await userData?.erase(server, subject)
+  for (const { storage } of server.installed) await storage?.users?.erase(server, subject)
   for await (const _ of removeFamiliesOfSubject(database, { subject }));
   await removeConsentsOfSubject(database, { subject })
   await removeConsentReceipts(database, { subject })

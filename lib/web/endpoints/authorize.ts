@@ -14,8 +14,8 @@ import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated
 /** The request that the parameters name, or that they are. */
 const openRequest = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
   const { server, session, info } = context
-  for (const feature of server.features) {
-    const opened = await feature.openRequest?.(context, parameters)
+  for (const { oauth } of server.features) {
+    const opened = await oauth?.openRequest?.(context, parameters)
     if (opened) return opened
   }
   // Our own pages name a pending request; a request with a client_id is a new one.

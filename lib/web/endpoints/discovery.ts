@@ -118,7 +118,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(options.protocol.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
-    ...Object.assign({}, ...server.features.map(({ metadata }) => metadata)),
+    ...Object.assign({}, ...server.features.map(({ oauth }) => oauth?.metadata)),
   }
 }
 

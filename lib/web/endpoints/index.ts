@@ -1,3 +1,4 @@
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import type { Context, Incoming, PageContext } from '../http/context.ts'
 import type { Endpoint } from '../http/route.ts'
 import { accountEndpoint } from './account/account.ts'
@@ -32,11 +33,11 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
-/** The endpoints of a feature. */
-interface Added extends Partial<Pick<Endpoints, 'api' | 'pages' | 'files'>> {
-  readonly operatorPages?: readonly OperatorPage[]
-  operatorArea?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
-}
+/** The parts of a feature that have endpoints. */
+type Added = Pick<ServerSetup['features'][number], 'endpoints' | 'account' | 'operators'>
+
+const pagesForOperators = (added: readonly Added[]): readonly OperatorPage[] =>
+  added.flatMap(({ operators }) => operators?.pages ?? [])
 
 /**
  * The endpoints of one router; the documents that they keep belong to it.
@@ -50,7 +51,7 @@ export const createEndpoints = (added: readonly Added[]): Endpoints => ({
     introspectEndpoint,
     revokeEndpoint,
     createJwksEndpoint(),
-    ...added.flatMap(({ api = [] }) => api),
+    ...added.flatMap(({ endpoints }) => endpoints?.programs ?? []),
   ],
   pages: [
     authorizeEndpoint,
@@ -62,12 +63,11 @@ export const createEndpoints = (added: readonly Added[]): Endpoints => ({
     accountEndpoint,
     devicesEndpoint,
     logoutEndpoint,
-    ...added.flatMap(({ pages = [] }) => pages),
-    ...added.flatMap(
-      ({ operatorArea }) => operatorArea?.(added.flatMap(({ operatorPages = [] }) => operatorPages)) ?? [],
-    ),
+    ...added.flatMap(({ endpoints }) => endpoints?.browsers ?? []),
+    ...added.flatMap(({ account = [] }) => account.map(({ endpoint }) => endpoint)),
+    ...added.flatMap(({ operators }) => operators?.area?.(pagesForOperators(added)) ?? []),
   ],
   discovery: createDiscoveryEndpoints(),
-  files: [assetsEndpoint, logosEndpoint, ...added.flatMap(({ files = [] }) => files)],
+  files: [assetsEndpoint, logosEndpoint],
   operators: [selfReportEndpoint],
 })

@@ -56,10 +56,9 @@ export interface ProvenUser {
   readonly proof?: Proof
 }
 
-const methodsOf = ({ server }: PageContext) =>
-  server.features.flatMap(({ signInMethods = [] }) => signInMethods)
+const methodsOf = ({ server }: PageContext) => server.features.flatMap(({ signIn }) => signIn?.methods ?? [])
 
-const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signInSteps = [] }) => signInSteps)
+const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signIn }) => signIn?.steps ?? [])
 
 /** The ways to sign in other than the password, for the form. */
 export const methodPrompts = async (

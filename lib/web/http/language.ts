@@ -71,10 +71,10 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   'signed-out': ownPath(server, '/logout'),
   ...Object.fromEntries(
     server.features
-      .flatMap(({ accountPages = [] }) => accountPages)
+      .flatMap(({ account = [] }) => account)
       // A page about one thing needs the id of that thing in its URL.
       .filter(({ parameters }) => parameters === undefined)
-      .map(({ page, path }) => [page, ownPath(server, path)]),
+      .map(({ page, endpoint }) => [page, ownPath(server, endpoint.path)]),
   ),
 })
 

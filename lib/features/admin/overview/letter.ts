@@ -1,3 +1,4 @@
+import { ownershipsIn } from '../../../oauth/clients/client-data.ts'
 import type { ClientRecord } from '../../../storage/repositories/index.ts'
 import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
 import { iso } from '../../../web/endpoints/page-values.ts'
@@ -23,7 +24,7 @@ const addressOfOwner = async (
   { clientId, metadata }: ClientRecord,
 ): Promise<string | undefined> => {
   const owners = await Promise.all(
-    server.installed.map(({ clientData }) => clientData?.ownerOf?.(server.database, clientId)),
+    ownershipsIn(server.installed).map(({ ownerOf }) => ownerOf(server.database, clientId)),
   )
   const subject = owners.find((owner) => owner !== undefined)
   const user = subject === undefined ? undefined : await server.users.find(subject)

@@ -9,7 +9,7 @@ export const userActPath = '/admin/user-act'
 
 /** The sections that features add to the page about a user. */
 const sectionsOf = ({ features }: AuthorizationServer): readonly UserSection[] =>
-  features.flatMap(({ userSections = [] }) => userSections)
+  features.flatMap(({ operators }) => operators?.userSections ?? [])
 
 const actLink = (server: AuthorizationServer, subject: string, section: string, { id, label }: UserAct) => ({
   label,

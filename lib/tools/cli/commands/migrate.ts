@@ -9,7 +9,7 @@ import {
 } from '../../../storage/database/migrate.ts'
 import { schemaVersion } from '../../../storage/database/schema-version.ts'
 import type { Database } from '../../../storage/database/types.ts'
-import { migrationsOf } from '../../../storage/schema.ts'
+import { migrationsIn, migrationsOf } from '../../../storage/schema.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { withProgress } from '../progress.ts'
 import { note, print } from '../terminal.ts'
@@ -21,7 +21,7 @@ const list = (names: readonly string[]): void => {
 /** Removes the tables of a feature. */
 const drop = async (database: Database, name: string, listed: Migrations): Promise<string[]> => {
   const feature: { off(): Feature } = Reflect.get(functions, name)
-  const migrations = new Map(definitionsIn([feature.off()]).flatMap((each) => [...each.migrations]))
+  const migrations = new Map(definitionsIn([feature.off()]).flatMap((each) => [...migrationsIn(each)]))
   if ([...migrations.keys()].some((each) => listed.has(each)))
     throw new Error(`the option features has ${name}() or another feature of its tables; remove it first`)
   return dropMigrations(database, migrations)

@@ -22,7 +22,7 @@ import { type Fields, fieldsIn } from '../page-values.ts'
 
 /** A page of the account, as a feature describes it. */
 const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
-  features.flatMap(({ accountPages = [] }) => accountPages).find((page) => page.path === path)
+  features.flatMap(({ account = [] }) => account).find(({ endpoint }) => endpoint.path === path)
 
 /** Names the page that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'

@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
+import type { AuthorizationServer, EndpointDescription } from '../../../oauth/authorization-server.ts'
 import { OAuthError } from '../../../protocol/errors.ts'
 import { hostLink } from '../../../protocol/links.ts'
 import type { User } from '../../../users/users.ts'
@@ -7,12 +7,16 @@ import { reportServerError } from '../../http/errors.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { AccountPageModel } from '../../pages/account-page-model.ts'
 
-type Listed = NonNullable<AuthorizationServer['features'][number]['accountPages']>[number]
+type OfFeature = NonNullable<AuthorizationServer['features'][number]['account']>[number]
+
+interface Listed extends Pick<OfFeature, 'page' | 'isLinked' | 'isOffered'> {
+  readonly endpoint: EndpointDescription
+}
 
 /** The pages of the core; features add theirs. */
 const own: readonly Listed[] = [
-  { page: 'account', path: '/account' },
-  { page: 'devices', path: '/account/devices' },
+  { page: 'account', endpoint: { path: '/account' } },
+  { page: 'devices', endpoint: { path: '/account/devices' } },
 ]
 
 /** Users still need their other pages when the host cannot say whether they may use this one. */
@@ -43,14 +47,14 @@ export const accountModel = async (
   present: string,
 ): Promise<AccountPageModel> => {
   const { server } = context
-  const features = server.features.flatMap(({ accountPages = [] }) => accountPages)
+  const features = server.features.flatMap(({ account = [] }) => account)
   const all: readonly Listed[] = [...own, ...features]
   const pages: { page: string; url: string; isCurrent: boolean }[] = []
   for (const each of all) {
-    const { page, path } = each
+    const { page, endpoint } = each
     const isCurrent = page === present
     if (isCurrent || (await isOffered(context, user, each)))
-      pages.push({ page, url: ownPath(server, path), isCurrent })
+      pages.push({ page, url: ownPath(server, endpoint.path), isCurrent })
   }
   return {
     username: user.username,

@@ -38,16 +38,19 @@ type Texts = Dictionary['texts']
 
 /** A feature that has texts. */
 export interface Texted {
-  readonly texts: Readonly<Record<string, Texts>>
-  /** In English. */
-  readonly operatorTexts?: Texts
+  readonly texts?: {
+    /** Of its pages, by language tag. */
+    readonly pages?: Readonly<Record<string, Texts>>
+    /** Of its pages for operators, which are in English and whose names begin with `operator-`. */
+    readonly operators?: Texts
+  }
 }
 
 /** The built-in languages with the texts of the core and of the features. */
 const builtIn = (features: readonly Texted[]): Readonly<Record<string, Dictionary>> =>
   Object.fromEntries(
     Object.entries(ofCore).map(([tag, dictionary]) => {
-      const added = features.map(({ texts }) => texts[tag])
+      const added = features.map(({ texts }) => texts?.pages?.[tag])
       return [tag, { ...dictionary, texts: Object.assign({}, dictionary.texts, ...added) }]
     }),
   )
@@ -209,7 +212,7 @@ export const createLanguages = (options: LanguageOptions, features: readonly Tex
       language: 'en',
       direction: 'ltr',
       clock: 'h23',
-      texts: Object.assign({}, english, operatorTexts, ...features.map((feature) => feature.operatorTexts)),
+      texts: Object.assign({}, english, operatorTexts, ...features.map(({ texts }) => texts?.operators)),
     },
     dictionary: (tag) => dictionaries.get(tag) ?? standard,
     text: (tag) => formatters.get(tag) ?? standardFormatters,
