@@ -154,13 +154,6 @@ const mountProtectedResources = (server: ServerSetup): Router => {
   return router
 }
 
-/**
- * Whether clients register themselves. Those of MCP's revision 2025-03-26 look for the metadata at the root alone. Where no
- * client registers itself, the root may be another server's.
- */
-const registersClients = ({ endpoints }: ServerSetup): boolean =>
-  endpoints.some(({ metadataName }) => metadataName === 'registration_endpoint')
-
 const documentNames = [...wellKnownNames, 'oauth-protected-resource']
 
 /** Observes requests for documents that are not served here, and leaves the answer to the host. */
@@ -185,7 +178,8 @@ const mountWellKnown = (server: ServerSetup, { discovery }: Endpoints): Router =
     route(router, server, kind, endpoint, `/.well-known/${wellKnownNames[index]}${server.options.basePath}`)
   }
   const [, forClients] = discovery
-  if (forClients && registersClients(server)) {
+  // Clients of MCP's revision 2025-03-26 that register themselves look there alone. Without them, the root may be another server's.
+  if (forClients && server.has('registration')) {
     route(router, server, kind, forClients, `/.well-known/${wellKnownNames[1]}`)
   }
   router.use(mountProtectedResources(server))

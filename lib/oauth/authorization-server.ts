@@ -12,6 +12,7 @@ import { openPairwiseSalt } from '../keys/pairwise-salt.ts'
 import { createUsedProofs, type UsedProofs } from '../keys/used-proofs.ts'
 import { subscriberOf } from '../limits/network.ts'
 import { createThrottle, type Throttle } from '../limits/throttle.ts'
+import { featureNamed } from '../options/features.ts'
 import { plainLogger, type WarnOnce, warnOnce } from '../options/logger.ts'
 import { providerIcons } from '../options/login.ts'
 import type { Options } from '../options/options.ts'
@@ -63,6 +64,8 @@ export interface ServerSetup {
   readonly installed: readonly FeatureDefinition[]
   /** What the features that are on add to the server. */
   readonly features: readonly ActiveFeature[]
+  /** Whether a feature is on, by the name of its function: `server.has('pushedRequests')`. */
+  has(name: string): boolean
   readonly database: Database
   readonly users: Users
   /** Checks slow hashes, a few at a time: of passwords, and of secrets that were imported. */
@@ -309,6 +312,7 @@ export const createAuthorizationServer = (
     endpoints,
     installed,
     features,
+    has: (name) => featureNamed(options, name) !== undefined,
     database,
     passwords,
     users: createUsers({ ...options, secret: options.secrets[0], knex: hostKnex, database, passwords }),

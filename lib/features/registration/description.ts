@@ -63,7 +63,7 @@ const supportedInput = (
 ): Described => {
   const { implicit, requestObjects, mutualTls, frontChannelLogout, authorizationDetails } =
     server.options.protocol
-  const hasPushedRequests = server.endpoints.some(({ path }) => path === '/par')
+  const hasPushedRequests = server.has('pushedRequests')
   // An assertion names a client by its id, which a client that registers itself has only here.
   const isOfAssertions = ({ grantType }: Grant): boolean => grantType === jwtBearerGrantType
   const hasAssertions = kind === 'document' && grantsOf(server).some(isOfAssertions)
