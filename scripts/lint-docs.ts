@@ -148,16 +148,11 @@ const commandNames = (): string[] => {
   return names
 }
 
+/** A command that does not exist is found in all pages. */
 const checkCommands = (): void => {
-  const names = commandNames()
-  const commands = section('docs/cli.md', 'Command line')
-  sameSet(all(commands, /^\| `latchkey ([a-z-]+(?: [a-z][a-z-]+)?)/gm), names)
-  const examples = read('docs/cli.md')
-  deepStrictEqual(
-    names.filter((name) => !examples.includes(`\nnpx latchkey ${name}`)),
-    [],
-    'no example',
-  )
+  const page = read('docs/cli.md')
+  const missing = commandNames().filter((name) => !new RegExp(`^npx latchkey ${name}(?: |$)`, 'm').test(page))
+  deepStrictEqual(missing, [], 'commands without an example')
 }
 
 /** The tests that a page names exist. Returns how many there are. */
@@ -435,11 +430,12 @@ const checks: Readonly<Record<string, () => void>> = {
   'docs/api.md lists every member of the router': checkApi,
   'docs/errors.md quotes messages that exist': checkSymptoms,
   'docs/clients.md lists every field of a client and no other': () =>
-    sameSet(tableNames(section('docs/clients.md', 'Client metadata')), [
-      'client_id',
-      'client_secret',
-      ...clientMetadataNames,
-    ]),
+    sameSet(
+      all(section('docs/clients.md', 'Client metadata'), /^- ([^:(]+)/gm).flatMap((names) =>
+        all(names, /`(\w+)`/g),
+      ),
+      ['client_id', 'client_secret', ...clientMetadataNames],
+    ),
   'docs/pages.md lists every template and every custom property': () => {
     const rows = all(section('docs/pages.md', 'Templates'), /^\| (`[^|]+) \|/gm)
     const isPage = (name: string): boolean => !name.startsWith('partials/')
@@ -456,7 +452,7 @@ const checks: Readonly<Record<string, () => void>> = {
       properties,
     )
   },
-  'docs/cli.md lists every command and no other, each with an example': checkCommands,
+  'docs/cli.md has an example of each command': checkCommands,
   'docs/testing.md lists every option of attack() and how many attacks there are': () => {
     deepStrictEqual(tableNames(read('docs/testing.md')), Object.keys(attackOptions.members))
     ok(read('docs/testing.md').includes(`${attacks.length} attacks`))
