@@ -1,17 +1,23 @@
 // A user narrows an authorization while its client is served by another process: what was read before is not issued after. The host's
 // function `find` is held in the middle, so that nothing here depends on time. Two routers, each with a pool of its own, stand
-// for two processes.
+// for two processes; on PostgreSQL there are two real ones as well.
+import type { ServerResponse } from 'node:http'
 import type { AuthRouterOptions } from '../../lib/index.ts'
+import { listen, type TestServer } from '../support/client-server.ts'
 import {
   type DatabaseKind,
   describeOnSampled,
   type FaultDatabase,
   openFaultDatabase,
 } from '../support/fault-databases.ts'
+import { postToken, prepareDatabase, redemption, refreshing, sharedOptions } from '../support/fault-family.ts'
+import { postForm } from '../support/fault-load.ts'
+import { forkServers } from '../support/fault-servers.ts'
 import { createGate } from '../support/gate.ts'
 import { authorizeUrl, clients, createUsers, type Host, startHost } from '../support/host.ts'
 import { codeOf, expectErrorRedirect } from '../support/outcomes.ts'
 import { RawBrowser } from '../support/raw-browser.ts'
+import { describeWith } from '../support/services.ts'
 import {
   answerOf,
   expectError,
@@ -20,12 +26,15 @@ import {
   redeem,
   refresh,
   type TokenAnswer,
+  web,
 } from '../support/tokens.ts'
 
 const things = [
   { id: 'p1', name: 'Hiring plan' },
   { id: 'p2', name: 'Office move' },
 ]
+/** Of the race of two processes. */
+const rounds = 6
 const scope = 'openid tasks:read offline_access'
 const url = authorizeUrl({ client_id: 'web', scope })
 
@@ -138,3 +147,84 @@ const inFlightOn = (kind: DatabaseKind): void => {
 }
 
 describeOnSampled('an authorization that is narrowed', inFlightOn)
+
+describeWith('postgresql', 'two processes on PostgreSQL', () => {
+  const gate = createGate()
+  let isHeld = false
+  let host: TestServer
+  let servers: Awaited<ReturnType<typeof forkServers>>
+  let database: FaultDatabase
+  let serving: string
+  let narrowing: string
+  let agent: RawBrowser
+
+  beforeAll(async () => {
+    // What both processes ask which projects there are.
+    const answers = async (res: ServerResponse): Promise<void> => {
+      if (isHeld) await gate.pass()
+      res.setHeader('content-type', 'application/json').end(JSON.stringify(things))
+    }
+    host = await listen((_req, res) => void answers(res))
+    database = openFaultDatabase('PostgreSQL')
+    await prepareDatabase(database)
+    servers = await forkServers(2)
+    const scopes = { 'notes:read': 'Read your notes' }
+    const options = { ...sharedOptions(database, { scopes }), projectsAt: host.origin }
+    const [one = '', two = ''] = await servers.start(options)
+    serving = one
+    narrowing = two
+    agent = new RawBrowser(narrowing)
+    await agent.signIn(await agent.open('/oauth/account'))
+  })
+  afterAll(async () => {
+    await servers.close()
+    await host.close()
+    await database.close()
+  })
+
+  const of = (answer: { body: Record<string, unknown> }): unknown =>
+    (answer.body.authorization_details as { identifiers?: unknown }[] | undefined)?.[0]?.identifiers ?? []
+  const says = async (origin: string, token: unknown): Promise<unknown> =>
+    of(await postForm(`${origin}/oauth/introspect`, { token: String(token), ...web }))
+  const tokens = async (): Promise<Record<string, unknown>> => {
+    const page = await agent.open(
+      authorizeUrl({ client_id: 'web', scope: 'openid notes:read offline_access', prompt: 'consent' }),
+    )
+    const fields = { 'choice:project': 'these', 'thing:project:p1': 'on', 'thing:project:p2': 'on' }
+    return (await postToken(serving, redemption(codeOf(await agent.decide(page, 'allow', fields))))).body
+  }
+  const narrow = async (): Promise<void> => {
+    const page = await agent.open('/oauth/account/access?client_id=web')
+    const html = page.html.replace(/(name="thing:project:p1"[^>]*) checked/, '$1')
+    expect((await agent.submit({ ...page, html }, 'value="narrow"')).html).toContain('Saved.')
+  }
+
+  test('a refresh that began before the other process narrowed is refused, and the next one gets the rest', async () => {
+    const { refresh_token: token, access_token: early } = await tokens()
+    const { arrival, open } = gate.hold()
+    isHeld = true
+    const begun = postToken(serving, refreshing(token))
+    await arrival
+    isHeld = false
+    await narrow()
+    open()
+    expect((await begun).status).toBe(503)
+    expect(await says(serving, early)).toEqual(['p2'])
+    const again = await postToken(serving, refreshing(token))
+    expect(of(again)).toEqual(['p2'])
+    expect(await says(narrowing, again.body.access_token)).toEqual(['p2'])
+  })
+
+  test('whoever comes first, no token says more after the narrowing, in neither process', async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      const { refresh_token: token, access_token: early } = await tokens()
+      const [answer] = await Promise.all([postToken(serving, refreshing(token)), narrow()])
+      expect([200, 503]).toContain(answer.status)
+      const last = answer.status === 200 ? answer : await postToken(serving, refreshing(token))
+      for (const origin of [serving, narrowing])
+        for (const each of [early, last.body.access_token]) expect(await says(origin, each)).toEqual(['p2'])
+      const next = await postToken(narrowing, refreshing(last.body.refresh_token))
+      expect(of(next)).toEqual(['p2'])
+    }
+  })
+})

@@ -251,6 +251,15 @@ describe('attacks', () => {
     expect(await chosenBy(fewer.access_token)).toEqual(['p1'])
   })
 
+  test('prompt=none does not widen a scope by the choice that was made for another one', async () => {
+    await tokensOf(agent, these('p1'), { scope: 'openid tasks:write', prompt: 'consent' })
+    await tokensOf(agent, everything, { scope: 'openid tasks:read', prompt: 'consent' })
+    const silent = requestUrl({ scope: 'openid tasks:read tasks:write', prompt: 'none' })
+    expectErrorRedirect(await agent.open(silent), 'consent_required')
+    const read = codeOf(await agent.open(requestUrl({ scope: 'openid tasks:read', prompt: 'none' })))
+    expect(await chosenBy((await answerOf(redeem(host, read))).access_token)).toBe('all')
+  })
+
   test.each<[string, string]>([
     ['no JSON', '[{'],
     ['an unknown type', '[{"type":"planet"}]'],

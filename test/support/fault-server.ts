@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import express from 'express'
 import knex, { type Knex } from 'knex'
 import { type AuthRouterOptions, authRouter } from '../../lib/index.ts'
+import type { Thing } from '../../lib/protocol/things.ts'
 import { listenOn } from './client-server.ts'
 import { sqlitePragmas } from './fault-pragmas.ts'
 import { type Verdict, watched } from './fault-statements.ts'
@@ -15,6 +16,8 @@ export interface StartFaultServer extends Omit<AuthRouterOptions, 'database'> {
   readonly counting?: boolean
   /** Whether it prints what it logs. */
   readonly printing?: boolean
+  /** The address that answers which projects users may give to clients; without it they choose nothing. */
+  readonly projectsAt?: string
 }
 
 /** What the parent asks for. */
@@ -53,11 +56,31 @@ const countDown = (): Verdict => {
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} }
 
-const start = async ({ database, counting, printing, ...options }: StartFaultServer): Promise<void> => {
+const choicesFrom = (address: string | undefined): AuthRouterOptions['choices'] => {
+  if (address === undefined) return undefined
+  const things = async () => (await (await fetch(address)).json()) as Thing[]
+  return {
+    project: {
+      name: { one: 'project', other: 'projects' },
+      scopes: ['notes:read'],
+      list: async () => ({ items: await things() }),
+      find: async (_user, { ids }) => (await things()).filter(({ id }) => ids.includes(id)),
+    },
+  }
+}
+
+const start = async ({
+  database,
+  counting,
+  printing,
+  projectsAt,
+  ...options
+}: StartFaultServer): Promise<void> => {
   const oauth = authRouter({
     issuer: 'http://localhost:3000/oauth',
     ...(!printing && { logger: silent }),
     ...options,
+    choices: choicesFrom(projectsAt),
     database: {
       ...database,
       ...(counting && { knex: knex(watched(database.knex, countDown, sqlitePragmas)) }),

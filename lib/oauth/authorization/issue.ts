@@ -178,7 +178,7 @@ const rememberConsent = (
   const remembered = (receipt?.details ?? []).filter((detail) => detail.remembered)
   const details = remembered.map(({ name, meaning }) => ({ name, meaning, allowed: true }))
   const agreed = (earlier?: ConsentTerms): ConsentTerms =>
-    agreedTerms(earlier, request.redirectUri, [...entries, ...details], approved)
+    agreedTerms(earlier, request.redirectUri, [...entries, ...details], approved, context.kinds)
   return [
     saveConsent({
       subject,

@@ -1,4 +1,4 @@
-import type { Choices } from '../choices.ts'
+import { type ChoiceKind, type Choices, chosenOf, isWithinChosen } from '../choices.ts'
 import { redirectUriHost, redirectUriKind } from '../clients/redirect-uri.ts'
 import { type AuthorizationDetail, detailEntry } from './authorization-details.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
@@ -173,20 +173,40 @@ export const standingConsent = (
 export const isStanding = ({ entries }: ConsentTerms, standing: Consent | undefined): boolean =>
   standing !== undefined && (standing.scopes.length > 0 || Object.keys(entries).length === 0)
 
+/** Whether a scope that was not shown would now be about more things than those that it was allowed for. */
+const isWidened = (
+  entry: string,
+  kinds: readonly ChoiceKind[],
+  earlier: Choices = {},
+  choices: Choices = {},
+): boolean => {
+  const { scope } = parseEntry(entry)
+  return kinds.some(({ kind, scopes }) => {
+    if (scope === undefined || !scopes.includes(scope)) return false
+    return !isWithinChosen(chosenOf(choices, kind) ?? [], chosenOf(earlier, kind) ?? [])
+  })
+}
+
 /**
  * The terms after a decision: what was shown and allowed, and what was allowed at this host before and not shown, unless that
- * would now last longer.
+ * would now last longer or be about more things.
+ *
+ * @param kinds of things that users choose among
  */
 export const agreedTerms = (
   earlier: ConsentTerms | undefined,
   redirectUri: string | undefined,
   shown: readonly Pick<ReceiptScope, 'name' | 'allowed' | 'meaning'>[],
   { choices, until }: Pick<ConsentTerms, 'choices' | 'until'> = {},
+  kinds: readonly ChoiceKind[] = [],
 ): ConsentTerms => {
   const place = placeOf(redirectUri)
   const stays = earlier?.place === place && (earlier.until ?? endless) >= (until ?? endless)
   const before = stays ? Object.entries(earlier.entries) : []
-  const kept = before.filter(([entry]) => !shown.some(({ name }) => name === entry))
+  const kept = before.filter(
+    ([entry]) =>
+      !shown.some(({ name }) => name === entry) && !isWidened(entry, kinds, earlier?.choices, choices),
+  )
   const allowed = shown.filter((scope) => scope.allowed).map(({ name, meaning }) => [name, meaning] as const)
   const chosen = { ...(stays && earlier.choices), ...choices }
   return {
