@@ -37,7 +37,7 @@ export interface AuthorizationFields {
   readonly authorizationId: string
 }
 
-export interface LoginAttempt {
+export interface LoginAttemptFields {
   /** A keyed hash of the login name that was typed, because people sometimes type passwords there. */
   readonly account: string
   /** The client that asked for the login; undefined when the user opened the account page. */
@@ -52,12 +52,12 @@ interface ClientFields extends ActorFields {
 
 /** All events with their fields. No field contains a password, token, code or secret. */
 export interface EventDetails {
-  'login.succeeded': LoginAttempt & { readonly subject: string }
-  'login.failed': LoginAttempt
+  'login.succeeded': LoginAttemptFields & { readonly subject: string }
+  'login.failed': LoginAttemptFields
   /** This failure reached a limit. `seconds` is the time until the next attempt is checked. */
-  'login.locked': LoginAttempt & { readonly seconds: number }
+  'login.locked': LoginAttemptFields & { readonly seconds: number }
   /** The attempt was not checked, because a limit had been reached before. */
-  'login.refused': LoginAttempt & { readonly seconds: number }
+  'login.refused': LoginAttemptFields & { readonly seconds: number }
   /** The host, a command or an administrator let sign-ins under a login name go on. */
   'login.unlocked': ActorFields & { readonly account: string; readonly subject?: string }
   /**

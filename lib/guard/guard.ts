@@ -19,9 +19,9 @@ import { assertSender, type SenderChecks } from '../web/http/sender.ts'
 import {
   assertSufficient,
   countedCall,
+  type GuardContext,
   NotChosenError,
   type Requirement,
-  type Surroundings,
 } from './requirement.ts'
 import type { AuthInfo, MaybeAuthorized, TokenGuard } from './types.ts'
 
@@ -38,7 +38,7 @@ export interface GuardedCall {
 }
 
 /** Where access tokens are verified: in this process, or by the issuer in another one. */
-export interface TokenSource extends Surroundings {
+export interface TokenSource extends GuardContext {
   /**
    * Verifies a token for a guard, which checks afterwards who sends it and whether it is enough.
    *

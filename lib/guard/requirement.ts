@@ -83,7 +83,7 @@ export const parseRequirement = (
 }
 
 /** The surroundings of a guard. */
-export interface Surroundings {
+export interface GuardContext {
   /** Scopes that include others. */
   readonly implied: ImpliedScopes
   /** Epoch seconds. */
@@ -148,7 +148,7 @@ const assertChosen = (auth: AuthInfo, choice: GuardedThings, req: unknown, about
 export const assertSufficient = (
   auth: AuthInfo,
   requirement: Requirement,
-  { implied, now }: Surroundings,
+  { implied, now }: GuardContext,
   req?: unknown,
 ): void => {
   const { scopes, subject, claims, authorizationDetails = [] } = auth

@@ -20,7 +20,7 @@ export const isPublished = (key: KeyTimes, now: number): boolean =>
   key.retiredAt === null || key.retiredAt > now
 
 /** @param keys all keys of its algorithm, including itself */
-export const stateOf = (key: KeyTimes, keys: readonly KeyTimes[], now: number): KeyState => {
+export const keyStateOf = (key: KeyTimes, keys: readonly KeyTimes[], now: number): KeyState => {
   if (!isPublished(key, now)) return 'retired'
   const signing = signingAt(keys, now)
   if (signing === undefined || key.generation < signing.generation) return 'verifying'
@@ -34,7 +34,7 @@ export const withStates = <Key extends KeyTimes & { readonly algorithm: string }
 ): (Key & { readonly state: KeyState })[] =>
   keys.map((key) => {
     const others = keys.filter(({ algorithm }) => algorithm === key.algorithm)
-    return { ...key, state: stateOf(key, others, now) }
+    return { ...key, state: keyStateOf(key, others, now) }
   })
 
 /** Whether the newest key has reached its maximum age, so that the next one must be published. */

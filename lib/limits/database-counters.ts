@@ -2,6 +2,7 @@ import type { LimitStore } from '../options/limits.ts'
 import { isAhead } from '../protocol/stored-time.ts'
 import type { Database } from '../storage/database/types.ts'
 import {
+  type CountedFailures,
   decrementThrottles,
   incrementThrottles,
   listThrottles,
@@ -9,7 +10,6 @@ import {
   readThrottles,
   removeThrottle,
   setThrottle,
-  type Throttle,
 } from '../storage/repositories/throttles.ts'
 import {
   type Count,
@@ -29,7 +29,7 @@ export interface CountersContext {
   now(): number
 }
 
-const countOf = ({ points, expiresAt }: Throttle, now: number): Count => ({
+const countOf = ({ points, expiresAt }: CountedFailures, now: number): Count => ({
   failures: points,
   seconds: Math.max(1, expiresAt - now),
 })

@@ -1,6 +1,6 @@
 import type { ClientMetadata } from '../protocol/clients/client-metadata.ts'
 import { callback, object, optional, required } from './schema.ts'
-import type { Answer, HostUser, WithRequest } from './users.ts'
+import type { Awaitable, HostUser, WithRequest } from './users.ts'
 
 /**
  * The moments at which `access.allow` is asked, each before a user's code or token is issued. Features add theirs by
@@ -47,7 +47,7 @@ export type AccessAnswer =
 
 const membersOf = <User extends object>() => ({
   /** Decides whether a user may use a client, before each code, each connected device and each token: docs/access.md. */
-  allow: required(callback<(user: User, asked: AccessRequest) => Answer<AccessAnswer>>()),
+  allow: required(callback<(user: User, asked: AccessRequest) => Awaitable<AccessAnswer>>()),
 })
 
 type AccessSchemasMembers<User extends object> = ReturnType<typeof membersOf<User>>

@@ -61,7 +61,7 @@ export interface HostUser {
 type Found<User extends object> = User & Pick<HostUser, 'id'>
 
 /** A value, or a promise of it. */
-export type Answer<Value> = Value | Promise<Value>
+export type Awaitable<Value> = Value | Promise<Value>
 
 /** The request of the user's browser. */
 export interface WithRequest {
@@ -113,9 +113,9 @@ const mappingMembersOf = <Row extends object>() => ({
    */
   claims: record(claim as Schema<ClaimMapping<Row>, ClaimMapping<Row> | undefined>),
   /** Returns false for a disabled user. Their logins and tokens stop working at once. @default every row is active */
-  isActive: callback<(row: Row) => Answer<boolean>>(),
+  isActive: callback<(row: Row) => Awaitable<boolean>>(),
   /** Checks a password whose stored hash is not bcrypt, argon2, scrypt or Django's PBKDF2. @default none */
-  verify: callback<(row: Row, given: { readonly password: string }) => Answer<boolean>>(),
+  verify: callback<(row: Row, given: { readonly password: string }) => Awaitable<boolean>>(),
   /**
    * Stores a new hash (argon2id, 19 MiB) after a sign-in with a weaker one: docs/users.md#hashes. An error is logged, and
    * the sign-in succeeds. @default hashes stay as they are
@@ -133,19 +133,19 @@ const mapping: ObjectSchema<MappingSchemas> = object(mappingMembersOf<UserRow>()
 const functionsOf = <User extends object>() =>
   object({
     /** Without a table: returns the user with this id, or undefined if the user does not exist or is disabled. */
-    find: required(callback<(id: string) => Answer<Found<User> | undefined>>()),
+    find: required(callback<(id: string) => Awaitable<Found<User> | undefined>>()),
     /**
      * Returns the user if the password is right, else undefined. Only the `id` counts; `find` then returns the user. Mind
      * times and spellings: docs/users.md#functions.
      */
-    authenticate: required(callback<(attempt: PasswordAttempt) => Answer<Found<object> | undefined>>()),
+    authenticate: required(callback<(attempt: PasswordAttempt) => Awaitable<Found<object> | undefined>>()),
     /**
      * Returns the user's claims, for one client and one place: `asked.for` is `'id_token'`, `'userinfo'`, `'introspection'`
      * or `'access_token'`. Claims that the granted scopes do not cover are removed; in the last two only scopes of the API
      * count. With a table, `claims` maps each claim to a column or a function of the row: docs/users.md#claims. @default
      * none
      */
-    claims: callback<(user: User, asked: ClaimsAsked) => Answer<Record<string, unknown>>>(),
+    claims: callback<(user: User, asked: ClaimsAsked) => Awaitable<Record<string, unknown>>>(),
   })
 
 /**
@@ -187,7 +187,7 @@ export const users: Schema<UserMapping | UserFunctions, UserMapping | UserFuncti
 )
 
 const organizationsOf = <User extends object>() =>
-  callback<(user: User, asked: Partial<WithRequest>) => Answer<readonly Organization[]>>()
+  callback<(user: User, asked: Partial<WithRequest>) => Awaitable<readonly Organization[]>>()
 
 /** The schema of `organizations`. */
 export type OrganizationsSchema<User extends object> = ReturnType<typeof organizationsOf<User>>

@@ -6,7 +6,7 @@ import type { Span, SpanDescription, Tracing } from '../events/tracing.ts'
 import { OAuthError } from '../protocol/errors.ts'
 import { refusal } from '../protocol/refusal.ts'
 import { type ResolveName, resolveByDns, resolveBySystem } from './resolve-name.ts'
-import { assertPublic, OutboundError, parseTarget, type Target } from './target.ts'
+import { assertPublic, OutboundError, type OutboundTarget, parseTarget } from './target.ts'
 import { openTunnel, ProxyError } from './tunnel.ts'
 import { type AtOnce, beforeEnd, createTurns } from './turns.ts'
 
@@ -104,7 +104,7 @@ const readBody = async (response: IncomingMessage, origin: string, maxBytes: num
 
 /** The addresses of a target, or none if it is an address itself, which {@link parseTarget} has checked. */
 const addressesOf = async (
-  { url, allowed }: Target,
+  { url, allowed }: OutboundTarget,
   { resolve = allowed ? resolveBySystem : resolveByDns }: OutboundOptions,
   signal: AbortSignal,
 ): Promise<readonly LookupAddress[]> => {
@@ -126,7 +126,7 @@ const knownAddresses =
 
 /** Straight to the addresses of the server. */
 const directly = async (
-  target: Target,
+  target: OutboundTarget,
   options: OutboundOptions,
   signal: AbortSignal,
 ): Promise<RequestOptions> => ({
@@ -136,7 +136,11 @@ const directly = async (
 })
 
 /** Through a proxy. TLS goes from here to the server, so the proxy sees its name only. */
-const throughProxy = async (proxy: string, { url }: Target, signal: AbortSignal): Promise<RequestOptions> => {
+const throughProxy = async (
+  proxy: string,
+  { url }: OutboundTarget,
+  signal: AbortSignal,
+): Promise<RequestOptions> => {
   const socket = await openTunnel(proxy, url, signal)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const { connect } = process.getBuiltinModule('node:tls')
@@ -163,7 +167,7 @@ const responseTo = (sent: ClientRequest, content: string | undefined): Promise<I
   })
 
 const exchange = async (
-  target: Target,
+  target: OutboundTarget,
   options: OutboundOptions,
   init: OutboundRequest,
   signal: AbortSignal,
@@ -205,7 +209,7 @@ const exchange = async (
 }
 
 /** The span of a request: neither path nor query, which may hold a secret. */
-const spanOf = ({ url }: Target, init: OutboundRequest): SpanDescription => {
+const spanOf = ({ url }: OutboundTarget, init: OutboundRequest): SpanDescription => {
   const method = contentOf(init) === undefined ? 'GET' : 'POST'
   const isTls = url.protocol === 'https:'
   return {
@@ -239,7 +243,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
   const takeTurn = atOnce && createTurns(atOnce)
 
   /** From its turn on. The deadline alone ends it: no step waits for an event that may never come. */
-  const exchanged = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+  const exchanged = async (target: OutboundTarget, init: OutboundRequest): Promise<OutboundResponse> => {
     const { origin } = target.url
     const signal = AbortSignal.timeout(timeout)
     try {
@@ -253,7 +257,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     }
   }
 
-  const sendInTurn = async (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+  const sendInTurn = async (target: OutboundTarget, init: OutboundRequest): Promise<OutboundResponse> => {
     if (count === undefined && takeTurn === undefined) return exchanged(target, init)
     const { origin, hostname } = target.url
     const { cause: by = '' } = init
@@ -270,7 +274,7 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
     }
   }
 
-  const send = (target: Target, init: OutboundRequest): Promise<OutboundResponse> => {
+  const send = (target: OutboundTarget, init: OutboundRequest): Promise<OutboundResponse> => {
     const traced = async (span?: Span): Promise<OutboundResponse> => {
       const response = await sendInTurn(target, init)
       span?.setAttribute('http.response.status_code', response.status)

@@ -17,7 +17,7 @@ export class OutboundError extends Error {
 const refusal = (origin: string, reason: string): OutboundError =>
   new OutboundError(`${origin}: ${reason}`, { refused: true })
 
-export interface Target {
+export interface OutboundTarget {
   readonly url: URL
   /** The origin may use http and private addresses. */
   readonly allowed: boolean
@@ -28,7 +28,7 @@ export interface Target {
  *
  * @throws OutboundError refused
  */
-export const parseTarget = (text: string, allow: readonly string[]): Target => {
+export const parseTarget = (text: string, allow: readonly string[]): OutboundTarget => {
   if (!URL.canParse(text)) throw refusal('outbound request', 'not a URL')
   const url = new URL(text)
   const allowed = allow.includes(url.origin)

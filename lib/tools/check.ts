@@ -4,7 +4,7 @@ import type { Database } from '../storage/database/types.ts'
 import type { SelfReport } from '../web/endpoints/self-report.ts'
 
 /** An answer of the running app. */
-export interface Answer {
+export interface AppAnswer {
   readonly status: number
   readonly headers: Headers
   /** The body. */
@@ -18,17 +18,17 @@ export interface Mount {
   /** The URL of the mount, without a trailing slash. */
   readonly url: string
   /** The discovery document below the mount. */
-  readonly discovery: Answer
+  readonly discovery: AppAnswer
   /** What the app reports about itself; undefined if it does not recognize our secret. */
   readonly report: SelfReport | undefined
   /** The lines `Set-Cookie` that arrived with the report. */
   readonly cookies: readonly string[]
   /** Requests a URL or a path below the mount. */
-  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Answer>
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<AppAnswer>
   /** Sends this text in a form. @returns what the app received; undefined if it does not recognize our secret */
   echo(text: string): Promise<string | undefined>
   /** Sends a form to a path below the mount. */
-  post(path: string, form: readonly (readonly [name: string, value: string])[]): Promise<Answer>
+  post(path: string, form: readonly (readonly [name: string, value: string])[]): Promise<AppAnswer>
 }
 
 /**
@@ -38,7 +38,7 @@ export interface Mount {
 export type Level = 'error' | 'warning' | 'note'
 
 /** What a check found. */
-export interface Finding {
+export interface CheckFinding {
   readonly level: Level
   /** What is wrong, with the values that show it. */
   readonly message: string
@@ -47,7 +47,7 @@ export interface Finding {
 }
 
 /** A finding with the id of its check. */
-export interface Diagnosis extends Finding {
+export interface Diagnosis extends CheckFinding {
   readonly check: string
 }
 
@@ -63,7 +63,7 @@ export class StoppedError extends Error {
 }
 
 /** What a check returns: `false` or `undefined` stands for no finding. */
-export type Found = Finding | false | undefined | readonly Found[]
+export type Found = CheckFinding | false | undefined | readonly Found[]
 
 /** Versions that must fit together. */
 export interface Versions {
@@ -102,6 +102,6 @@ export interface Check<S extends Subject> {
   run(subject: S): Found | Promise<Found>
 }
 
-export const error = (message: string, fix: string): Finding => ({ level: 'error', message, fix })
-export const warning = (message: string, fix: string): Finding => ({ level: 'warning', message, fix })
-export const note = (message: string, fix: string): Finding => ({ level: 'note', message, fix })
+export const error = (message: string, fix: string): CheckFinding => ({ level: 'error', message, fix })
+export const warning = (message: string, fix: string): CheckFinding => ({ level: 'warning', message, fix })
+export const note = (message: string, fix: string): CheckFinding => ({ level: 'note', message, fix })

@@ -11,7 +11,7 @@ import {
 import { OAuthError } from '../protocol/errors.ts'
 import { mapResponse } from '../storage/database/driver.ts'
 import { isMissingColumn, isMissingTable, rowsOrNone } from '../storage/database/errors.ts'
-import { query, text } from '../storage/database/statement.ts'
+import { query, textOf } from '../storage/database/statement.ts'
 import type { Database } from '../storage/database/types.ts'
 import { callHost } from './host-function.ts'
 import { once } from './once.ts'
@@ -101,7 +101,7 @@ export const createMappedUsers = (context: MappedUsersContext): Users<MappedUser
       if (claim === undefined || (typeof claim === 'function' && claim.length > 1)) return undefined
       const read = (): unknown =>
         typeof claim === 'function' ? Reflect.apply(claim, undefined, [row]) : row[claim]
-      return textOf(await callHost('users.claims.name', read)) || undefined
+      return plainText(await callHost('users.claims.name', read)) || undefined
     },
 
     claimNames: [...mapped.map(([name]) => name), ...(signsInByEmail(mapping) ? [] : ['preferred_username'])],
@@ -123,7 +123,7 @@ const mappedUser = (mapping: UserMapping, row: UserRow): MappedUser => {
   const subject = subjectOf(id, 'users.columns.id')
   return {
     subject,
-    username: textOf(columnOf(mapping, row, 'username')),
+    username: plainText(columnOf(mapping, row, 'username')),
     record: { ...row, id: typeof id === 'number' ? id : subject },
     row,
   }
@@ -131,7 +131,7 @@ const mappedUser = (mapping: UserMapping, row: UserRow): MappedUser => {
 
 const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Candidate<MappedUser> => ({
   id: columnOf(mapping, row, 'id'),
-  hash: textOf(columnOf(mapping, row, 'password')) || undefined,
+  hash: plainText(columnOf(mapping, row, 'password')) || undefined,
   verifyOther:
     mapping.verify && (() => callHost('users.verify', () => mapping.verify?.(row, { password }) ?? false)),
   user: () => mappedUser(mapping, row),
@@ -141,7 +141,7 @@ const candidateOf = (mapping: UserMapping, row: UserRow, password: string): Cand
 const bcryptLength = 72
 
 const passwordOf = (mapping: UserMapping, { row }: MappedUser): string =>
-  textOf(columnOf(mapping, row, 'password'))
+  plainText(columnOf(mapping, row, 'password'))
 
 /** The sign-in succeeds nevertheless. */
 const logRehash = (logger: Logger, { subject }: MappedUser, error: unknown): undefined => {
@@ -208,7 +208,7 @@ const columnOf = (mapping: UserMapping, row: UserRow, name: keyof UserMapping['c
 }
 
 /** The string in a column. Fixed-length columns are padded with spaces; binary columns return bytes. */
-const textOf = (value: unknown): string =>
+const plainText = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value).trimEnd()
 
 /** Reads no row: the database only checks the names. */
@@ -248,7 +248,7 @@ const tablesNamed = query<{ table: string }>((from, v) =>
 const schemaWith = async (name: string, database: Database): Promise<string | undefined> => {
   if (database.driver.dialect !== 'postgresql') return undefined
   const [row] = await tablesNamed(database, { table: name })
-  return row && text(row, 'schema')
+  return row && textOf(row, 'schema')
 }
 
 /** The mapping names a table or column that the database does not have. */
@@ -355,10 +355,10 @@ export const hostTable = (mapping: UserMapping, database: Database) => {
     /** Password hashes of a hundred users, from which the kinds of hashes in this table are learnt. */
     async somePasswords(): Promise<readonly string[]> {
       const rows = postProcess(await rowsOrNone(withPassword(database, {})))
-      return rows.map((row) => textOf(row[columns.password]))
+      return rows.map((row) => plainText(row[columns.password]))
     },
   }
 }
 
 const isName = (value: unknown, lowered: string): boolean =>
-  [String(value), textOf(value)].some((name) => name.toLowerCase() === lowered)
+  [String(value), plainText(value)].some((name) => name.toLowerCase() === lowered)

@@ -5,7 +5,7 @@ import {
   isSameResource,
   type KnownResource,
   parseResources,
-  scopesOfResources,
+  scopesByResource,
   tokenResources,
   tokenScopes,
 } from '../../lib/protocol/requests/resource.ts'
@@ -124,7 +124,7 @@ test('no token exceeds its authorization in resource or scope, whatever is asked
   const all = [...standardScopes, ...apiScopes]
   fc.assert(
     fc.property(host, host, some(all), some(identifiers), (then, now, scopes, asked) => {
-      const granted = scopesOfResources(
+      const granted = scopesByResource(
         scopes,
         then.map(({ identifier }) => identifier),
         then,

@@ -12,7 +12,7 @@ import {
 import { migrateDatabase } from '../../lib/storage/database/migrate.ts'
 import { openDatabase } from '../../lib/storage/database/open.ts'
 import { query } from '../../lib/storage/database/statement.ts'
-import { boundStatements, type Connection } from '../../lib/storage/database/statement-bound.ts'
+import { boundStatements, type DriverConnection } from '../../lib/storage/database/statement-bound.ts'
 import { transaction } from '../../lib/storage/database/transaction.ts'
 import type { SchemaChange } from '../../migrations/migration.ts'
 import { dropTables } from '../support/database.ts'
@@ -94,10 +94,10 @@ const ofServer = (config: Knex.Config): void => {
 
   test('a bound of the host’s own stays (M12)', async () => {
     const sql = config.client === 'pg' ? 'SET statement_timeout = 700' : 'SET max_statement_time = 0.7'
-    type Connection = { query(sql: string, done: (error: Error | null) => void): void }
+    type DriverConnection = { query(sql: string, done: (error: Error | null) => void): void }
     const afterCreate = (
-      connection: Connection,
-      done: (error: Error | null, connection: Connection) => void,
+      connection: DriverConnection,
+      done: (error: Error | null, connection: DriverConnection) => void,
     ) => connection.query(sql, (error) => done(error, connection))
     expect(await bound({ ...config, pool: { ...config.pool, afterCreate } })).toBe(700)
   })
@@ -214,8 +214,8 @@ describeWith('postgresql', 'pg', () => {
     expect(await bound({ ...pg, connection })).toBe(700)
     const bounding = (as: (own: number) => number) => (given: unknown) =>
       new Promise<void>((resolve, reject) => {
-        const real = given as Connection
-        const query: Connection['query'] = (...statement) => real.query(...statement)
+        const real = given as DriverConnection
+        const query: DriverConnection['query'] = (...statement) => real.query(...statement)
         const processID = as(Number(real.processID))
         boundStatements('pg', { processID, query }, (error) => (error ? reject(error) : resolve()))
       })

@@ -9,7 +9,7 @@ import {
   countRevocations,
   isRevoked,
   listLogins,
-  type NewLogin,
+  type NewLoginRecord,
 } from '../../lib/storage/repositories/index.ts'
 import { removeExpiredRows } from '../../lib/storage/repositories/pruning/schedule.ts'
 import { endAllOf } from '../../lib/users/account/end-all.ts'
@@ -34,7 +34,7 @@ const racingOn = (config: Knex.Config): void => {
     await opened.close()
   })
 
-  const loginOf = (subject: string): NewLogin => ({
+  const loginOf = (subject: string): NewLoginRecord => ({
     sid: randomUUID(),
     subject,
     authTime: now,

@@ -5,13 +5,13 @@ import supertest from 'supertest'
 import { authRouter, migrate, rollback, seedClients, seedUsers } from '../../lib/index.ts'
 import { type OpenedDatabase, openDatabase } from '../../lib/storage/database/open.ts'
 import {
-  flag,
+  flagOf,
   json,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
-  scopes,
-  text,
+  scopesOf,
+  textOf,
   textOrNull,
 } from '../../lib/storage/database/statement.ts'
 import { transaction } from '../../lib/storage/database/transaction.ts'
@@ -328,7 +328,7 @@ function losing(
 }
 
 describe('a row', () => {
-  const notNull = { text, number, flag, json, scopes }
+  const notNull = { text: textOf, number: numberOf, flag: flagOf, json, scopes: scopesOf }
   const nullable = { textOrNull, numberOrNull, jsonOrUndefined }
   type Reader = (row: Row, column: string) => unknown
   const readers = Object.entries<Reader>({ ...notNull, ...nullable })
@@ -347,14 +347,14 @@ describe('a row', () => {
 
   test('values are converted from what each driver returns', () => {
     const row = { count: '17', name: 5, on: 1, off: 0, claims: '{"a":1}', scopes: 'openid  email', none: '' }
-    expect(number(row, 'count')).toBe(17)
+    expect(numberOf(row, 'count')).toBe(17)
     expect(numberOrNull(row, 'count')).toBe(17)
-    expect(text(row, 'name')).toBe('5')
+    expect(textOf(row, 'name')).toBe('5')
     expect(textOrNull(row, 'none')).toBe('')
-    expect([flag(row, 'on'), flag(row, 'off')]).toEqual([true, false])
+    expect([flagOf(row, 'on'), flagOf(row, 'off')]).toEqual([true, false])
     expect(json(row, 'claims')).toEqual({ a: 1 })
     expect(jsonOrUndefined(row, 'claims')).toEqual({ a: 1 })
-    expect(scopes(row)).toEqual(['openid', 'email'])
-    expect(scopes(row, 'none')).toEqual([])
+    expect(scopesOf(row)).toEqual(['openid', 'email'])
+    expect(scopesOf(row, 'none')).toEqual([])
   })
 })

@@ -16,7 +16,7 @@ import type {
   OperatorLink,
   OperatorPage,
 } from '../../web/endpoints/operator-page.ts'
-import { aboutClient, type Fields } from '../../web/endpoints/page-values.ts'
+import { clientParameter, type NamedParameters } from '../../web/endpoints/page-values.ts'
 import { signedPage } from '../../web/endpoints/signed-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import { sendErrorPage } from '../../web/http/errors.ts'
@@ -54,7 +54,7 @@ const linksAbout = (
 const signInParameter = 'sign_in'
 
 /** What the URL of a page names, without the wish for the form. */
-const queryOf = ({ req }: PageContext): Fields => {
+const queryOf = ({ req }: PageContext): NamedParameters => {
   const { [signInParameter]: _, ...query } = Object.fromEntries(queryParameters(req).pairs())
   return query
 }
@@ -100,7 +100,7 @@ export const administratorOf = async (
 
 /** The page about a client. */
 export const clientUrl = (server: PageContext['server'], clientId: string): string =>
-  ownPath(server, '/admin/client', aboutClient(clientId))
+  ownPath(server, '/admin/client', clientParameter(clientId))
 
 /**
  * Asks the host whether this request may use the admin pages, and answers it if not.

@@ -15,7 +15,7 @@ import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { countUsageOfClient, maxCounted } from '../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { aboutClient, iso } from '../../web/endpoints/page-values.ts'
+import { clientParameter, iso } from '../../web/endpoints/page-values.ts'
 import type { ActResult } from '../../web/endpoints/signed-page.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { type Notice, noticeOf } from '../../web/sessions/notice.ts'
@@ -39,7 +39,7 @@ const showClient = async (
 ): Promise<void> => {
   const { server, person, notice } = context
   const { client_id, client_name, client_id_issued_at, client_secret_expires_at: expires } = client
-  const about = aboutClient(client_id)
+  const about = clientParameter(client_id)
   const version = { ...about, version: versionOf(client) }
   const metadata = withoutInternals(metadataOf(client))
   const marks = marksOf(client, (await waitingClients(server, [client_id])).get(client_id))
@@ -91,7 +91,7 @@ const act =
   ) =>
   async (context: OperatorContext, form: Parameters): Promise<ActResult | undefined> => {
     const client = await findNamedClient(context, form)
-    const query = aboutClient(client.client_id)
+    const query = clientParameter(client.client_id)
     const stale = { query, notice: { kind: 'stale' } }
     if (isVersioned && form.optional('version') !== versionOf(client)) return stale
     try {
@@ -104,7 +104,7 @@ const act =
   }
 
 /** One client: shows and changes it. */
-export const clientPage: OperatorPage = {
+export const operatorClientPage: OperatorPage = {
   path: '/admin/client',
   section: 'clients',
   fields: ['client_id', 'version'],

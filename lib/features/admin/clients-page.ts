@@ -11,7 +11,7 @@ import {
   searchedWords,
 } from '../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { type Fields, iso, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
+import { iso, type NamedParameters, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import type { ClientMarks } from './models.ts'
 
@@ -43,7 +43,7 @@ const filterOf = (parameters: Parameters): ListFilter =>
   filters.find((filter) => filter === parameters.optional('filter')) ?? 'all'
 
 /** What the URL of a list says, without what is usual. */
-const queryOf = (search: string, filter: ListFilter): Fields => ({
+const queryOf = (search: string, filter: ListFilter): NamedParameters => ({
   ...(search && { q: search }),
   ...(filter !== 'all' && { filter }),
 })

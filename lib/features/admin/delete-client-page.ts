@@ -1,5 +1,5 @@
 import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { clientParameter } from '../../web/endpoints/page-values.ts'
 import { clientInNumbers, clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to delete a client, and deletes it. */
@@ -12,7 +12,7 @@ export const deleteClientPage: OperatorPage = {
     context.send('operator-delete-client', {
       ...(await clientInNumbers(context, client)),
       disabled: client.disabled,
-      remove: context.form(aboutClient(client.client_id), 'delete'),
+      remove: context.form(clientParameter(client.client_id), 'delete'),
     })
   },
   acts: {

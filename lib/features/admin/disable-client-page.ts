@@ -1,5 +1,5 @@
 import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { clientParameter } from '../../web/endpoints/page-values.ts'
 import { clientInNumbers, clientsFor, findNamedClient } from './area.ts'
 
 /** Asks whether to disable a client, and says how many users that concerns. */
@@ -11,14 +11,14 @@ export const disableClientPage: OperatorPage = {
     const client = await findNamedClient(context, query)
     context.send('operator-disable-client', {
       ...(await clientInNumbers(context, client)),
-      disable: context.form(aboutClient(client.client_id), 'disable'),
+      disable: context.form(clientParameter(client.client_id), 'disable'),
     })
   },
   acts: {
     async disable(context, form) {
       const { client_id: id } = await findNamedClient(context, form)
       await clientsFor(context).disable(id)
-      return { path: '/admin/client', query: aboutClient(id), notice: { kind: 'disabled' } }
+      return { path: '/admin/client', query: clientParameter(id), notice: { kind: 'disabled' } }
     },
   },
 }

@@ -1,6 +1,6 @@
 import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { adminArea, administratorOf, clientUrl } from './area.ts'
-import { clientPage } from './client-page.ts'
+import { operatorClientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
 import { deleteClientPage } from './delete-client-page.ts'
 import { disableClientPage } from './disable-client-page.ts'
@@ -35,7 +35,7 @@ const activate = (option: AdminOption): ActiveFeature => ({
         overviewPage(others),
         clientsPage,
         newClientPage,
-        clientPage,
+        operatorClientPage,
         disableClientPage,
         deleteClientPage,
         ...others,

@@ -7,7 +7,7 @@ import {
 } from '../../oauth/clients/client-form.ts'
 import type { ClientRegistration } from '../../oauth/clients/register.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { clientParameter } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { clientsFor } from './area.ts'
 import { choicesFor, inParts, newFields as names, usualClient, withScopesInWords } from './client-fields.ts'
@@ -43,7 +43,7 @@ export const newClientPage: OperatorPage = {
         const given = { ...members, ...(client_id && { client_id }) } as ClientRegistration
         const client = await clientsFor(context).create(given)
         const notice = { kind: 'created', secret: client.client_secret }
-        return { path: '/admin/client', query: aboutClient(client.client_id), notice }
+        return { path: '/admin/client', query: clientParameter(client.client_id), notice }
       }
       return submitClientForm(form, { names, choices: choicesFor(context) }, create, (refused) =>
         showForm(context, refused),

@@ -1,14 +1,14 @@
 import { causeAsText } from '../../events/connection-causes.ts'
 import { timeOf } from '../../protocol/explanation.ts'
 import type { EventRecord } from '../../storage/repositories/index.ts'
-import { heading, type Line, note, print, printJson, table } from '../../tools/cli/terminal.ts'
+import { heading, type Line, print, printJson, printNote, table } from '../../tools/cli/terminal.ts'
 import type { Command, CommandContext } from '../../tools/command.ts'
 import { createUsers } from '../../users/index.ts'
 import { isLookup } from '../../users/users.ts'
 import type { Connection } from './connections.ts'
 import { readConnections } from './history.ts'
 import { allSteps, stepNames } from './shown.ts'
-import { stepOf, textIn } from './steps.ts'
+import { eventText, stepOf } from './steps.ts'
 
 /** Connections that are printed at once. */
 const most = 20
@@ -84,7 +84,7 @@ export const explainConnection = async (
 ): Promise<readonly string[]> => {
   const [event] = events.filter((each) => stepOf(each) !== undefined)
   if (event === undefined) return []
-  const clientId = textIn(event, 'clientId')
+  const clientId = eventText(event, 'clientId')
   const { connections } = await readConnections(context, { clientId }, Object.keys(context.options.resources))
   const stop = connections.find((each) => each.stop?.event.requestId === event.requestId)?.stop
   if (stop === undefined) return []
@@ -117,13 +117,13 @@ export const connectionsCommand: Command = {
     )
     const stopped = connections.filter(({ stop }) => stop)
     const asked = (invocation.flag('stopped') ? stopped : connections).slice(0, most)
-    if (isWindow) note('only the newest events were read; older connections may be missing')
+    if (isWindow) printNote('only the newest events were read; older connections may be missing')
     if (limitedAt !== undefined)
-      note(
+      printNote(
         `not all that was seen at ${timeOf(limitedAt)} is stored; some connections or steps may be missing`,
       )
     if (invocation.flag('json')) return printJson(asked.map(asJson))
     if (asked.length > 0) return print(...asked.flatMap(printed))
-    note('no connection was seen; only what clients did lately is kept')
+    printNote('no connection was seen; only what clients did lately is kept')
   },
 }

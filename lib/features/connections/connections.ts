@@ -1,8 +1,8 @@
 import { timeOf } from '../../protocol/explanation.ts'
 import { type EventRecord, othersFirst } from '../../storage/repositories/index.ts'
 import { addressOf, byOwner, groupBy, type OwnedEvents } from './owners.ts'
-import { rankOf, type SeenStep, stepsOf, textIn } from './steps.ts'
-import { type Stop, type Surroundings, stopOfClient, stopOfStranger } from './stops.ts'
+import { eventText, rankOf, type SeenStep, stepsOf } from './steps.ts'
+import { type Stop, type StopContext, stopOfClient, stopOfStranger } from './stops.ts'
 
 /** How far a client has come, for one user, or a program before it has introduced itself. */
 export interface Connection {
@@ -26,8 +26,8 @@ export interface Connection {
 /** Seconds before the first event of a client in which the requests of the same program belong to it. */
 const before = 900
 
-const clientOf = (event: EventRecord): string | undefined => textIn(event, 'clientId')
-const agentOf = (event: EventRecord): string | undefined => textIn(event, 'agent')
+const clientOf = (event: EventRecord): string | undefined => eventText(event, 'clientId')
+const agentOf = (event: EventRecord): string | undefined => eventText(event, 'agent')
 
 /** One program at one address. */
 const programOf = (event: EventRecord): string => JSON.stringify([addressOf(event), agentOf(event)])
@@ -38,12 +38,12 @@ const programOf = (event: EventRecord): string => JSON.stringify([addressOf(even
 const withUsers = (events: readonly EventRecord[]): EventRecord[] => {
   const byAuthorization = new Map(
     events.flatMap((event) => {
-      const id = textIn(event, 'authorizationId')
+      const id = eventText(event, 'authorizationId')
       return id !== undefined && event.subject !== undefined ? [[id, event.subject] as const] : []
     }),
   )
   return events.map((event) => {
-    const subject = event.subject ?? byAuthorization.get(textIn(event, 'authorizationId') ?? '')
+    const subject = event.subject ?? byAuthorization.get(eventText(event, 'authorizationId') ?? '')
     return subject === undefined ? event : { ...event, subject }
   })
 }
@@ -141,7 +141,7 @@ const isBefore = ({ step }: SeenStep): boolean => rankOf(step) < rankOf('introdu
 const connectionOf = (
   { events, isUnknownUser }: OwnedEvents,
   strangers: Strangers,
-  surroundings: Surroundings,
+  surroundings: StopContext,
 ): Connection | undefined => {
   const attempt = lastAttempt(stepsOf(events))
   const latest = attempt.at(-1)
@@ -157,7 +157,7 @@ const connectionOf = (
     clientId: clientOf(latest.event),
     subject: events.findLast(({ subject }) => subject !== undefined)?.subject,
     isUnknownUser,
-    address: textIn(program ?? latest.event, 'address'),
+    address: eventText(program ?? latest.event, 'address'),
     agent: program && agentOf(program),
     steps,
     stop: withDeletion(stopOfClient(steps, returns, surroundings), events),
@@ -165,7 +165,7 @@ const connectionOf = (
   }
 }
 
-const strangerOf = (events: readonly EventRecord[], surroundings: Surroundings): Connection | undefined => {
+const strangerOf = (events: readonly EventRecord[], surroundings: StopContext): Connection | undefined => {
   const steps = stepsOf(events)
   const latest = steps.at(-1)
   if (latest === undefined) return undefined
@@ -175,7 +175,7 @@ const strangerOf = (events: readonly EventRecord[], surroundings: Surroundings):
     clientId: undefined,
     subject: undefined,
     isUnknownUser: false,
-    address: textIn(latest.event, 'address'),
+    address: eventText(latest.event, 'address'),
     agent: agentOf(latest.event),
     steps,
     stop,
@@ -207,7 +207,7 @@ const inTurns = async <Group, Result>(
 /** The connections that events show, newest first. The events may have any order. */
 export const connectionsOf = async (
   given: readonly EventRecord[],
-  surroundings: Surroundings,
+  surroundings: StopContext,
 ): Promise<Connection[]> => {
   const events = withUsers(given)
   const named = events.filter((event) => clientOf(event) !== undefined)

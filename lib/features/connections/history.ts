@@ -9,7 +9,7 @@ import {
   othersFirst,
 } from '../../storage/repositories/index.ts'
 import { type Connection, connectionsOf } from './connections.ts'
-import { provingTypes, stepTypes, textIn } from './steps.ts'
+import { eventText, provingTypes, stepTypes } from './steps.ts'
 
 /** What the stored events show of connections. */
 export interface History {
@@ -35,15 +35,15 @@ const maxClients = 20
 const unnamedTypes = ['call.refused', 'document.requested', 'request.refused', 'api.refused'] as const
 
 const clientIdsIn = (events: readonly EventRecord[]): string[] => [
-  ...new Set(events.flatMap((event) => textIn(event, 'clientId') ?? [])),
+  ...new Set(events.flatMap((event) => eventText(event, 'clientId') ?? [])),
 ]
 
 /** A person came with the id of a client that was deleted: the event has the beginning and the length of the id. */
 const withDeleted = (events: readonly EventRecord[], clientIds: readonly string[]): EventRecord[] => {
   const byText = new Map(clientIds.map((each) => [readableIdentifier(each), each]))
   return events.map((event) => {
-    const isUnknown = textIn(event, 'reason') === 'client_unknown'
-    const clientId = isUnknown ? byText.get(textIn(event, 'receivedId') ?? '') : undefined
+    const isUnknown = eventText(event, 'reason') === 'client_unknown'
+    const clientId = isUnknown ? byText.get(eventText(event, 'receivedId') ?? '') : undefined
     return clientId === undefined ? event : { ...event, details: { ...event.details, clientId } }
   })
 }

@@ -1,5 +1,5 @@
 import type { EventRecord } from '../../storage/repositories/index.ts'
-import { stepsOf, textIn } from './steps.ts'
+import { eventText, stepsOf } from './steps.ts'
 
 /** Seconds between two events of one person at one address. */
 const nearby = 900
@@ -25,7 +25,7 @@ const acts: ReadonlySet<string> = new Set([
 const ofPrograms: ReadonlySet<string> = new Set(['api.refused', 'call.refused', 'call.accepted'])
 
 export const addressOf = (event: EventRecord): string =>
-  textIn(event, 'address') ?? textIn(event, 'api') ?? ''
+  eventText(event, 'address') ?? eventText(event, 'api') ?? ''
 
 /** The items by key, each list in the order of the items. */
 export const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> => {
@@ -49,11 +49,11 @@ const noOwner: Owner = 'unknown'
 const namedOwners = (events: readonly EventRecord[]): ((event: EventRecord) => Owner | undefined) => {
   const subjects = new Map<string, string>()
   for (const event of events) {
-    const account = textIn(event, 'account')
+    const account = eventText(event, 'account')
     if (account !== undefined && event.subject !== undefined) subjects.set(account, event.subject)
   }
   return (event) => {
-    const account = textIn(event, 'account')
+    const account = eventText(event, 'account')
     const subject = event.subject ?? subjects.get(account ?? '')
     if (subject !== undefined) return userOwner(subject)
     return account === undefined ? undefined : nameOwner(account)
@@ -136,7 +136,7 @@ const mostChanges = 20
 export const byOwner = (given: readonly EventRecord[]): OwnedEvents[] => {
   const subjects = new Set(given.flatMap(({ subject }) => subject ?? []))
   const [only, another] = subjects
-  const names = new Set(given.flatMap((event) => textIn(event, 'account') ?? []))
+  const names = new Set(given.flatMap((event) => eventText(event, 'account') ?? []))
   if (only === undefined && names.size < 2) return [{ events: given, isUnknownUser: false }]
   const events = stepsOf(given).map(({ event }) => event)
   const isChange = ({ subject, type }: EventRecord): boolean =>

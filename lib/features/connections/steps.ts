@@ -27,17 +27,17 @@ export interface SeenStep {
 }
 
 /** A field of an event, if it is a string. */
-export const textIn = ({ details }: EventRecord, name: string): string | undefined => {
+export const eventText = ({ details }: EventRecord, name: string): string | undefined => {
   const value = details[name]
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 export const isResourceDocument = (event: EventRecord): boolean =>
-  textIn(event, 'path')?.includes('oauth-protected-resource') ?? false
+  eventText(event, 'path')?.includes('oauth-protected-resource') ?? false
 
 /** Before its first token a client asks without one. */
 export const isChallenge = (event: EventRecord): boolean =>
-  event.type === 'call.refused' && textIn(event, 'reason') === 'token_missing'
+  event.type === 'call.refused' && eventText(event, 'reason') === 'token_missing'
 
 /** Where a step went on well. */
 const done: Readonly<Record<string, StepName>> = {
@@ -93,7 +93,7 @@ const silentAnswers = ['login_required', 'consent_required', 'interaction_requir
 const stepUpCodes = ['insufficient_scope', 'insufficient_user_authentication']
 
 const stepOfRefusedApi = (event: EventRecord): StepName | undefined => {
-  const path = textIn(event, 'path') ?? ''
+  const path = eventText(event, 'path') ?? ''
   if (path.startsWith('/register')) return 'introduced'
   if (path === '/par') return 'requested'
   return path === '/token' ? 'token' : undefined
@@ -107,17 +107,17 @@ export const stepOf = (event: EventRecord): SeenStep | undefined => {
   if (type === 'document.requested')
     return seen(
       isResourceDocument(event) ? 'resource-document' : 'metadata',
-      textIn(event, 'result') !== 'served',
+      eventText(event, 'result') !== 'served',
     )
   if (type === 'tokens.issued')
-    return seen(textIn(event, 'grantType') === 'refresh_token' ? 'refreshed' : 'token')
+    return seen(eventText(event, 'grantType') === 'refresh_token' ? 'refreshed' : 'token')
   if (type === 'call.refused')
-    return seen(stepUpCodes.includes(textIn(event, 'code') ?? '') ? 'step-up' : 'called', true)
+    return seen(stepUpCodes.includes(eventText(event, 'code') ?? '') ? 'step-up' : 'called', true)
   if (type === 'api.refused') {
     const step = stepOfRefusedApi(event)
     return step && seen(step, true)
   }
-  if (type === 'authorization.refused' && silentAnswers.includes(textIn(event, 'code') ?? ''))
+  if (type === 'authorization.refused' && silentAnswers.includes(eventText(event, 'code') ?? ''))
     return undefined
   const step = done[type]
   if (step !== undefined) return seen(step)

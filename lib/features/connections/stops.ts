@@ -2,7 +2,7 @@ import type { Cause } from '../../events/connection-causes.ts'
 import { timeOf } from '../../protocol/explanation.ts'
 import type { Reason } from '../../protocol/refusal.ts'
 import type { EventRecord } from '../../storage/repositories/index.ts'
-import { isChallenge, rankOf, type SeenStep, type StepName, textIn } from './steps.ts'
+import { eventText, isChallenge, rankOf, type SeenStep, type StepName } from './steps.ts'
 
 /** Where a connection stopped, and why. */
 export interface Stop {
@@ -13,7 +13,7 @@ export interface Stop {
 }
 
 /** What a connection is judged by, beside its own events. */
-export interface Surroundings {
+export interface StopContext {
   /** The identifiers of the resources. */
   readonly resources: readonly string[]
 }
@@ -24,8 +24,8 @@ const differBySlash = (one: string, other: string): boolean =>
 const pathOf = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).pathname : undefined)
 
 /** What a wrong path or resource of a call tells; undefined if they belong together. */
-const misplaced = (event: EventRecord, { resources }: Surroundings): Cause | undefined => {
-  const [path, resource] = [textIn(event, 'path'), textIn(event, 'resource')]
+const misplaced = (event: EventRecord, { resources }: StopContext): Cause | undefined => {
+  const [path, resource] = [eventText(event, 'path'), eventText(event, 'resource')]
   if (path === undefined || resource === undefined) return undefined
   const ownPath = pathOf(resource) ?? path
   if (path === ownPath) return undefined
@@ -36,11 +36,11 @@ const misplaced = (event: EventRecord, { resources }: Surroundings): Cause | und
 
 /** The values of an event that sentences name. */
 const valuesOf = (event: EventRecord): Cause['values'] => ({
-  reason: textIn(event, 'description') ?? textIn(event, 'code') ?? event.type,
-  expected: textIn(event, 'expected'),
-  received: textIn(event, 'received'),
-  path: textIn(event, 'path'),
-  resource: textIn(event, 'resource'),
+  reason: eventText(event, 'description') ?? eventText(event, 'code') ?? event.type,
+  expected: eventText(event, 'expected'),
+  received: eventText(event, 'received'),
+  path: eventText(event, 'path'),
+  resource: eventText(event, 'resource'),
 })
 
 const inWords = (seconds: number): string =>
@@ -60,13 +60,13 @@ const tolerated: Partial<Readonly<Record<Reason, number>>> = {
 /** A refusal for a time that only clocks explain. */
 const wrongClock = (event: EventRecord): Cause | undefined => {
   const seconds = Number(event.details.secondsApart ?? 0)
-  const least = tolerated[textIn(event, 'reason') as Reason]
+  const least = tolerated[eventText(event, 'reason') as Reason]
   return least === undefined || seconds < least
     ? undefined
     : { name: 'clock', values: { ...valuesOf(event), difference: inWords(seconds) } }
 }
 
-const causeOfTarget = (values: Cause['values'], { resources }: Surroundings): Cause => {
+const causeOfTarget = (values: Cause['values'], { resources }: StopContext): Cause => {
   const received = values.received ?? ''
   const meant = resources.find((each) => differBySlash(each, received))
   if (meant !== undefined) return { name: 'trailing-slash', values: { path: received, resource: meant } }
@@ -91,23 +91,23 @@ const causesOfReasons: Partial<Readonly<Record<Reason, Cause['name']>>> = {
 }
 
 const causeOfReason = (event: EventRecord): Cause | undefined => {
-  const name = causesOfReasons[textIn(event, 'reason') as Reason]
+  const name = causesOfReasons[eventText(event, 'reason') as Reason]
   return name && { name, values: valuesOf(event) }
 }
 
 /** Why an authorization request was refused. */
-const causeOfRequest = (event: EventRecord, surroundings: Surroundings): Cause => {
+const causeOfRequest = (event: EventRecord, surroundings: StopContext): Cause => {
   const values = valuesOf(event)
-  const code = textIn(event, 'code')
+  const code = eventText(event, 'code')
   if (code === 'invalid_target') return causeOfTarget(values, surroundings)
   if (code === 'invalid_scope') return { name: 'unknown-scope', values }
   return causeOfReason(event) ?? { name: 'request-refused', values }
 }
 
 /** Why a guard refused a call. */
-const causeOfCall = (event: EventRecord, surroundings: Surroundings): Cause => {
+const causeOfCall = (event: EventRecord, surroundings: StopContext): Cause => {
   const values = valuesOf(event)
-  const reason = textIn(event, 'reason')
+  const reason = eventText(event, 'reason')
   if (reason === 'token_for_other_resource' || reason === 'token_of_other_resource') {
     const { path, expected, received } = values
     const isMeant =
@@ -116,12 +116,12 @@ const causeOfCall = (event: EventRecord, surroundings: Surroundings): Cause => {
       return { name: 'other-guard', values: { path, resource: expected, meant: received } }
     return { name: 'token-for-other-resource', values }
   }
-  const isAboutLogin = textIn(event, 'code') === 'insufficient_user_authentication'
+  const isAboutLogin = eventText(event, 'code') === 'insufficient_user_authentication'
   return causeOfReason(event) ?? { name: isAboutLogin ? 'login-too-weak' : 'call-refused', values }
 }
 
 /** Why a step failed. */
-export const causeOf = ({ step, event }: SeenStep, surroundings: Surroundings): Cause => {
+export const causeOf = ({ step, event }: SeenStep, surroundings: StopContext): Cause => {
   const clock = wrongClock(event)
   if (clock !== undefined) return clock
   if (event.type === 'call.refused') return causeOfCall(event, surroundings)
@@ -131,7 +131,7 @@ export const causeOf = ({ step, event }: SeenStep, surroundings: Surroundings): 
   if (step === 'allowed') return { name: 'denied', values: {} }
   if (step === 'token') {
     const values = valuesOf(event)
-    if (textIn(event, 'code') === 'invalid_target') return causeOfTarget(values, surroundings)
+    if (eventText(event, 'code') === 'invalid_target') return causeOfTarget(values, surroundings)
     return causeOfReason(event) ?? { name: 'token-refused', values }
   }
   return { name: 'document-not-served', values: valuesOf(event) }
@@ -173,7 +173,7 @@ const afterToken = (token: SeenStep, steps: readonly SeenStep[]): Stop | undefin
   if (without && without.event.time > token.event.time)
     return stop('called', without, 'authorization-dropped', {
       ...values,
-      path: textIn(without.event, 'path'),
+      path: eventText(without.event, 'path'),
     })
   return stop('called', token, 'never-called', values)
 }
@@ -226,7 +226,7 @@ const causeOfEnd = (end: SeenStep, returns: readonly SeenStep[]): Cause => {
 export const stopOfClient = (
   steps: readonly SeenStep[],
   returns: readonly SeenStep[],
-  surroundings: Surroundings,
+  surroundings: StopContext,
 ): Stop | undefined => {
   const end = last(steps, ({ step }) => step === 'removed')
   const isEnded = end && !isOver(end, steps.slice(steps.indexOf(end) + 1))
@@ -242,11 +242,11 @@ export const stopOfClient = (
 }
 
 /** Before a client is known: what was read, and what was not. */
-const missingBefore = (steps: readonly SeenStep[], surroundings: Surroundings): Stop | undefined => {
+const missingBefore = (steps: readonly SeenStep[], surroundings: StopContext): Stop | undefined => {
   const challenge = last(steps, ({ step }) => step === 'challenge')
   const document = last(steps, ({ step, isFailure }) => step === 'resource-document' && !isFailure)
   const metadata = last(steps, ({ step, isFailure }) => step === 'metadata' && !isFailure)
-  if (metadata && textIn(metadata.event, 'lacks') === 'none')
+  if (metadata && eventText(metadata.event, 'lacks') === 'none')
     return stop('introduced', metadata, 'no-public-clients')
   const wrong = challenge && misplaced(challenge.event, surroundings)
   // Clients compare the resource of the document with their URL, some after they have read the metadata.
@@ -256,17 +256,17 @@ const missingBefore = (steps: readonly SeenStep[], surroundings: Surroundings): 
   if (absent) return { step: absent.step, event: absent.event, cause: causeOf(absent, surroundings) }
   if (document) return stop('metadata', document, 'no-metadata')
   if (challenge === undefined) return undefined
-  const resource = textIn(challenge.event, 'resource')
+  const resource = eventText(challenge.event, 'resource')
   return resource === undefined
     ? stop('resource-document', challenge, 'no-resource', valuesOf(challenge.event))
     : stop('resource-document', challenge, 'no-root-document', { resource })
 }
 
 /** Where a program stopped that no client is known of. */
-export const stopOfStranger = (steps: readonly SeenStep[], surroundings: Surroundings): Stop | undefined => {
+export const stopOfStranger = (steps: readonly SeenStep[], surroundings: StopContext): Stop | undefined => {
   const failure = last(steps, ({ step, isFailure }) => isFailure && rankOf(step) >= rankOf('introduced'))
   if (failure) {
-    const lacking = steps.some(({ event }) => textIn(event, 'lacks') === 'none')
+    const lacking = steps.some(({ event }) => eventText(event, 'lacks') === 'none')
     // A client without a secret registers in vain.
     if (lacking && failure.step === 'introduced') return stop('introduced', failure, 'no-public-clients')
     return { step: failure.step, event: failure.event, cause: causeOf(failure, surroundings) }

@@ -140,7 +140,7 @@ const changesOf = (before: DeveloperFields, after: DeveloperFields): ClientChang
 }
 
 /** A client of a user as hosts see it. */
-export const described = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
+export const developerClientOf = (client: ClientRecord, owner: ClientOwner): DeveloperClient => {
   const { clientId: _, approvedAt, proposed, decidedAt, decidedBy, reason, ...state } = owner
   return {
     ...state,
@@ -213,7 +213,7 @@ export const developerAdministration = (context: DeveloperAdministrationContext)
       return owners.flatMap((owner) => {
         const client = clients.get(owner.clientId)
         // It may just have been removed.
-        return client ? [described(client, owner)] : []
+        return client ? [developerClientOf(client, owner)] : []
       })
     },
     ownerOf: async (clientId) => {

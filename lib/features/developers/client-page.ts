@@ -13,14 +13,14 @@ import { countUsageOfClient, maxCounted } from '../../storage/repositories/clien
 import type { ClientRecord } from '../../storage/repositories/clients.ts'
 import { listNewestEvents } from '../../storage/repositories/events.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
-import { aboutClient, iso } from '../../web/endpoints/page-values.ts'
+import { clientParameter, iso } from '../../web/endpoints/page-values.ts'
 import type { ActResult } from '../../web/endpoints/signed-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/route.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { noticeOf } from '../../web/sessions/notice.ts'
-import { codePath } from './code-page.ts'
-import { stateOf } from './list-page.ts'
+import { snippetPath } from './code-page.ts'
+import { clientStateOf } from './list-page.ts'
 import type { DeveloperNotice, DeveloperProgress } from './models.ts'
 import type { DeveloperOption } from './option.ts'
 import {
@@ -38,7 +38,7 @@ const notices: readonly DeveloperNotice[] = ['created', 'saved', 'sent', 'rotate
 /** Leads to the page of a client, which says once what has happened. */
 export const toClient = (clientId: string, kind: DeveloperNotice, secret?: string): ActResult => ({
   path: clientPath,
-  query: aboutClient(clientId),
+  query: clientParameter(clientId),
   notice: { kind, secret },
 })
 
@@ -75,7 +75,7 @@ const progressFor = async (
 }
 
 /** One client of a developer. */
-export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
+export const developerClientPage = (option: DeveloperOption): Endpoint<PageContext> =>
   developerPage(option, {
     path: clientPath,
     fields: ['client_id'],
@@ -83,10 +83,10 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
       const { server, language, notice, person } = context
       const { owner, client } = await findOwnClient(context, query)
       const { clientId, metadata } = client
-      const url = (path: string): string => ownPath(server, path, aboutClient(clientId))
+      const url = (path: string): string => ownPath(server, path, clientParameter(clientId))
       context.send('developer-client', {
         ...(await accountModel(context, person.user, 'developer')),
-        client: { name: clientName(client, language), clientId, state: stateOf(owner, client) },
+        client: { name: clientName(client, language), clientId, state: clientStateOf(owner, client) },
         isPublic: metadata.token_endpoint_auth_method === 'none',
         redirectUris: metadata.redirect_uris,
         scopes: allowedScopes(client).map((name) => ({
@@ -98,7 +98,7 @@ export const clientPage = (option: DeveloperOption): Endpoint<PageContext> =>
         progress: await progressFor(context, client),
         users: (await countUsageOfClient(server.database, { clientId })).users,
         maxCounted,
-        codeUrl: url(codePath),
+        codeUrl: url(snippetPath),
         againUrl: url(clientPath),
         reason: owner.reason ?? undefined,
         notice: noticeOf(notice, notices),
@@ -126,7 +126,7 @@ const confirmedPage =
       recent,
       async show(context, query) {
         const { client } = await findOwnClient(context, query)
-        const about = aboutClient(client.clientId)
+        const about = clientParameter(client.clientId)
         context.send('developer-confirm', {
           kind,
           ...context.form(about, kind),

@@ -1,6 +1,6 @@
 import { allowedScopes, clientName } from '../../protocol/clients/client.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
-import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { clientParameter } from '../../web/endpoints/page-values.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/route.ts'
 import { ownPath } from '../../web/http/urls.ts'
@@ -9,15 +9,15 @@ import { clientPath, developerPage, findOwnClient } from './page.ts'
 import { snippetsFor } from './snippets.ts'
 
 /** Code that signs people in with a client. */
-export const codePath = '/developer/code'
+export const snippetPath = '/developer/code'
 
 /** The field with the name of the library. */
 const libraryField = 'library'
 
 /** Code for one client, in the library that the developer chooses. */
-export const codePage = (option: DeveloperOption): Endpoint<PageContext> =>
+export const snippetPage = (option: DeveloperOption): Endpoint<PageContext> =>
   developerPage(option, {
-    path: codePath,
+    path: snippetPath,
     fields: ['client_id', libraryField],
     async show(context, query) {
       const { server, language, person } = context
@@ -28,13 +28,13 @@ export const codePage = (option: DeveloperOption): Endpoint<PageContext> =>
       const asked = query.optional(libraryField)
       const chosen = known.find(({ library }) => library === asked) ?? known[0]
       const [redirectUri = ''] = metadata.redirect_uris
-      const about = aboutClient(clientId)
+      const about = clientParameter(clientId)
       context.send('developer-code', {
         ...(await accountModel(context, person.user, 'developer')),
         client: { name: clientName(client, language) },
         libraries: known.map(({ library }) => ({
           library,
-          url: ownPath(server, codePath, { ...about, [libraryField]: library }),
+          url: ownPath(server, snippetPath, { ...about, [libraryField]: library }),
           isCurrent: library === chosen?.library,
         })),
         install: `npm install ${chosen?.packages.join(' ')}`,

@@ -1,4 +1,4 @@
-import { note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
+import { print, printJson, printNote, titledTable } from '../../tools/cli/terminal.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../tools/command.ts'
 import {
   type DeveloperAdministration,
@@ -41,7 +41,7 @@ export const clientRequestsCommand: Command = {
   async run(context, invocation) {
     const waiting = await everyRequest(developersOf(context))
     if (invocation.flag('json')) return printJson(waiting)
-    if (waiting.length === 0) return note('no client waits for approval')
+    if (waiting.length === 0) return printNote('no client waits for approval')
     print(...titledTable([headings, ...waiting.map(rowOf)]))
   },
 }
@@ -71,7 +71,7 @@ export const approveClientCommand: Command = {
       by: invocation.text('by'),
       revision: revisionOf(invocation),
     })
-    note(`client ${clientId} is approved`)
+    printNote(`client ${clientId} is approved`)
   },
 }
 
@@ -94,6 +94,6 @@ export const refuseClientCommand: Command = {
       revision: revisionOf(invocation),
     }
     await developersOf(context).refuse(clientId, decision)
-    note(`client ${clientId} is refused`)
+    printNote(`client ${clientId} is refused`)
   },
 }

@@ -11,7 +11,7 @@ import { clientName } from '../../protocol/clients/client.ts'
 import type { OAuthError } from '../../protocol/errors.ts'
 import { sizes } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
-import { aboutClient } from '../../web/endpoints/page-values.ts'
+import { clientParameter } from '../../web/endpoints/page-values.ts'
 import type { ActResult } from '../../web/endpoints/signed-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/route.ts'
@@ -141,7 +141,7 @@ const showEdit = async (
 ): Promise<void> => {
   const own = await findOwnClient(context, parameters)
   const { owner, client } = own
-  const about = aboutClient(client.clientId)
+  const about = clientParameter(client.clientId)
   const { action, hidden } = context.form(about, 'save')
   const typed = refused?.typed ?? typedFrom(own, option.scopes)
   const form = clientForm({ ...refused, names: fieldNames, typed, choices: choicesOf(option) })
@@ -177,7 +177,7 @@ export const editPage = (option: DeveloperOption): Endpoint<PageContext> =>
         const change = async (typed: TypedClient): Promise<ActResult | undefined> => {
           const changed = { clientId, revision, fields: fieldsOf(typed) }
           const outcome = await changeDeveloperClient({ ...server, option }, person, changed)
-          if (outcome === 'signed-out') return { query: aboutClient(clientId) }
+          if (outcome === 'signed-out') return { query: clientParameter(clientId) }
           if (outcome !== 'stale') return toClient(clientId, outcome === 'waiting' ? 'sent' : 'saved')
           await showEdit(context, option, form, { typed, notice: 'stale' })
           return undefined

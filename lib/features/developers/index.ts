@@ -1,8 +1,8 @@
 import { ownPath } from '../../web/http/urls.ts'
 import { type AboutUsers, type ActiveFeature, defineFeature, type FeatureDefinition } from '../feature.ts'
 import { approveEnabled, type DeveloperAdministration, developerAdministration } from './administration.ts'
-import { clientPage, deletePage, rotatePage } from './client-page.ts'
-import { codePage } from './code-page.ts'
+import { deletePage, developerClientPage, rotatePage } from './client-page.ts'
+import { snippetPage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { editPage, newPage } from './form-page.ts'
 import { listPage } from './list-page.ts'
@@ -43,8 +43,8 @@ const activate = (option: DeveloperOption): ActiveFeature<WithDevelopers> => ({
       isOffered: async (context, user) => (await permission(context, option, user)) !== undefined,
     },
     { page: 'developer-form', endpoint: newPage(option), isLinked: false },
-    { page: 'developer-client', endpoint: clientPage(option), ...ofClient },
-    { page: 'developer-code', endpoint: codePage(option), ...ofClient },
+    { page: 'developer-client', endpoint: developerClientPage(option), ...ofClient },
+    { page: 'developer-code', endpoint: snippetPage(option), ...ofClient },
     { page: 'developer-form', endpoint: editPage(option), ...ofClient },
     { page: 'developer-confirm', endpoint: rotatePage(option), ...ofClient },
     { page: 'developer-confirm', endpoint: deletePage(option), ...ofClient },

@@ -1,7 +1,7 @@
 import { type Client, clientName } from '../../protocol/clients/client.ts'
 import { findClientRecords } from '../../storage/repositories/index.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
-import { aboutClient, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
+import { clientParameter, pageLinks, pageNumberOf } from '../../web/endpoints/page-values.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/route.ts'
 import { ownPath } from '../../web/http/urls.ts'
@@ -14,7 +14,7 @@ import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './tabl
 const pageSize = 20
 
 /** The state of a client, as its owner reads it. */
-export const stateOf = (
+export const clientStateOf = (
   { status, approvedAt }: ClientOwner,
   { disabledAt }: Pick<Client, 'disabledAt'>,
 ): DeveloperClientState => {
@@ -48,8 +48,8 @@ const showList = async (
     const [client, owner] = [clients.get(clientId), owners.get(clientId)]
     // One of them may just have been removed.
     if (client === undefined || owner === undefined) return []
-    const url = ownPath(server, clientPath, aboutClient(clientId))
-    return [{ name: clientName(client, language), clientId, state: stateOf(owner, client), url }]
+    const url = ownPath(server, clientPath, clientParameter(clientId))
+    return [{ name: clientName(client, language), clientId, state: clientStateOf(owner, client), url }]
   })
   context.send('developer', {
     ...(await accountModel(context, person.user, 'developer')),

@@ -6,8 +6,8 @@ import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
 import { accountModel } from '../../web/endpoints/account/account-pages.ts'
 import {
-  type AccountPage,
   accountPageFor,
+  type SignedAccountPage,
   type SignedContext,
   type SignedInUser,
 } from '../../web/endpoints/signed-page.ts'
@@ -56,7 +56,7 @@ export const permission = async (
 /** A page of the developer area. Other users see the form to sign in, or that they must not register clients. */
 export const developerPage = (
   { allow }: DeveloperOption,
-  page: AccountPage<SignedInDeveloper>,
+  page: SignedAccountPage<SignedInDeveloper>,
 ): Endpoint<PageContext> =>
   accountPageFor(page, async (context, user) => {
     const said = await permission(context, { allow }, user.user)

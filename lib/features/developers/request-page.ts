@@ -10,8 +10,8 @@ import { ownPath } from '../../web/http/urls.ts'
 import {
   type DeveloperAdministration,
   type DeveloperDecision,
-  described,
   developerAdministration,
+  developerClientOf,
 } from './administration.ts'
 import { consentPicture } from './consent-picture.ts'
 import type { DeveloperOption } from './option.ts'
@@ -98,7 +98,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
       values: { parameter: 'no', problem: 'request of this client waits' },
       status: 404,
     })
-  const { subject, requestedAt, revision, changes } = described(record, owner)
+  const { subject, requestedAt, revision, changes } = developerClientOf(record, owner)
   const about = { client_id: clientId, revision: String(revision) }
   const approved = asApproved(record, changes)
   const name = approved.metadata.client_name ?? clientId

@@ -1,5 +1,5 @@
 import type { OperatorPage } from '../../web/endpoints/operator-page.ts'
-import { aboutClient, iso } from '../../web/endpoints/page-values.ts'
+import { clientParameter, iso } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { noticeOf } from '../../web/sessions/notice.ts'
 import type { DeveloperOption } from './option.ts'
@@ -29,7 +29,7 @@ export const requestsPage = (option: DeveloperOption): OperatorPage => ({
         id: client.client_id,
         owner: owners.get(subject) ?? subject,
         since: iso(requestedAt),
-        url: ownPath(server, requestPath, aboutClient(client.client_id)),
+        url: ownPath(server, requestPath, clientParameter(client.client_id)),
         isChange: changes !== undefined,
       })),
       previousUrl: after === '' ? undefined : ownPath(server, requestsPath),

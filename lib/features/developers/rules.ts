@@ -1,6 +1,6 @@
 import type { ClientMetadata } from '../../protocol/clients/client-metadata.ts'
 import { withoutInternals } from '../../protocol/clients/client-metadata.ts'
-import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseMetadata } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { redirectUriKind } from '../../protocol/clients/redirect-uri.ts'
 import { standardScopes } from '../../protocol/scope.ts'
@@ -34,21 +34,22 @@ export const assertDeveloperClient = (
   { scopes, redirectUris = () => true }: DeveloperRules,
   existing?: ClientMetadata,
 ): void => {
-  if (metadata.client_name === undefined) refuse('client_name', 'is required', 'metadata_missing')
+  if (metadata.client_name === undefined) refuseMetadata('client_name', 'is required', 'metadata_missing')
   assertPlainNames({ ...metadata })
-  if (metadata.redirect_uris.length === 0) refuse('redirect_uris', 'is required', 'metadata_missing')
+  if (metadata.redirect_uris.length === 0) refuseMetadata('redirect_uris', 'is required', 'metadata_missing')
   for (const uri of metadata.redirect_uris) {
     if (existing?.redirect_uris.includes(uri)) continue
     if (redirectUriKind(uri) === 'private-use')
-      refuse('redirect_uris', 'must use https, or http on loopback', 'metadata_insecure')
+      refuseMetadata('redirect_uris', 'must use https, or http on loopback', 'metadata_insecure')
     if (!redirectUris(uri))
-      refuse('redirect_uris', 'has one that this server does not accept', 'metadata_unaccepted')
+      refuseMetadata('redirect_uris', 'has one that this server does not accept', 'metadata_unaccepted')
   }
   const chosen = scopesOf(metadata)
   if (metadata.scope === undefined || chosen.length === 0)
-    refuse('scope', 'must name at least one scope', 'metadata_missing')
+    refuseMetadata('scope', 'must name at least one scope', 'metadata_missing')
   const allowed = new Set([...scopes, ...(existing ? scopesOf(existing) : [])])
-  if (chosen.some((scope) => !allowed.has(scope))) refuse('scope', 'has one that developers may not choose')
+  if (chosen.some((scope) => !allowed.has(scope)))
+    refuseMetadata('scope', 'has one that developers may not choose')
 }
 
 const scopesOf = ({ scope }: ClientMetadata): readonly string[] => scope?.split(' ') ?? standardScopes

@@ -1,10 +1,10 @@
 import {
   command,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
@@ -50,16 +50,16 @@ const columns = [
 const ownerOf = (row: Row): ClientOwner => {
   const proposed = jsonOrUndefined<DeveloperFields>(row, 'proposed')
   return {
-    clientId: text(row, 'client_id'),
-    subject: text(row, 'subject'),
-    status: text(row, 'status') as OwnerStatus,
-    requestedAt: number(row, 'requested_at'),
+    clientId: textOf(row, 'client_id'),
+    subject: textOf(row, 'subject'),
+    status: textOf(row, 'status') as OwnerStatus,
+    requestedAt: numberOf(row, 'requested_at'),
     approvedAt: numberOrNull(row, 'approved_at'),
     decidedAt: numberOrNull(row, 'decided_at'),
     decidedBy: textOrNull(row, 'decided_by'),
     reason: textOrNull(row, 'reason'),
     ...(proposed && { proposed }),
-    revision: number(row, 'revision'),
+    revision: numberOf(row, 'revision'),
   }
 }
 
@@ -76,7 +76,7 @@ export const listSlots = findAll(
   query<{ subject: string }>((table, v) =>
     table('client_owners').select('slot').where({ subject: v.subject }),
   ),
-  (row) => number(row, 'slot'),
+  (row) => numberOf(row, 'slot'),
 )
 
 /** The ids of the clients of a user, the newest first. */
@@ -87,7 +87,7 @@ export const listClientIdsOfOwner = findAll(
       .where({ subject: v.subject })
       .orderBy([{ column: 'created_at', order: 'desc' }, 'client_id']),
   ),
-  (row) => text(row, 'client_id'),
+  (row) => textOf(row, 'client_id'),
 )
 
 const byIds = query<BatchParams>((table, v) =>
@@ -145,7 +145,7 @@ const waiting = query<Record<never, never>>((table, _v, _name, raw) =>
 /** The number of requests that wait, up to {@link ownersPerPage}. */
 export const countWaiting = async (db: Database): Promise<number> => {
   const [row] = await waiting(db, {})
-  return row ? number(row, 'waiting') : 0
+  return row ? numberOf(row, 'waiting') : 0
 }
 
 /** The clients among these that wait, or the first {@link ownersPerPage} of all that wait. */
@@ -164,7 +164,7 @@ export const listWaiting = async (
 
 /** The ids of all clients that users registered. */
 export const listOwnedClientIds = async (db: Database): Promise<string[]> =>
-  (await everyId(db, {})).map((row) => text(row, 'client_id'))
+  (await everyId(db, {})).map((row) => textOf(row, 'client_id'))
 
 const insert = insertInto('client_owners', [
   'client_id',

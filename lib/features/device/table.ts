@@ -1,9 +1,9 @@
 import {
   command,
   json,
-  number,
+  numberOf,
   query,
-  text,
+  textOf,
   textOrNull,
   type Write,
 } from '../../storage/database/statement.ts'
@@ -14,13 +14,13 @@ import { type DeviceCode, slowDownSeconds } from './rules.ts'
 const columns = ['hash', 'client_id', 'request', 'address', 'decision', 'created_at', 'expires_at']
 
 const deviceCodeOf = (row: Row): DeviceCode => ({
-  hash: text(row, 'hash'),
-  clientId: text(row, 'client_id'),
+  hash: textOf(row, 'hash'),
+  clientId: textOf(row, 'client_id'),
   request: json(row, 'request'),
-  address: text(row, 'address'),
+  address: textOf(row, 'address'),
   decision: (textOrNull(row, 'decision') as DeviceCode['decision'] | null) ?? undefined,
-  createdAt: number(row, 'created_at'),
-  expiresAt: number(row, 'expires_at'),
+  createdAt: numberOf(row, 'created_at'),
+  expiresAt: numberOf(row, 'expires_at'),
 })
 
 const insert = insertInto('device_codes', [

@@ -6,7 +6,7 @@ import { revokeAllOf } from '../../users/account/user-lifecycle.ts'
 import type { User } from '../../users/users.ts'
 import type { Context } from '../../web/http/context.ts'
 import type { Text } from '../../web/pages/i18n/text.ts'
-import type { Browser } from '../../web/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { ActiveLogin } from '../../web/sessions/login.ts'
 import {
   type ChallengePurpose,
@@ -50,7 +50,7 @@ export const maxPasskeys = 20
 /** COSE algorithms in order of preference (RFC 9053): Ed25519, ECDSA with P-256, RSA with SHA-256 for Windows. */
 const algorithms = [-8, -7, -257]
 
-const purposeOf = (subject: string, browser: Pick<Browser, 'secret'>): ChallengePurpose => ({
+const purposeOf = (subject: string, browser: Pick<BoundBrowser, 'secret'>): ChallengePurpose => ({
   action: 'add',
   about: subject,
   browser,
@@ -67,7 +67,7 @@ export const passkeyCreation = (
   { rpId, rpName }: PasskeyOption,
   { subject, username }: User,
   known: readonly Passkey[],
-  browser: Browser,
+  browser: BoundBrowser,
 ): string | undefined => {
   if (known.length >= maxPasskeys) return undefined
   return JSON.stringify({
@@ -90,7 +90,7 @@ export const passkeyCreation = (
 }
 
 interface NewPasskey extends Pick<ActiveLogin, 'user' | 'login'> {
-  readonly browser: Pick<Browser, 'secret'>
+  readonly browser: Pick<BoundBrowser, 'secret'>
   /** JSON from our script. */
   readonly response: string
   /** The header `User-Agent` of the browser. */

@@ -1,7 +1,7 @@
 import { authenticationCode, hashSecret, isEqual, randomId } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { createReplay } from '../../storage/repositories/replays.ts'
-import type { Browser } from '../../web/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../web/sessions/browser-binding.ts'
 
 /**
  * The user handle that authenticators store with passkeys (WebAuthn §4): the same for every passkey of a user, and no
@@ -18,7 +18,7 @@ export interface ChallengePurpose {
   readonly action: 'sign in' | 'add'
   /** The id of a pending request, or the name of the page. */
   readonly about: string
-  readonly browser: Pick<Browser, 'secret'>
+  readonly browser: Pick<BoundBrowser, 'secret'>
 }
 
 /** A challenge that was made here and has not expired. */

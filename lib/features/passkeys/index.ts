@@ -3,7 +3,7 @@ import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../fe
 import { removePasskeysOf } from './add.ts'
 import { attemptPasskey } from './attempt.ts'
 import { eventDescriptions } from './event-descriptions.ts'
-import { passkeys as migration } from './migration.ts'
+import { passkeysTable as migration } from './migration.ts'
 import { members, type PasskeyOption, passkeyOption } from './option.ts'
 import { passkeysPage } from './passkeys-page.ts'
 import { passkeyPrompt } from './prompt.ts'

@@ -1,7 +1,7 @@
 import { byteForByte, hashLength, type SchemaChange } from '../../../migrations/migration.ts'
 
 /** Passkeys of users (WebAuthn). The key is the SHA-256 of the credential ID, which can be longer than a key may be. */
-export const passkeys: SchemaChange = {
+export const passkeysTable: SchemaChange = {
   up: ({ schema, name, collation }) =>
     schema.createTable(name('passkeys'), (table) => {
       byteForByte(table, collation)

@@ -1,4 +1,4 @@
-import { login } from '../../tools/samples/login.ts'
+import { loginSample } from '../../tools/samples/login.ts'
 import { accountPages, hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
 
@@ -39,25 +39,31 @@ const passkeys: PageModels['passkeys'] = {
 /** Every state of the pages of passkeys, and of the sign-in page with them. */
 export const samples: readonly Sample[] = [
   ...statesOf('login', {
-    'login-passkey': { ...login, methods },
+    'login-passkey': { ...loginSample, methods },
     'login-passkey-wrong': {
-      ...login,
+      ...loginSample,
       username: 'alice@example.com',
       methods,
       error: 'method',
       failedMethod: 'passkey',
     },
-    'login-passkey-locked': { ...login, username: 'alice', methods, error: 'throttled', retryAfter: 840 },
+    'login-passkey-locked': {
+      ...loginSample,
+      username: 'alice',
+      methods,
+      error: 'throttled',
+      retryAfter: 840,
+    },
     'login-passkey-throttled': {
-      ...login,
+      ...loginSample,
       methods,
       error: 'throttled',
       failedMethod: 'passkey',
       retryAfter: 840,
     },
-    'login-passkey-confirm': { ...login, username: 'alice@example.com', confirm: true, methods },
+    'login-passkey-confirm': { ...loginSample, username: 'alice@example.com', confirm: true, methods },
     'login-passkey-needed': {
-      ...login,
+      ...loginSample,
       client: undefined,
       username: 'alice@example.com',
       confirm: true,

@@ -1,4 +1,12 @@
-import { command, flag, number, numberOrNull, query, scopes, text } from '../../storage/database/statement.ts'
+import {
+  command,
+  flagOf,
+  numberOf,
+  numberOrNull,
+  query,
+  scopesOf,
+  textOf,
+} from '../../storage/database/statement.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import { lockLogin } from '../../storage/repositories/logins.ts'
@@ -20,15 +28,15 @@ const columns = [
 ] as const
 
 const passkeyOf = (row: Row): Passkey => ({
-  hash: text(row, 'hash'),
-  subject: text(row, 'subject'),
-  credentialId: text(row, 'credential_id'),
-  publicKey: text(row, 'public_key'),
-  counter: number(row, 'counter'),
-  transports: scopes(row, 'transports'),
-  name: text(row, 'name'),
-  isBackedUp: flag(row, 'backed_up'),
-  createdAt: number(row, 'created_at'),
+  hash: textOf(row, 'hash'),
+  subject: textOf(row, 'subject'),
+  credentialId: textOf(row, 'credential_id'),
+  publicKey: textOf(row, 'public_key'),
+  counter: numberOf(row, 'counter'),
+  transports: scopesOf(row, 'transports'),
+  name: textOf(row, 'name'),
+  isBackedUp: flagOf(row, 'backed_up'),
+  createdAt: numberOf(row, 'created_at'),
   lastUsedAt: numberOrNull(row, 'last_used_at'),
 })
 

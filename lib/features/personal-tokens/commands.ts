@@ -1,4 +1,4 @@
-import { note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
+import { print, printJson, printNote, titledTable } from '../../tools/cli/terminal.ts'
 import type { Command } from '../../tools/command.ts'
 import { revokePersonalToken } from './issue.ts'
 import { findPersonalTokenById, listPersonalTokens, type PersonalToken } from './table.ts'
@@ -32,7 +32,7 @@ export const listPersonalTokensCommand: Command = {
     const [subject = ''] = invocation.arguments
     const tokens = await listPersonalTokens(database, { subject })
     if (invocation.flag('json')) return printJson(tokens)
-    if (tokens.length === 0) return note(`user ${subject} has no personal access token`)
+    if (tokens.length === 0) return printNote(`user ${subject} has no personal access token`)
     print(...titledTable([headings, ...tokens.map(rowOf)]))
   },
 }
@@ -51,6 +51,6 @@ export const revokePersonalTokenCommand: Command = {
     const token = await findPersonalTokenById(context.database, { id })
     if (token === undefined || !(await revokePersonalToken(context, token)))
       throw new Error(`no personal access token has the id ${id}`)
-    note(`the personal access token ${id} of user ${token.subject} is revoked`)
+    printNote(`the personal access token ${id} of user ${token.subject} is revoked`)
   },
 }

@@ -1,10 +1,10 @@
 import {
   command,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  scopes,
-  text,
+  scopesOf,
+  textOf,
   textOrNull,
 } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
@@ -39,14 +39,14 @@ const columns = [
 const tokenOf = (row: Row): PersonalToken => {
   const organization = textOrNull(row, 'organization')
   return {
-    id: text(row, 'id'),
-    subject: text(row, 'subject'),
-    name: text(row, 'name'),
-    scopes: scopes(row),
+    id: textOf(row, 'id'),
+    subject: textOf(row, 'subject'),
+    name: textOf(row, 'name'),
+    scopes: scopesOf(row),
     ...(organization !== null && { organization }),
-    createdAt: number(row, 'created_at'),
+    createdAt: numberOf(row, 'created_at'),
     lastUsedAt: numberOrNull(row, 'last_used_at'),
-    expiresAt: number(row, 'expires_at'),
+    expiresAt: numberOf(row, 'expires_at'),
   }
 }
 
@@ -64,7 +64,7 @@ export const findPersonalTokenById = async (
   values: { id: string },
 ): Promise<PersonalToken | undefined> => {
   const [row] = await byId(db, values)
-  return row && text(row, 'id') === values.id ? tokenOf(row) : undefined
+  return row && textOf(row, 'id') === values.id ? tokenOf(row) : undefined
 }
 
 const ofSubject = query<{ subject: string }>((table, v) =>
@@ -81,7 +81,7 @@ const ofSubject = query<{ subject: string }>((table, v) =>
 export const listPersonalTokens = findAll(ofSubject, tokenOf)
 
 /** The numbers that the tokens of a user have. */
-export const listPersonalTokenSlots = findAll(ofSubject, (row) => number(row, 'slot'))
+export const listPersonalTokenSlots = findAll(ofSubject, (row) => numberOf(row, 'slot'))
 
 const insert = insertInto('personal_tokens', [
   'hash',

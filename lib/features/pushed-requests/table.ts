@@ -1,4 +1,4 @@
-import { command, number, query, text } from '../../storage/database/statement.ts'
+import { command, numberOf, query, textOf } from '../../storage/database/statement.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { type BatchParams, batchParams, batchSize, keysIn } from '../../storage/repositories/pruning/batch.ts'
 
@@ -27,9 +27,9 @@ export const removeUnopenedRequests = async (
   { browserHash, keep, now }: { browserHash: string; keep: number; now: number },
 ): Promise<void> => {
   const rows = await unopened(db, { browserHash })
-  const surplus = rows.filter((row, place) => place >= keep || number(row, 'expires_at') <= now)
+  const surplus = rows.filter((row, place) => place >= keep || numberOf(row, 'expires_at') <= now)
   if (surplus.length === 0) return
-  const oldest = surplus.slice(-batchSize).map((row) => text(row, 'id'))
+  const oldest = surplus.slice(-batchSize).map((row) => textOf(row, 'id'))
   await removeBatch(db, batchParams(oldest, { browserHash }))
 }
 

@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
-import { scopesOfResources } from '../../oauth/clients/followed-scope.ts'
+import { scopesOfAllResources } from '../../oauth/clients/followed-scope.ts'
 import type { Grant } from '../../oauth/grants/grant.ts'
 import { grantsOf } from '../../oauth/grants/index.ts'
 import { featureNamed } from '../../options/features.ts'
@@ -16,7 +16,7 @@ import {
   parseRegistration,
   withoutInternals,
 } from '../../protocol/clients/client-metadata.ts'
-import { refuse, refuseClient, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseClient, refuseMetadata, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
 import { assertPlainNames } from '../../protocol/clients/client-name.ts'
 import { assertKnownScheme, isRegistrableRedirectUri } from '../../protocol/clients/redirect-uri.ts'
 import { OAuthError } from '../../protocol/errors.ts'
@@ -37,7 +37,7 @@ const supported = (input: Described, name: string, isSupported: (value: string) 
   const left = given.filter((value) => typeof value !== 'string' || isSupported(value))
   return left.length > 0
     ? { [name]: left }
-    : refuse(name, 'has no value that a client may register itself for')
+    : refuseMetadata(name, 'has no value that a client may register itself for')
 }
 
 /**
@@ -75,7 +75,10 @@ const supportedInput = (
   ]
   const types: string[] = ['code', ...(implicit ? frontChannelResponseTypes : [])].map(normalResponseType)
   if (!mutualTls && String(input.token_endpoint_auth_method).endsWith('tls_client_auth')) {
-    refuse('token_endpoint_auth_method', 'must not be one with certificates, which this server does not read')
+    refuseMetadata(
+      'token_endpoint_auth_method',
+      'must not be one with certificates, which this server does not read',
+    )
   }
   return {
     ...input,
@@ -135,7 +138,7 @@ const assertReachable = (outbound: Outbound, metadata: ClientMetadata): void => 
       for (const url of [metadata[name] ?? []].flat()) outbound.assertAllowed(url)
     } catch (error) {
       if (!(error instanceof OutboundError)) throw error
-      refuse(name, 'must be an https URL at a public address', 'metadata_insecure')
+      refuseMetadata(name, 'must be an https URL at a public address', 'metadata_insecure')
     }
   }
 }
@@ -152,7 +155,7 @@ const assertSector = async (outbound: Outbound, metadata: ClientMetadata): Promi
     },
   )
   if (!redirectUris.every((redirectUri) => uris.includes(redirectUri))) {
-    refuse('sector_identifier_uri', 'must return a JSON array that contains all redirect_uris')
+    refuseMetadata('sector_identifier_uri', 'must return a JSON array that contains all redirect_uris')
   }
 }
 
@@ -187,7 +190,7 @@ const redirectGrants = ['authorization_code', 'implicit', 'refresh_token']
 /** A client that could never get a token would only take up room. */
 const assertUseful = ({ grant_types: grants, redirect_uris: uris }: ClientMetadata): void => {
   if (uris.length === 0 && grants.every((grant) => redirectGrants.includes(grant)))
-    refuse('redirect_uris', 'is required', 'metadata_missing')
+    refuseMetadata('redirect_uris', 'is required', 'metadata_missing')
 }
 
 /** Whether the host keeps identity scopes from clients of a kind; undefined while the feature is off. */
@@ -242,7 +245,7 @@ export const describedClient = async (
   const metadata = withChanges(server, said, changes)
   assertUseful(metadata)
   const withheld = isWithheld(options, request.kind) ? identityScopes : []
-  const scope = metadata.scope ?? scopesOfResources(options, withheld).join(' ')
+  const scope = metadata.scope ?? scopesOfAllResources(options, withheld).join(' ')
   const methods = input.token_endpoint_auth_methods_supported
   const offersNone = request.kind === 'document' && Array.isArray(methods) && methods.includes('none')
   const isOptional =

@@ -1,4 +1,4 @@
-import { refuse, refuseClient } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseClient, refuseMetadata } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { parseJsonObject } from '../../protocol/json.ts'
 import { lengths } from '../../protocol/lengths.ts'
@@ -41,7 +41,7 @@ const authMethodsOf = (document: Readonly<Record<string, unknown>>): Readonly<Re
   const usable = methods.filter((method) => offered.includes(method))
   const [first, second] = usable
   if (first === undefined)
-    refuse('token_endpoint_auth_method', 'must be none or private_key_jwt in a metadata document')
+    refuseMetadata('token_endpoint_auth_method', 'must be none or private_key_jwt in a metadata document')
   return {
     token_endpoint_auth_method: (hasKeys ? second : undefined) ?? first,
     token_endpoint_auth_methods_supported: usable,
@@ -69,12 +69,13 @@ export const parseMetadataDocument = (
   if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType))
     refuseClient('the metadata document is not JSON')
   const document = parseJsonObject(body) ?? refuseClient('the metadata document is not a JSON object')
-  if (document.client_id !== url) refuse('client_id', 'in the metadata document differs from its URL')
+  if (document.client_id !== url) refuseMetadata('client_id', 'in the metadata document differs from its URL')
   for (const name of ['client_name', 'redirect_uris']) {
-    if (document[name] === undefined) refuse(name, 'is required in a metadata document', 'metadata_missing')
+    if (document[name] === undefined)
+      refuseMetadata(name, 'is required in a metadata document', 'metadata_missing')
   }
   if (secretMembers.some((name) => Object.hasOwn(document, name))) {
-    refuse('client_secret', 'must not be in a metadata document')
+    refuseMetadata('client_secret', 'must not be in a metadata document')
   }
   return { ...document, ...authMethodsOf(document) }
 }

@@ -8,7 +8,7 @@ import { type ClientCredentials, storeClient } from '../../oauth/clients/registe
 import { withSuppliedClaims } from '../../protocol/claims.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { type ClientMetadata, registeredMembers } from '../../protocol/clients/client-metadata.ts'
-import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseMetadata } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isPlainText } from '../../protocol/json.ts'
 import { refusal } from '../../protocol/refusal.ts'
@@ -161,16 +161,16 @@ export const readRegistration = async (
 /** A request that replaces a registration names the client, and nothing that only the server sets (RFC 7592 §2.2). */
 const assertReplaces = (client: Client, input: Described): void => {
   const { client_id: clientId, client_secret: secret } = input
-  if (clientId !== client.clientId) refuse('client_id', 'must be that of the client')
+  if (clientId !== client.clientId) refuseMetadata('client_id', 'must be that of the client')
   const isOwnSecret = typeof secret === 'string' && client.secretHashes.includes(hashSecret(secret))
-  if (secret !== undefined && !isOwnSecret) refuse('client_secret', 'must be that of the client')
+  if (secret !== undefined && !isOwnSecret) refuseMetadata('client_secret', 'must be that of the client')
   for (const name of [
     'registration_access_token',
     'registration_client_uri',
     'client_secret_expires_at',
     'client_id_issued_at',
   ]) {
-    if (input[name] !== undefined) refuse(name, 'must not be sent')
+    if (input[name] !== undefined) refuseMetadata(name, 'must not be sent')
   }
 }
 

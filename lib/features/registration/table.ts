@@ -1,9 +1,9 @@
 import {
   command,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
   type Write,
 } from '../../storage/database/statement.ts'
@@ -24,7 +24,7 @@ export interface ClientRegistrationRecord {
 const columns = ['client_id', 'token_hash', 'read_at', 'fresh_until'] as const
 
 const recordOf = (row: Row): ClientRegistrationRecord => ({
-  clientId: text(row, 'client_id'),
+  clientId: textOf(row, 'client_id'),
   tokenHash: textOrNull(row, 'token_hash'),
   readAt: numberOrNull(row, 'read_at'),
   freshUntil: numberOrNull(row, 'fresh_until'),
@@ -161,7 +161,7 @@ const unused = query<Record<never, never>>((table) =>
 /** The number of clients that {@link deleteUnusedRegistration} may remove, sooner or later. */
 export const countUnusedClients = async (db: Database): Promise<number> => {
   const [row] = await unused(db, {})
-  return row ? number(row, 'unused') : 0
+  return row ? numberOf(row, 'unused') : 0
 }
 
 const crowded = query<Record<never, never>>((table) =>
@@ -181,7 +181,7 @@ export const findCrowdedSite = async (
   db: Database,
 ): Promise<{ readonly site: string; readonly unused: number } | undefined> => {
   const [row] = await crowded(db, {})
-  return row && { site: text(row, 'site'), unused: number(row, 'unused') }
+  return row && { site: textOf(row, 'site'), unused: numberOf(row, 'unused') }
 }
 
 // Documents come from no quota of registrations.
@@ -216,5 +216,5 @@ export const countUsedClients = async (
   const [row] = await (network === undefined
     ? usedOfSite(db, { site, since })
     : usedOfNetwork(db, { site, network, since }))
-  return row ? number(row, 'used') : 0
+  return row ? numberOf(row, 'used') : 0
 }

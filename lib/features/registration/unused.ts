@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { refusal } from '../../protocol/refusal.ts'
-import { query, text } from '../../storage/database/statement.ts'
+import { query, textOf } from '../../storage/database/statement.ts'
 import { transaction } from '../../storage/database/transaction.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import { beginDeletion, deleteClient, lockClient } from '../../storage/repositories/clients.ts'
@@ -73,7 +73,7 @@ const removeAll = async (
   { before, remove }: { before: number; remove: Remove },
 ): Promise<number> => {
   let count = 0
-  for (const row of rows) if (await remove(db, text(row, 'client_id'), before)) count += 1
+  for (const row of rows) if (await remove(db, textOf(row, 'client_id'), before)) count += 1
   return count
 }
 

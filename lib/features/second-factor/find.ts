@@ -72,9 +72,9 @@ export const neededSecondFactor = async (
 declare module '../../events/event.ts' {
   interface EventDetails {
     /** The password was right, and the page asks for the second factor. There is no login yet. */
-    'second_factor.requested': LoginAttempt & { readonly subject: string }
+    'second_factor.requested': LoginAttemptFields & { readonly subject: string }
     /** A code was wrong, or had been used before. */
-    'second_factor.failed': LoginAttempt & { readonly subject: string }
+    'second_factor.failed': LoginAttemptFields & { readonly subject: string }
     /** A user has set up a second factor at Latchkey (`authenticatorApps()`). */
     'second_factor.added': { readonly subject: string }
     /** The second factor was removed, by the user, an administrator (`actor`), or by `secondFactor.remove()`. */

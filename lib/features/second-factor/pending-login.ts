@@ -4,7 +4,7 @@ import { callHost } from '../../users/host-function.ts'
 import type { LoginPage, PasswordProved } from '../../web/endpoints/login-form.ts'
 import type { Context, PageContext } from '../../web/http/context.ts'
 import { ownPath } from '../../web/http/urls.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
+import { type BoundBrowser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
 import { deviceOf } from '../../web/sessions/device-cookie.ts'
 import { detailsOf } from '../../web/sessions/login-attempt.ts'
 import { clearNotice, leaveNotice } from '../../web/sessions/notice.ts'
@@ -32,7 +32,7 @@ const maxTries = 5
 /** Codes that are sent after one password. */
 const maxSends = 3
 
-const idOf = ({ secret }: Browser, about: string): string => hashSecret(`${secret} ${about}`)
+const idOf = ({ secret }: BoundBrowser, about: string): string => hashSecret(`${secret} ${about}`)
 
 /** The sign-in of this browser that waits for its second factor. */
 export const openPendingLogin = async (

@@ -1,4 +1,4 @@
-import { command, number, query, text } from '../../storage/database/statement.ts'
+import { command, numberOf, query, textOf } from '../../storage/database/statement.ts'
 import { findOne, touches } from '../../storage/repositories/statements.ts'
 
 /** A sign-in whose password was right, and whose second factor is missing. */
@@ -44,14 +44,14 @@ export const findPendingLogin = findOne(
     table('pending_logins').select(columns).where({ id: v.id }).where('expires_at', '>', v.now),
   ),
   (row): PendingLogin => ({
-    id: text(row, 'id'),
-    attempt: text(row, 'attempt'),
-    subject: text(row, 'subject'),
-    username: text(row, 'username'),
-    since: number(row, 'since'),
-    tries: number(row, 'tries'),
-    sends: number(row, 'sends'),
-    expiresAt: number(row, 'expires_at'),
+    id: textOf(row, 'id'),
+    attempt: textOf(row, 'attempt'),
+    subject: textOf(row, 'subject'),
+    username: textOf(row, 'username'),
+    since: numberOf(row, 'since'),
+    tries: numberOf(row, 'tries'),
+    sends: numberOf(row, 'sends'),
+    expiresAt: numberOf(row, 'expires_at'),
   }),
 )
 

@@ -1,9 +1,9 @@
 import {
   command,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
   type Write,
 } from '../../storage/database/statement.ts'
@@ -45,10 +45,10 @@ export const findSecondFactorRecord = findOne(
       .where({ subject: v.subject }),
   ),
   (row): SecondFactorRecord => ({
-    subject: text(row, 'subject'),
-    secret: text(row, 'secret'),
+    subject: textOf(row, 'subject'),
+    secret: textOf(row, 'secret'),
     lastStep: numberOrNull(row, 'last_step'),
-    createdAt: number(row, 'created_at'),
+    createdAt: numberOf(row, 'created_at'),
     expiresAt: numberOrNull(row, 'expires_at'),
     nextSecret: textOrNull(row, 'next_secret'),
     nextExpiresAt: numberOrNull(row, 'next_expires_at'),
@@ -221,7 +221,7 @@ const countCodes = query<{ subject: string }>((table, v) =>
 /** The number of recovery codes that a user has left. */
 export const countRecoveryCodes = async (db: Database, { subject }: { subject: string }): Promise<number> => {
   const [row] = await countCodes(db, { subject })
-  return row ? number(row, 'count') : 0
+  return row ? numberOf(row, 'count') : 0
 }
 
 const remove = command<{ subject: string }>((table, v) =>

@@ -1,6 +1,6 @@
 import { timeOf } from '../../protocol/explanation.ts'
 import type { Database } from '../../storage/database/types.ts'
-import { heading, note, print, printJson, titledTable } from '../../tools/cli/terminal.ts'
+import { heading, print, printJson, printNote, titledTable } from '../../tools/cli/terminal.ts'
 import { type Command, UsageError } from '../../tools/command.ts'
 import './announced.ts'
 import { endpointsIn } from './option.ts'
@@ -70,14 +70,14 @@ export const webhooksCommand: Command = {
     const deadLetters = await lettersIn(database, invocation.flag('all'))
     if (invocation.flag('json')) return printJson({ endpoints, deadLetters })
     if (endpoints.length === 0 && deadLetters.length === 0)
-      return note('webhooks are off, and nothing is left to send')
+      return printNote('webhooks are off, and nothing is left to send')
     print(
       ...titledTable([
         ['ENDPOINT', 'ORIGIN', 'BACKLOG', 'LAST SUCCESS', 'STATE'],
         ...endpoints.map(statusRow),
       ]),
     )
-    if (deadLetters.length === 0) return note('nothing was given up')
+    if (deadLetters.length === 0) return printNote('nothing was given up')
     print(
       '',
       heading('Given up'),
@@ -86,7 +86,7 @@ export const webhooksCommand: Command = {
         ...deadLetters.map(letterRow),
       ]),
     )
-    if (deadLetters.length === lettersPerPage) note('there may be older ones; --all prints them, too')
+    if (deadLetters.length === lettersPerPage) printNote('there may be older ones; --all prints them, too')
   },
 }
 
@@ -115,13 +115,13 @@ export const replayWebhooksCommand: Command = {
     if (endpoint !== undefined) {
       const count = await replayEndpoint(database, { endpoint, now: now() })
       if (count > 0) events.announce('webhook.replayed', undefined, { endpoint, deliveries: String(count) })
-      return note(`${count} webhooks to ${endpoint} are sent again`)
+      return printNote(`${count} webhooks to ${endpoint} are sent again`)
     }
     for (const id of invocation.arguments) {
       const isDead = await replayDelivery(database, { seq: idOf(id), now: now() })
       if (!isDead) throw new Error(`no webhook that was given up has the id ${id}`)
       events.announce('webhook.replayed', undefined, { deliveries: id })
-      note(`the webhook ${id} is sent again`)
+      printNote(`the webhook ${id} is sent again`)
     }
   },
 }
@@ -137,6 +137,6 @@ export const enableWebhooksCommand: Command = {
     const [name = ''] = invocation.arguments
     if (!(await enableEndpoint(database, { name }))) throw new Error(`no receiver ${name} is disabled`)
     events.announce('webhook.enabled', undefined, { endpoint: name })
-    note(`webhooks to ${name} are sent again`)
+    printNote(`webhooks to ${name} are sent again`)
   },
 }

@@ -4,7 +4,7 @@ import { createBell } from './bell.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { loadStandardWebhooks } from './message.ts'
 import { webhookEndpoints as endpointTable, webhookDeliveries, webhookTurns } from './migration.ts'
-import { members, type WebhookEndpoints, webhookEndpoints } from './option.ts'
+import { members, type WebhookEndpoints, webhookReceivers } from './option.ts'
 import { webhooksPage } from './page.ts'
 import { createQueue } from './queue.ts'
 import { subjectLane } from './rules.ts'
@@ -56,6 +56,6 @@ const definition: FeatureDefinition = {
 export const webhooks = defineFeature(definition, {
   name: 'webhooks',
   members,
-  complete: webhookEndpoints,
+  complete: webhookReceivers,
   activate,
 })

@@ -1,4 +1,4 @@
-import { command, json, number, query, text, textOrNull } from '../../storage/database/statement.ts'
+import { command, json, numberOf, query, textOf, textOrNull } from '../../storage/database/statement.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import type { EventRecord } from '../../storage/repositories/index.ts'
 import { batchSize } from '../../storage/repositories/pruning/batch.ts'
@@ -75,7 +75,7 @@ export const findDueLanes = async (
   for (let reads = 0; reads < mostReads && lanes.size < most; reads += 1) {
     const rows = await dueAfter(db, { ...values, ...place })
     for (const row of rows) {
-      place = { lane: text(row, 'lane'), attemptAt: number(row, 'attempt_at') }
+      place = { lane: textOf(row, 'lane'), attemptAt: numberOf(row, 'attempt_at') }
       const known = lanes.get(place.lane)
       if (known === undefined) lanes.set(place.lane, { ...place, isSpread: false })
       else if (known.attemptAt < place.attemptAt) lanes.set(place.lane, { ...known, isSpread: true })
@@ -153,7 +153,7 @@ export const findUntriedLane = async (
 ): Promise<string | undefined> => {
   for (const priority of priorities) {
     const [row] = await untried(db, { ...values, priority })
-    if (row) return text(row, 'lane')
+    if (row) return textOf(row, 'lane')
   }
   return undefined
 }
@@ -164,8 +164,8 @@ const eventOf = (row: Row): EventRecord | undefined => {
   const subject = textOrNull(row, 'subject')
   return {
     type,
-    time: number(row, 'time'),
-    requestId: text(row, 'request_id'),
+    time: numberOf(row, 'time'),
+    requestId: textOf(row, 'request_id'),
     ...(subject !== null && { subject }),
     details: json(row, 'details'),
   }
@@ -188,14 +188,14 @@ const columns = [
 ]
 
 const deliveryOf = (row: Row): Delivery => ({
-  seq: number(row, 'seq'),
-  endpoint: text(row, 'endpoint'),
-  eventId: text(row, 'event_id'),
-  lane: text(row, 'lane'),
-  priority: number(row, 'priority') as Priority,
-  attempts: number(row, 'attempts'),
+  seq: numberOf(row, 'seq'),
+  endpoint: textOf(row, 'endpoint'),
+  eventId: textOf(row, 'event_id'),
+  lane: textOf(row, 'lane'),
+  priority: numberOf(row, 'priority') as Priority,
+  attempts: numberOf(row, 'attempts'),
   failure: textOrNull(row, 'failure'),
-  attemptAt: number(row, 'attempt_at'),
+  attemptAt: numberOf(row, 'attempt_at'),
   event: eventOf(row),
 })
 

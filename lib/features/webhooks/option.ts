@@ -78,7 +78,7 @@ export type WebhookEndpoints = Readonly<Record<string, WebhookEndpoint>>
  *
  * @throws OptionsError without receivers, without stored events, and for a URL that needs https
  */
-export const webhookEndpoints = (
+export const webhookReceivers = (
   { endpoints }: CheckedMembers<typeof members>,
   options: Options,
 ): WebhookEndpoints => {

@@ -5,7 +5,7 @@ import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { refuse } from '../../options/check.ts'
 import type { Bell } from './bell.ts'
 import type { WebhookEndpoints } from './option.ts'
-import { isOwn, laneOf, matches, priority } from './rules.ts'
+import { isOwn, laneOf, matchesPattern, priority } from './rules.ts'
 import { createDelivery } from './table.ts'
 
 /** The description of each type of event, of the core and of every feature. */
@@ -15,7 +15,9 @@ const descriptionsOf = ({ installed }: Pick<ServerSetup, 'installed'>): Map<stri
 /** @throws OptionsError for a pattern that selects no event, such as a misspelt type */
 const assertPatterns = (endpoints: WebhookEndpoints, types: readonly string[]): void => {
   for (const [name, { events }] of Object.entries(endpoints)) {
-    const wrong = events.find((pattern) => !types.some((type) => !isOwn(type) && matches(pattern, type)))
+    const wrong = events.find(
+      (pattern) => !types.some((type) => !isOwn(type) && matchesPattern(pattern, type)),
+    )
     if (wrong !== undefined)
       refuse(`webhooks({ endpoints })['${name}'].events has ${wrong}, which is no event; see docs/events.md`)
   }
@@ -39,7 +41,7 @@ export const createQueue = (
     isOwn(type)
       ? []
       : Object.entries(endpoints).flatMap(([name, { events }]) =>
-          events.some((pattern) => matches(pattern, type)) ? [name] : [],
+          events.some((pattern) => matchesPattern(pattern, type)) ? [name] : [],
         )
   return {
     write: async (tx, events) => {

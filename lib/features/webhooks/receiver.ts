@@ -7,7 +7,7 @@ import type { Database } from '../../storage/database/types.ts'
 import { type Delivery, type DueLane, type LanePlace, postponeLane } from './lanes.ts'
 import { createSigner, messageOf, type SignMessage } from './message.ts'
 import type { WebhookEndpoint } from './option.ts'
-import { type Outcome, outcomeOf, type Priority, pauseAfter, priority } from './rules.ts'
+import { type DeliveryOutcome, outcomeOf, type Priority, pauseAfter, priority } from './rules.ts'
 import {
   buryDelivery,
   disableEndpoint,
@@ -68,7 +68,7 @@ export interface Receiver {
 export const post = async (
   { server, url, outbound, sign }: Receiver,
   { event, eventId }: Pick<Delivery, 'event' | 'eventId'>,
-): Promise<Outcome> => {
+): Promise<DeliveryOutcome> => {
   // The event expired, or its user was erased.
   if (event === undefined) return { kind: 'delivered' }
   try {
@@ -106,7 +106,7 @@ const gone = async (receiver: Receiver): Promise<false> => {
   return false
 }
 
-type Failed = Extract<Outcome, { kind: 'refused' | 'down' }>
+type Failed = Extract<DeliveryOutcome, { kind: 'refused' | 'down' }>
 
 /** Notes a failure for the page of the receiver and for the log. */
 const noteFailure = async (receiver: Receiver, { seq }: Delivery, outcome: Failed): Promise<void> => {
@@ -156,7 +156,11 @@ const failed = async (receiver: Receiver, delivery: Delivery, outcome: Failed): 
 }
 
 /** Stores what became of an attempt. Returns whether the lane goes on. */
-export const settle = (receiver: Receiver, delivery: Delivery, outcome: Outcome): Promise<boolean> => {
+export const settle = (
+  receiver: Receiver,
+  delivery: Delivery,
+  outcome: DeliveryOutcome,
+): Promise<boolean> => {
   if (outcome.kind === 'delivered') return delivered(receiver, delivery)
   if (outcome.kind === 'gone') return gone(receiver)
   return failed(receiver, delivery, outcome)

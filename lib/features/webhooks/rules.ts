@@ -15,7 +15,7 @@ export const isPattern = (pattern: string): boolean => {
  *
  * @example matches('login.*', 'login.failed') // true
  */
-export const matches = (pattern: string, type: string): boolean =>
+export const matchesPattern = (pattern: string, type: string): boolean =>
   pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)))
 
 /** An event about webhooks is sent to no receiver: each failure would cause another one. */
@@ -89,7 +89,7 @@ export const restAfter = (rests: number, chance: number): number =>
   Math.ceil(Math.min(longestRest, 2 ** (rests + 1)) * (1 + chance / 5))
 
 /** The result of an attempt. */
-export type Outcome =
+export type DeliveryOutcome =
   | { readonly kind: 'delivered' }
   /** The receiver wants nothing any more. */
   | { readonly kind: 'gone' }
@@ -114,7 +114,7 @@ const isTooMuch = (status: number): boolean =>
  * @param retryAfter the header `Retry-After`, in seconds or as a date
  * @param now epoch seconds
  */
-export const outcomeOf = (status: number, retryAfter: string | undefined, now: number): Outcome => {
+export const outcomeOf = (status: number, retryAfter: string | undefined, now: number): DeliveryOutcome => {
   if (status >= 200 && status < 300) return { kind: 'delivered' }
   if (status === 410) return { kind: 'gone' }
   const reason = `the receiver answered ${status}`

@@ -1,5 +1,12 @@
 import type { Knex } from 'knex'
-import { command, number, numberOrNull, query, text, textOrNull } from '../../storage/database/statement.ts'
+import {
+  command,
+  numberOf,
+  numberOrNull,
+  query,
+  textOf,
+  textOrNull,
+} from '../../storage/database/statement.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { batchSize } from '../../storage/repositories/pruning/batch.ts'
 import {
@@ -44,7 +51,7 @@ export const listEndpoints = findAll(
       .limit(maxEndpoints, { skipBinding: true }),
   ),
   (row): EndpointState => ({
-    name: text(row, 'name'),
+    name: textOf(row, 'name'),
     succeededAt: numberOrNull(row, 'succeeded_at'),
     failedAt: numberOrNull(row, 'failed_at'),
     failure: textOrNull(row, 'failure'),
@@ -223,14 +230,14 @@ const deadLetters = findAll(
       .limit(lettersPerPage, { skipBinding: true }),
   ),
   (row): DeadLetter => ({
-    id: number(row, 'seq'),
-    endpoint: text(row, 'endpoint'),
+    id: numberOf(row, 'seq'),
+    endpoint: textOf(row, 'endpoint'),
     type: textOrNull(row, 'type'),
     subject: textOrNull(row, 'subject'),
     time: numberOrNull(row, 'time'),
-    attempts: number(row, 'attempts'),
+    attempts: numberOf(row, 'attempts'),
     failure: textOrNull(row, 'failure') ?? '',
-    deadAt: number(row, 'dead_at'),
+    deadAt: numberOf(row, 'dead_at'),
   }),
 )
 
@@ -302,7 +309,7 @@ export const findBacklog = async (db: Database, values: { readonly endpoint: str
   const [row] = await waiting(db, values)
   const first = row ? numberOrNull(row, 'first') : null
   const [event] = first === null ? [] : await timeOf(db, { seq: first })
-  return { count: row ? number(row, 'count') : 0, oldest: event ? number(event, 'time') : null }
+  return { count: row ? numberOf(row, 'count') : 0, oldest: event ? numberOf(event, 'time') : null }
 }
 
 /** When an event is tried next: not before the receiver is asked again. Undefined if none waits. */
@@ -316,7 +323,7 @@ export const findNextAttempt = findOne(
       .orderBy('deliveries.attempt_at')
       .limit(1, { skipBinding: true }),
   ),
-  (row) => Math.max(number(row, 'attempt_at'), number(row, 'held_until')),
+  (row) => Math.max(numberOf(row, 'attempt_at'), numberOf(row, 'held_until')),
 )
 
 /** Tries a dead letter again, at once. Returns whether it was one. */

@@ -22,7 +22,7 @@ import {
 import type { Outcome, PageContext } from '../../web/http/context.ts'
 import { languageOf } from '../../web/http/language.ts'
 import { pagesIn } from '../../web/http/send-page.ts'
-import { type Browser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
+import { type BoundBrowser, bindBrowser, boundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import type { PendingRequest } from './request-kind.ts'
 import { renderPageError } from './response.ts'
@@ -44,7 +44,7 @@ const maxUsed = 20
  *
  * @throws OAuthError with status 429 if too many new browsers came from this address
  */
-export const readyBrowser = async (context: PageContext): Promise<Browser> => {
+export const readyBrowser = async (context: PageContext): Promise<BoundBrowser> => {
   const { server, info } = context
   const browser = bindBrowser(context)
   const keep = { browserHash: browser.hash, keep: maxPerBrowser - 1, keepUsed: maxUsed }

@@ -6,7 +6,7 @@ import type { Decision } from '../../protocol/requests/next-step.ts'
 import type { KnownLogin, PendingRequestRecord } from '../../storage/repositories/index.ts'
 import type { User } from '../../users/users.ts'
 import type { Outcome, PageContext } from '../../web/http/context.ts'
-import type { Browser } from '../../web/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { ActiveLogin } from '../../web/sessions/login.ts'
 import type { AllowedUser } from '../tokens/allowed.ts'
 
@@ -29,7 +29,7 @@ export interface PendingRequest extends PendingRequestRecord {
   /** The secret id, as the pages carry it. */
   readonly secret: string
   readonly client: Client
-  readonly browser: Browser
+  readonly browser: BoundBrowser
   /** The login of the session, if it is valid. */
   readonly knownLogin: KnownLogin | undefined
   /** The number of revocations when the page was asked for. */

@@ -5,7 +5,7 @@ import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
 
 /** The credentials that a client presents. */
-export interface ClientCredentials {
+export interface PresentedCredentials {
   /** Undefined if the credentials cannot be parsed. */
   readonly clientId: string | undefined
   /** Whether the credentials are those of this client, for the endpoint that was called. */
@@ -24,5 +24,5 @@ export interface ClientAuthMethod {
   /** Whether the request uses this method. */
   isUsed(request: TokenRequest): boolean
   /** @throws OAuthError `invalid_request` */
-  credentials(request: TokenRequest): ClientCredentials
+  credentials(request: TokenRequest): PresentedCredentials
 }

@@ -7,7 +7,7 @@ import { type PlainReason, type ReasonOf, refusal } from '../../protocol/refusal
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import type { ClientLookup } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer, EndpointDescription } from '../authorization-server.ts'
-import type { ClientAuthMethod, ClientCredentials } from './client-auth-method.ts'
+import type { ClientAuthMethod, PresentedCredentials } from './client-auth-method.ts'
 import { clientSecretBasic, clientSecretPost, none } from './client-secret.ts'
 import { privateKeyJwt } from './private-key-jwt.ts'
 import { isServed, refreshClient } from './served-client.ts'
@@ -48,7 +48,7 @@ const mayUse = ({ metadata }: Client, method: ClientAuthMethod): boolean => {
 /** A method with the credentials that a request has for it. */
 interface PresentedMethod {
   readonly method: ClientAuthMethod
-  readonly credentials: ClientCredentials
+  readonly credentials: PresentedCredentials
 }
 
 /**
@@ -112,7 +112,7 @@ const unauthenticated = (
 }
 
 /** The request of a client that has not authenticated yet, at an endpoint that has admitted it. */
-export interface Attempt {
+export interface AuthenticationAttempt {
   readonly request: TokenRequest
   readonly endpoint: EndpointDescription
   /** The one method that it uses; more only if the client has a certificate, and then its registration decides. */
@@ -121,7 +121,7 @@ export interface Attempt {
   readonly clientId: string | undefined
 }
 
-const failingOf = ({ request, clientId }: Pick<Attempt, 'request' | 'clientId'>): Failing => ({
+const failingOf = ({ request, clientId }: Pick<AuthenticationAttempt, 'request' | 'clientId'>): Failing => ({
   address: request.info.address,
   name: clientId ?? '',
 })
@@ -141,7 +141,7 @@ export const admitAttempt = async (
   server: AuthorizationServer,
   request: TokenRequest,
   endpoint: EndpointDescription,
-): Promise<Attempt> => {
+): Promise<AuthenticationAttempt> => {
   const methods = methodsOf(request, server.options)
   const { clientId: named } = methods[0].credentials
   const attempt = { request, endpoint, methods, clientId: isClientId(named) ? named : undefined }
@@ -158,7 +158,7 @@ export const admitAttempt = async (
  */
 export const lookupFor = async (
   server: AuthorizationServer,
-  { clientId }: Attempt,
+  { clientId }: AuthenticationAttempt,
   from: { readonly address?: string } = {},
 ): Promise<ClientLookup | undefined> => {
   if (clientId === undefined) return undefined
@@ -180,7 +180,7 @@ export const lookupFor = async (
  */
 export const authenticate = async (
   server: AuthorizationServer,
-  attempt: Attempt,
+  attempt: AuthenticationAttempt,
   found: Client | undefined,
 ): Promise<Client> => {
   const client = found && isServed(server, found) ? found : undefined
@@ -195,7 +195,7 @@ export const authenticate = async (
 /** @throws OAuthError `invalid_client` unless the client is enabled and the request has its credentials */
 const authenticated = async (
   server: AuthorizationServer,
-  { request, endpoint, methods }: Attempt,
+  { request, endpoint, methods }: AuthenticationAttempt,
   client: Client | undefined,
 ): Promise<Client> => {
   const isEnabled = client !== undefined && client.disabledAt === null
@@ -209,7 +209,7 @@ const authenticated = async (
 /** Announces and counts a failed attempt. @returns the error to send */
 const countedFailure = async (
   server: AuthorizationServer,
-  attempt: Attempt,
+  attempt: AuthenticationAttempt,
   client: Client | undefined,
   error: OAuthError,
 ): Promise<OAuthError> => {

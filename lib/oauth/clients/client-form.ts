@@ -1,5 +1,5 @@
 import { clientMembers, clientMetadataNames } from '../../protocol/clients/client-metadata.ts'
-import { refuse } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseMetadata } from '../../protocol/clients/client-metadata-checks.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import { lengths } from '../../protocol/lengths.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
@@ -99,15 +99,15 @@ const otherMembers = (typed: string, names: ClientFieldNames, existing: Metadata
   try {
     given = JSON.parse(typed.trim() || '{}')
   } catch {
-    refuse('other', 'must be JSON')
+    refuseMetadata('other', 'must be JSON')
   }
   if (typeof given !== 'object' || given === null || Array.isArray(given))
-    return refuse('other', 'must be an object')
+    return refuseMetadata('other', 'must be an object')
   const known = (name: string): boolean => clientMetadataNames.includes(name.split('#')[0] ?? '')
   for (const name of Object.keys(given)) {
     if (names.some((field) => field === name))
-      refuse('other', `must not contain ${name}, which has a field above`)
-    if (!known(name)) refuse('other', `must not contain ${name}, which is not client metadata`)
+      refuseMetadata('other', `must not contain ${name}, which has a field above`)
+    if (!known(name)) refuseMetadata('other', `must not contain ${name}, which is not client metadata`)
   }
   const removed = membersWithoutField(existing, names).filter(([name]) => known(name))
   return { ...Object.fromEntries(removed.map(([name]) => [name, null])), ...given }

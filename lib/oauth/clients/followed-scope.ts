@@ -12,7 +12,7 @@ import { type Installed, selfDescriptionsIn } from './client-data.ts'
  *
  * @param withheld scopes that the host keeps from the client
  */
-export const scopesOfResources = (
+export const scopesOfAllResources = (
   { resources }: Pick<Options, 'resources'>,
   withheld: readonly string[] = [],
 ): readonly string[] =>
@@ -38,7 +38,7 @@ export const withCurrentScope = async (
 ): Promise<Client> => {
   if (client.metadata.scope_follows_resources === undefined) return client
   const withheld = selfDescriptionsIn(installed).flatMap((each) => each.withheldScopes(options, client))
-  const scope = scopesOfResources(options, withheld).join(' ')
+  const scope = scopesOfAllResources(options, withheld).join(' ')
   if (client.metadata.scope === scope) return client
   const { clientId } = client
   await transaction(database, async (tx) => {

@@ -9,7 +9,7 @@ import {
   parseClientMetadata,
   withoutInternals,
 } from '../../protocol/clients/client-metadata.ts'
-import { refuse, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
+import { refuseMetadata, refuseUnknown } from '../../protocol/clients/client-metadata-checks.ts'
 import { isUnpredictable } from '../../protocol/entropy.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import { transaction } from '../../storage/database/transaction.ts'
@@ -101,7 +101,7 @@ const checkedMetadata = (
 const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
   if (logo === undefined || logo === null) return logo
   if (!(logo instanceof URL) || logo.protocol !== 'file:') {
-    return refuse('logo', "must be a file, such as new URL('./logo.png', import.meta.url)")
+    return refuseMetadata('logo', "must be a file, such as new URL('./logo.png', import.meta.url)")
   }
   try {
     return logoImage(readFileSync(logo))
@@ -114,13 +114,13 @@ const checkedLogo = (logo: unknown): LogoImage | null | undefined => {
 const assertSecret = (secret: string, metadata: ClientMetadata): void => {
   if (!usesSecret(metadata)) {
     const method = metadata.token_endpoint_auth_method
-    refuse('client_secret', `must not be set for ${method === 'none' ? 'a public client' : method}`)
+    refuseMetadata('client_secret', `must not be set for ${method === 'none' ? 'a public client' : method}`)
   }
   if (typeof secret !== 'string' || secret.length < minSecretLength) {
-    refuse('client_secret', `must have at least ${minSecretLength} characters`)
+    refuseMetadata('client_secret', `must have at least ${minSecretLength} characters`)
   }
   if (!isUnpredictable(secret)) {
-    refuse(
+    refuseMetadata(
       'client_secret',
       'is too easy to guess; use a random one, such as that of `openssl rand -base64 32`',
     )
@@ -139,7 +139,7 @@ export const checkedRegistration = (
 ): CheckedRegistration => {
   // RFC 6749 Appendix A.1. Some databases ignore spaces at the end.
   if (typeof clientId !== 'string' || !/^(?! )[\x20-\x7e]{1,255}$/.test(clientId) || clientId.endsWith(' ')) {
-    refuse('client_id', 'must be 1 to 255 printable ASCII characters, without spaces at either end')
+    refuseMetadata('client_id', 'must be 1 to 255 printable ASCII characters, without spaces at either end')
   }
   const metadata = checkedMetadata(input, registrable)
   if (secret !== undefined) assertSecret(secret, metadata)

@@ -5,7 +5,7 @@ import type { GrantType } from '../../protocol/clients/client-metadata.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { AuthorizationDetails } from '../../protocol/requests/authorization.ts'
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
-import { scopesOfResources } from '../../protocol/requests/resource.ts'
+import { scopesByResource } from '../../protocol/requests/resource.ts'
 import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-request.ts'
 import { type Condition, writeIf } from '../../storage/database/transaction.ts'
 import {
@@ -88,7 +88,7 @@ const authorizationFor = (
     now,
     expiresAt: now + lifetime,
     details: {
-      resources: scopesOfResources(scopes, resources, server.resources),
+      resources: scopesByResource(scopes, resources, server.resources),
       organization,
       authorizationDetails: authorizationDetails?.length ? authorizationDetails : undefined,
       ...login,

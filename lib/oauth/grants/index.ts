@@ -12,9 +12,9 @@ import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
 import type { Grant, Presented } from './grant.ts'
 import { refreshToken } from './refresh-token.ts'
-import { tokenExchange } from './token-exchange.ts'
+import { tokenExchangeGrant } from './token-exchange.ts'
 
-const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchange]
+const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchangeGrant]
 
 type Configured = Pick<AuthorizationServer, 'options' | 'features'>
 

@@ -131,7 +131,7 @@ const originOf = async (
  * RFC 8693: a client exchanges a user's access token, which it received or got itself, for one at another resource. The
  * new token belongs to the authorization of the first one and ends with it, and it lives no longer than the first one.
  */
-export const tokenExchange: Grant = {
+export const tokenExchangeGrant: Grant = {
   grantType: tokenExchangeGrantType,
   isOn: ({ protocol }) => protocol.tokenExchange !== undefined,
   async exchange(server, client, request) {

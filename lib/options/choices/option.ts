@@ -7,7 +7,7 @@ import { refuse } from '../check.ts'
 import { languageTag } from '../pages.ts'
 import { type Checked, callback, flag, list, object, record, required, text } from '../schema.ts'
 import { assertKnownScopes, impliedScopes, type Scope } from '../scopes.ts'
-import type { Answer, HostUser } from '../users.ts'
+import type { Awaitable, HostUser } from '../users.ts'
 
 /** For whom things are asked for. */
 export interface ThingsAsked {
@@ -57,14 +57,14 @@ const membersOf = <User extends object>() => ({
   /**
    * Returns the things that the user may give to the client, one part at a time. It has ten seconds.
    */
-  list: required(callback<(user: User, asked: ThingsListed) => Answer<ThingList>>()),
+  list: required(callback<(user: User, asked: ThingsListed) => Awaitable<ThingList>>()),
   /**
    * Returns those of some things that still exist and that the user may give to the client. It is asked before a choice counts,
    * and again whenever a token is issued or refreshed, so keep it fast.
    */
   find: required(
     callback<
-      (user: User, asked: ThingsAsked & { readonly ids: readonly string[] }) => Answer<readonly Thing[]>
+      (user: User, asked: ThingsAsked & { readonly ids: readonly string[] }) => Awaitable<readonly Thing[]>
     >(),
   ),
 })

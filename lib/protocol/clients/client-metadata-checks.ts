@@ -34,7 +34,7 @@ export const member = <Value, Form extends MemberForm>(
 ): Member<Value, Form> => ({ form, check })
 
 /** @throws OAuthError `invalid_client_metadata` about a member whose value is wrong */
-export const refuse = (
+export const refuseMetadata = (
   parameter: string,
   problem: string,
   reason:
@@ -70,32 +70,35 @@ const visible = /[\p{L}\p{N}\p{P}\p{S}]/u
 const plainUri = /^[\x21-\x5b\x5d-\x7e]+$/
 
 const checkedText = (name: string, value: unknown): string => {
-  if (typeof value !== 'string' || value.trim() === '') return refuse(name, 'must be a string')
-  if (value.length > 255) refuse(name, 'must not exceed 255 characters')
-  if (misleading.test(value)) refuse(name, 'must not contain control or direction characters')
-  if (invisible.test(value) || !visible.test(value)) refuse(name, 'must not contain invisible characters')
+  if (typeof value !== 'string' || value.trim() === '') return refuseMetadata(name, 'must be a string')
+  if (value.length > 255) refuseMetadata(name, 'must not exceed 255 characters')
+  if (misleading.test(value)) refuseMetadata(name, 'must not contain control or direction characters')
+  if (invisible.test(value) || !visible.test(value))
+    refuseMetadata(name, 'must not contain invisible characters')
   return value
 }
 
-export const text = member('text', checkedText)
+export const displayText = member('text', checkedText)
 
-export const flag = member('flag', (name, value) =>
-  typeof value === 'boolean' ? value : refuse(name, 'must be true or false'),
+export const trueOrFalse = member('flag', (name, value) =>
+  typeof value === 'boolean' ? value : refuseMetadata(name, 'must be true or false'),
 )
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 
-export const seconds = member('number', (name, value) =>
-  isWhole(value) && value > 0 ? value : refuse(name, 'must be a whole number of seconds above 0'),
+export const wholeSeconds = member('number', (name, value) =>
+  isWhole(value) && value > 0 ? value : refuseMetadata(name, 'must be a whole number of seconds above 0'),
 )
 
 /** Epoch seconds; 0 stands for never. */
-export const time = member('time', (name, value) =>
-  isWhole(value) && value >= 0 ? value || undefined : refuse(name, 'must be a time in epoch seconds, or 0'),
+export const epochTime = member('time', (name, value) =>
+  isWhole(value) && value >= 0
+    ? value || undefined
+    : refuseMetadata(name, 'must be a time in epoch seconds, or 0'),
 )
 
 export const maxAge = member('number', (name, value) =>
-  isWhole(value) && value >= 0 ? value : refuse(name, 'must be a whole number of seconds'),
+  isWhole(value) && value >= 0 ? value : refuseMetadata(name, 'must be a whole number of seconds'),
 )
 
 const checkedUri = (name: string, value: unknown): string => {
@@ -105,13 +108,13 @@ const checkedUri = (name: string, value: unknown): string => {
     !plainUri.test(value) ||
     !URL.canParse(value)
   ) {
-    return refuse(name, 'must be an https URL in plain ASCII', 'metadata_insecure')
+    return refuseMetadata(name, 'must be an https URL in plain ASCII', 'metadata_insecure')
   }
   const { protocol, hostname, username, password } = new URL(value)
   // The pages show this link, and a user would read the part before the @ as the host.
-  if (username !== '' || password !== '') refuse(name, 'must not contain user information')
+  if (username !== '' || password !== '') refuseMetadata(name, 'must not contain user information')
   if (protocol === 'https:' || (protocol === 'http:' && /(?:^|\.)localhost$/.test(hostname))) return value
-  return refuse(name, 'must be an https URL', 'metadata_insecure')
+  return refuseMetadata(name, 'must be an https URL', 'metadata_insecure')
 }
 
 export const httpsUri = member('uri', checkedUri)
@@ -119,62 +122,63 @@ export const httpsUri = member('uri', checkedUri)
 /** A URL that this server calls: https, or http on this machine. */
 export const webUri = member('uri', (name, value): string => {
   if (typeof value !== 'string' || value.includes('#'))
-    return refuse(name, 'must be a URL without a fragment')
+    return refuseMetadata(name, 'must be a URL without a fragment')
   checkedUri(name, value.replace(/^http:\/\/(127\.0\.0\.1|\[::1\])/, 'http://localhost'))
   return value
 })
 
-export const list = (name: string, value: unknown): string[] =>
+export const checkedList = (name: string, value: unknown): string[] =>
   Array.isArray(value) && value.every((item) => typeof item === 'string')
     ? [...new Set<string>(value)]
-    : refuse(name, 'must be an array of strings')
+    : refuseMetadata(name, 'must be an array of strings')
 
 export const chosen = <Value extends string>(
   choices: readonly Value[],
   name: string,
   value: unknown,
-): Value => choices.find((choice) => choice === value) ?? refuse(name, `must be one of ${choices.join(', ')}`)
+): Value =>
+  choices.find((choice) => choice === value) ?? refuseMetadata(name, `must be one of ${choices.join(', ')}`)
 
-export const oneOf = <const Value extends string>(choices: readonly Value[]) =>
+export const oneChoice = <const Value extends string>(choices: readonly Value[]) =>
   member('choice', (name, value) => chosen(choices, name, value))
 
-export const someOf = <const Value extends string>(choices: readonly Value[]) =>
-  member('choices', (name, value) => list(name, value).map((item) => chosen(choices, name, item)))
+export const someChoices = <const Value extends string>(choices: readonly Value[]) =>
+  member('choices', (name, value) => checkedList(name, value).map((item) => chosen(choices, name, item)))
 
 export const texts = member('lines', (name, value) =>
-  list(name, value).map((item) => checkedText(name, item)),
+  checkedList(name, value).map((item) => checkedText(name, item)),
 )
 
-export const strings = member('lines', list)
+export const strings = member('lines', checkedList)
 
 export const redirectUris = member('lines', (name, value) => {
-  const uris = list(name, value)
+  const uris = checkedList(name, value)
   uris.forEach(assertRegistrableRedirectUri)
   return uris
 })
 
 export const acrValues = member('lines', (name, value) => {
-  const levels = list(name, value)
+  const levels = checkedList(name, value)
   const isLevel = (level: string): boolean => /^[\x21-\x7e]{1,255}$/.test(level)
-  return levels.every(isLevel) ? levels : refuse(name, 'must be a list of strings without spaces')
+  return levels.every(isLevel) ? levels : refuseMetadata(name, 'must be a list of strings without spaces')
 })
 
 /** OIDC Core §6.2: the fragment is a hash of the object. RFC 9101 §5.2: at most 512 characters. */
 export const requestUris = member('lines', (name, value) => {
-  const uris = list(name, value)
-  if (uris.length > 20) refuse(name, 'must not have more than 20 entries')
-  if (uris.some((uri) => uri.length > 512)) refuse(name, 'must not exceed 512 characters each')
+  const uris = checkedList(name, value)
+  if (uris.length > 20) refuseMetadata(name, 'must not have more than 20 entries')
+  if (uris.some((uri) => uri.length > 512)) refuseMetadata(name, 'must not exceed 512 characters each')
   for (const uri of uris) webUri.check(name, uri.replace('#', ''))
   return uris
 })
 
-export const scope = member('text', (name, value) => {
-  if (typeof value !== 'string') return refuse(name, 'must be a space-separated string')
+export const scopeString = member('text', (name, value) => {
+  if (typeof value !== 'string') return refuseMetadata(name, 'must be a space-separated string')
   try {
     return formatScope(parseScope(value)) || undefined
   } catch {
     // Registration has no `invalid_scope` (RFC 7591 §3.2.2).
-    return refuse(name, 'has characters that RFC 6749 does not allow')
+    return refuseMetadata(name, 'has characters that RFC 6749 does not allow')
   }
 })
 
@@ -182,7 +186,7 @@ const subject = (isValid: (value: string) => boolean, form: string) =>
   member('text', (name, value) =>
     typeof value === 'string' && value.length <= 1024 && isValid(value)
       ? value
-      : refuse(name, `must be ${form}`),
+      : refuseMetadata(name, `must be ${form}`),
   )
 
 const isHostName = (value: string): boolean => value.split('.').every((label) => /^[a-z0-9_-]+$/i.test(label))

@@ -13,30 +13,30 @@ import { clientAssertionAlgorithms } from './client-assertion.ts'
 import {
   absoluteUri,
   acrValues,
+  checkedList,
   chosen,
+  displayText,
   distinguishedName,
-  flag,
+  epochTime,
   hostName,
   httpsUri,
   ipAddress,
-  list,
   type Member,
   mailAddress,
   maxAge,
   member,
-  oneOf,
+  oneChoice,
   redirectUris,
-  refuse,
   refuseClient,
+  refuseMetadata,
   requestUris,
-  scope,
-  seconds,
-  someOf,
+  scopeString,
+  someChoices,
   strings,
-  text,
   texts,
-  time,
+  trueOrFalse,
   webUri,
+  wholeSeconds,
 } from './client-metadata-checks.ts'
 import {
   hasTooManyLanguages,
@@ -80,17 +80,17 @@ export type { SigningAlgorithm }
 const everyResponseType = [...responseTypes, ...frontChannelResponseTypes]
 
 const responseTypeList = member('choices', (name, value) =>
-  someOf(everyResponseType).check(name, list(name, value).map(normalResponseType)),
+  someChoices(everyResponseType).check(name, checkedList(name, value).map(normalResponseType)),
 )
 
 /** Whether the host has defined a grant is not known here; registration checks it. */
 const grantTypeList = member('choices', (name, value) =>
-  list(name, value).map((item) => (isDefinedGrantType(item) ? item : chosen(grantTypes, name, item))),
+  checkedList(name, value).map((item) => (isDefinedGrantType(item) ? item : chosen(grantTypes, name, item))),
 )
 
 const responseModeList = member('choices', (name, value) => {
-  const modes = list(name, value).map((item) => chosen(responseModes, name, item))
-  return modes.length > 0 ? modes : refuse(name, 'must not be empty')
+  const modes = checkedList(name, value).map((item) => chosen(responseModes, name, item))
+  return modes.length > 0 ? modes : refuseMetadata(name, 'must not be empty')
 })
 
 /** Members of RFC 7591 §2 and OIDC Registration §2. */
@@ -102,15 +102,15 @@ const registered = {
   /** Receives a logout token when a login ends from which the client got tokens (Back-Channel Logout §2.2). */
   backchannel_logout_uri: webUri,
   /** Whether the client requires `sid` in logout tokens; they always have it. */
-  backchannel_logout_session_required: flag,
+  backchannel_logout_session_required: trueOrFalse,
   /** Opened in a frame of the user's browser when they sign out (Front-Channel Logout §2). */
   frontchannel_logout_uri: webUri,
   /** Whether the client requires `iss` and `sid` there; they are always sent. */
-  frontchannel_logout_session_required: flag,
+  frontchannel_logout_session_required: trueOrFalse,
   /** Absent: a confidential client that may use Basic or the request body. */
-  token_endpoint_auth_method: oneOf(tokenEndpointAuthMethods),
+  token_endpoint_auth_method: oneChoice(tokenEndpointAuthMethods),
   /** The only algorithm of its assertions; if absent, every supported one is accepted (OIDC Registration §2). */
-  token_endpoint_auth_signing_alg: oneOf(clientAssertionAlgorithms),
+  token_endpoint_auth_signing_alg: oneChoice(clientAssertionAlgorithms),
   /** The subject of its certificates, for `tls_client_auth`: exactly one of these (RFC 8705 §2.1.2). In the form of RFC 4514. */
   tls_client_auth_subject_dn: distinguishedName,
   /** A host name in the subject alternative name of its certificates. */
@@ -122,7 +122,7 @@ const registered = {
   /** An e-mail address there. */
   tls_client_auth_san_email: mailAddress,
   /** Its access tokens work only with the client certificate of the token request (RFC 8705 §3.4). */
-  tls_client_certificate_bound_access_tokens: flag,
+  tls_client_certificate_bound_access_tokens: trueOrFalse,
   /** The client's public keys. */
   jwks: member('object', parseJwks),
   /** Where the client publishes its keys instead, and rotates them itself. */
@@ -130,21 +130,21 @@ const registered = {
   /** Where the client publishes its request objects (OIDC Registration §2). */
   request_uris: requestUris,
   /** The only algorithm of its request objects; if absent, every supported one is accepted (OIDC Registration §2). */
-  request_object_signing_alg: oneOf(requestObjectAlgorithms),
+  request_object_signing_alg: oneChoice(requestObjectAlgorithms),
   /** All its authorization requests must be request objects that it signed (RFC 9101 §10.5). */
-  require_signed_request_object: flag,
+  require_signed_request_object: trueOrFalse,
   /** All its authorization requests must be pushed (RFC 9126 §6). */
-  require_pushed_authorization_requests: flag,
+  require_pushed_authorization_requests: trueOrFalse,
   /** All its access tokens must be bound to a key (RFC 9449 §5.2). */
-  dpop_bound_access_tokens: flag,
+  dpop_bound_access_tokens: trueOrFalse,
   /** The grants that it may exchange at the token endpoint. */
   grant_types: grantTypeList,
   /** The response types that it may request. */
   response_types: responseTypeList,
   /** The kind of program. Latchkey stores it; its rules follow from the redirect URIs (OIDC Registration §2). */
-  application_type: oneOf(['web', 'native']),
+  application_type: oneChoice(['web', 'native']),
   /** Its name on the pages. */
-  client_name: text,
+  client_name: displayText,
   /** Its home page. */
   client_uri: httpsUri,
   /** Where the client starts a sign-in by itself (OIDC Core §4). Pages of expired requests link to it. */
@@ -156,19 +156,19 @@ const registered = {
   /** Its terms of service. */
   tos_uri: httpsUri,
   /** Space-separated; absent: all standard scopes. */
-  scope,
+  scope: scopeString,
   /** Types of `authorization_details` that it may request (RFC 9396 §10); absent: none. */
   authorization_details_types: strings,
   /** People to contact about the client. */
   contacts: texts,
   /** The algorithm of its ID tokens. */
-  id_token_signed_response_alg: oneOf(signingAlgorithms),
+  id_token_signed_response_alg: oneChoice(signingAlgorithms),
   /** UserInfo as a signed JWT instead of plain JSON (OIDC Core §5.3.2). */
-  userinfo_signed_response_alg: oneOf(signingAlgorithms),
+  userinfo_signed_response_alg: oneChoice(signingAlgorithms),
   /** Allows signed authorization responses, and says how they are signed (JARM §3). */
-  authorization_signed_response_alg: oneOf(signingAlgorithms),
+  authorization_signed_response_alg: oneChoice(signingAlgorithms),
   /** `pairwise`: clients of different sectors see different `sub` values for a user (OIDC Core §8). */
-  subject_type: oneOf(['public', 'pairwise']),
+  subject_type: oneChoice(['public', 'pairwise']),
   /** Its host is the sector; required when redirect URIs have several hosts. It is not fetched. */
   sector_identifier_uri: httpsUri,
   /** Maximum age of a login for this client, in seconds (OIDC Registration §2). */
@@ -176,40 +176,40 @@ const registered = {
   /** Authentication levels that its requests ask for unless they name others (OIDC Registration §2). */
   default_acr_values: acrValues,
   /** Whether ID tokens must have `auth_time`; they always have it. */
-  require_auth_time: flag,
+  require_auth_time: trueOrFalse,
 }
 
 /** Members that only the host may set. */
 const extensions = {
   /** When its current secret stops working, in epoch seconds; absent: never (RFC 7591 §3.2.1). */
-  client_secret_expires_at: time,
+  client_secret_expires_at: epochTime,
   /** The client belongs to the host and needs no consent, except a public one on loopback or a private-use scheme. */
-  first_party: flag,
+  first_party: trueOrFalse,
   /** Requires PKCE although it authenticates. Public clients always need it. */
-  require_pkce: flag,
+  require_pkce: trueOrFalse,
   /** The only values of `response_mode` that it may use; absent: all, the signed ones if it registered an algorithm. */
   response_modes: responseModeList,
   /**
    * Its assertions must have the issuer as their only audience: if absent, also in a list; with `true` as a string, as FAPI 2.0
    * requires. `false` accepts the URL of an endpoint too, for libraries that cannot send the issuer.
    */
-  require_issuer_audience: flag,
+  require_issuer_audience: trueOrFalse,
   /** An API that may introspect every access token for no resource (RFC 7662), not only its own. */
-  may_introspect: flag,
+  may_introspect: trueOrFalse,
   /** Whether `name`, `email` and the other claims of the scopes are in the ID token too, not only in UserInfo. */
-  id_token_scope_claims: flag,
+  id_token_scope_claims: trueOrFalse,
   /** Whether each refresh returns a new refresh token. Always on for public clients. */
-  refresh_token_rotation: flag,
+  refresh_token_rotation: trueOrFalse,
   /** The profile whose rules its metadata and requests must meet. */
-  security_profile: oneOf(securityProfiles),
+  security_profile: oneChoice(securityProfiles),
   /** Lifetime of its access tokens in seconds, if it differs from the option `lifetimes`. */
-  access_token_lifetime: seconds,
+  access_token_lifetime: wholeSeconds,
   /** Lifetime of its ID tokens in seconds. */
-  id_token_lifetime: seconds,
+  id_token_lifetime: wholeSeconds,
   /** Seconds after which a refresh token that is not used expires. */
-  refresh_token_idle_lifetime: seconds,
+  refresh_token_idle_lifetime: wholeSeconds,
   /** Seconds after which all refresh tokens of an authorization expire. */
-  refresh_token_absolute_lifetime: seconds,
+  refresh_token_absolute_lifetime: wholeSeconds,
 }
 
 /** All members that the host may set, each with the form of its value. */
@@ -302,12 +302,12 @@ const checkedMetadata = (
     const described = Object.hasOwn(members, plain) ? members[plain] : undefined
     const canonical = localized ? `${plain}#${localized.tag}` : name
     const kept = described ? described.check(name, value) : refuseName(name)
-    if (!isPlainValue(kept)) refuse(canonical, 'must not contain control characters')
+    if (!isPlainValue(kept)) refuseMetadata(canonical, 'must not contain control characters')
     return [canonical, kept]
   })
   const names = new Set<string>()
   for (const [name] of checked) {
-    if (names.has(name)) refuse(name, 'appears twice, in different cases')
+    if (names.has(name)) refuseMetadata(name, 'appears twice, in different cases')
     names.add(name)
   }
   // Each field was checked by its rule above, or is a default.
@@ -354,7 +354,7 @@ export const assertHttpsPages = (metadata: ClientMetadata): void => {
   for (const [name, value] of Object.entries(metadata)) {
     const isPage = pageUrls.includes(parseLocalizedName(name)?.name ?? name)
     if (isPage && new URL(String(value)).protocol !== 'https:')
-      refuse(name, 'must be an https URL', 'metadata_insecure')
+      refuseMetadata(name, 'must be an https URL', 'metadata_insecure')
   }
 }
 
@@ -396,10 +396,10 @@ const similarName = (name: string): string | undefined =>
 
 const refuseName = (name: string): never => {
   if (localizedNames.some((plain) => name.startsWith(`${plain}#`))) {
-    refuse(name, `must end with a language tag, such as ${name.split('#')[0]}#de`)
+    refuseMetadata(name, `must end with a language tag, such as ${name.split('#')[0]}#de`)
   }
   const near = similarName(name)
-  return refuse(name, `is not client metadata${near === undefined ? '' : `; did you mean ${near}?`}`)
+  return refuseMetadata(name, `is not client metadata${near === undefined ? '' : `; did you mean ${near}?`}`)
 }
 
 const hasOrigin = (uri: string, other: string): boolean => new URL(uri).origin === new URL(other).origin
@@ -410,22 +410,25 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const usesRedirects = grants.includes('authorization_code')
   if (method === 'none') {
     if (grants.includes('client_credentials'))
-      refuse('grant_types', 'must not include client_credentials for a public client')
+      refuseMetadata('grant_types', 'must not include client_credentials for a public client')
     if (grants.includes(tokenExchangeGrantType))
-      refuse('grant_types', 'must not include token exchange for a public client')
-    if (metadata.may_introspect) refuse('may_introspect', 'must not be true for a public client')
+      refuseMetadata('grant_types', 'must not include token exchange for a public client')
+    if (metadata.may_introspect) refuseMetadata('may_introspect', 'must not be true for a public client')
     if (!metadata.refresh_token_rotation)
-      refuse('refresh_token_rotation', 'must not be false for a public client')
+      refuseMetadata('refresh_token_rotation', 'must not be false for a public client')
   }
   if (metadata.require_signed_request_object && metadata.request_object_signing_alg === 'none') {
-    refuse('request_object_signing_alg', 'must not be none with require_signed_request_object')
+    refuseMetadata('request_object_signing_alg', 'must not be none with require_signed_request_object')
   }
   const usesFrontChannel = metadata.response_types.some(isFrontChannel)
   if (usesFrontChannel && !grants.includes('implicit')) {
-    refuse('grant_types', 'must include implicit with response types that return tokens in the front channel')
+    refuseMetadata(
+      'grant_types',
+      'must include implicit with response types that return tokens in the front channel',
+    )
   }
   if (usesFrontChannel && metadata.response_modes?.every((mode) => mode.startsWith('query'))) {
-    refuse(
+    refuseMetadata(
       'response_modes',
       'must include fragment or form_post with response types that return tokens in the front channel',
     )
@@ -433,45 +436,53 @@ const assertConsistent = (metadata: ClientMetadata): void => {
   const { dpop_bound_access_tokens: toKey, tls_client_certificate_bound_access_tokens: toCertificate } =
     metadata
   if (toKey && toCertificate) {
-    refuse('dpop_bound_access_tokens', 'must not be true with tls_client_certificate_bound_access_tokens')
+    refuseMetadata(
+      'dpop_bound_access_tokens',
+      'must not be true with tls_client_certificate_bound_access_tokens',
+    )
   }
   if ((toKey || toCertificate) && metadata.response_types.some((type) => returnsPart(type, 'token'))) {
-    refuse('response_types', 'must not return access tokens in the front channel, where nothing binds them')
+    refuseMetadata(
+      'response_types',
+      'must not return access tokens in the front channel, where nothing binds them',
+    )
   }
   if ((usesRedirects || usesFrontChannel) && metadata.redirect_uris.length === 0) {
-    refuse(
+    refuseMetadata(
       'redirect_uris',
       'is required with the grant types authorization_code and implicit',
       'metadata_missing',
     )
   }
-  if (jwks !== undefined && jwks_uri !== undefined) refuse('jwks', 'and jwks_uri must not both be present')
+  if (jwks !== undefined && jwks_uri !== undefined)
+    refuseMetadata('jwks', 'and jwks_uri must not both be present')
   if (jwks === undefined && jwks_uri === undefined) {
     if (method === 'private_key_jwt' || method === 'self_signed_tls_client_auth')
-      refuse('jwks', `or jwks_uri is required with ${method}`)
+      refuseMetadata('jwks', `or jwks_uri is required with ${method}`)
     if (metadata.require_signed_request_object)
-      refuse('jwks', 'or jwks_uri is required with require_signed_request_object')
+      refuseMetadata('jwks', 'or jwks_uri is required with require_signed_request_object')
   }
   const subjects = certificateSubjectNames.filter((name) => metadata[name] !== undefined)
   if (method === 'tls_client_auth' ? subjects.length !== 1 : subjects.length > 0) {
-    refuse(
+    refuseMetadata(
       'exactly',
       `one of ${certificateSubjectNames.join(', ')} is required with tls_client_auth, and no other method`,
     )
   }
   const { frontchannel_logout_uri: logoutUri } = metadata
   if (logoutUri !== undefined && !metadata.redirect_uris.some((uri) => hasOrigin(uri, logoutUri))) {
-    refuse('frontchannel_logout_uri', 'must have the origin of one of the redirect_uris')
+    refuseMetadata('frontchannel_logout_uri', 'must have the origin of one of the redirect_uris')
   }
   const hosts = new Set(metadata.redirect_uris.map(webHost))
   const isPairwise = metadata.subject_type === 'pairwise'
   if (isPairwise && metadata.sector_identifier_uri === undefined && hosts.size !== 1) {
-    refuse(
+    refuseMetadata(
       'sector_identifier_uri',
       'is required with subject_type pairwise unless all redirect_uris have one host',
     )
   }
   for (const uri of [...metadata.redirect_uris, ...(metadata.post_logout_redirect_uris ?? [])])
     assertRedirectUriOf(uri, { isPublic: method === 'none' })
-  if (metadata.redirect_uris.length > 50) refuse('redirect_uris', 'must not have more than 50 entries')
+  if (metadata.redirect_uris.length > 50)
+    refuseMetadata('redirect_uris', 'must not have more than 50 entries')
 }

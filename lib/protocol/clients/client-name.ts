@@ -1,4 +1,4 @@
-import { refuse } from './client-metadata-checks.ts'
+import { refuseMetadata } from './client-metadata-checks.ts'
 import { parseLocalizedName } from './client-metadata-languages.ts'
 
 /** Scripts in which some letters look like those of another one of them. */
@@ -34,9 +34,10 @@ const isMixed = (text: string): boolean => similarScripts.filter((script) => scr
 export const assertPlainNames = (metadata: Readonly<Record<string, unknown>>): void => {
   for (const [member, value] of Object.entries(metadata)) {
     if ((parseLocalizedName(member)?.name ?? member) !== 'client_name' || typeof value !== 'string') continue
-    if ((value.match(word) ?? []).some(isMixed)) refuse(member, 'must not mix alphabets within a word')
+    if ((value.match(word) ?? []).some(isMixed))
+      refuseMetadata(member, 'must not mix alphabets within a word')
     if (pointlessJoiner.test(value) || formulaLetter.test(value)) {
-      refuse(member, 'must not contain characters that imitate others')
+      refuseMetadata(member, 'must not contain characters that imitate others')
     }
   }
 }

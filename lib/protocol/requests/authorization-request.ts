@@ -27,7 +27,7 @@ import {
   type KnownResource,
   parseResources,
   type ResourceScopes,
-  scopesOfResources,
+  scopesByResource,
   scopesWithin,
   tokenResources,
   tokenScopes,
@@ -289,7 +289,7 @@ const askedFor = (
     maxAge: maxAgeOf(parameters) ?? client.metadata.default_max_age,
     loginHint: parameters.optional('login_hint'),
     uiLocales: uiLocalesOf(parameters),
-    resources: resources.length === 0 ? undefined : scopesOfResources(scopes, resources, known),
+    resources: resources.length === 0 ? undefined : scopesByResource(scopes, resources, known),
   }
 }
 
@@ -369,7 +369,7 @@ export const stillAuthorizedRequest = (
     const targets = tokenResources([], request.resources, resources)
     const left = scopesStillAllowed(request.scopes, allowed)
     const scopes = tokenScopes(left, targets, request.resources, resources)
-    const resourceScopes = scopesOfResources(scopes, targets, resources)
+    const resourceScopes = scopesByResource(scopes, targets, resources)
     if (returnsPart(responseType, 'id_token')) assertIdTokenRequest(scopes, request.nonce)
     const known = claims ? claimNames(allowed, scopeClaims) : []
     const claimsLeft = narrowedClaims(claims, (name) => known.includes(name))

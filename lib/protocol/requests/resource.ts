@@ -107,7 +107,7 @@ export const defaultScopes = (
 }
 
 /** For each resource the scopes that belong to it; undefined if there are no resources. */
-export const scopesOfResources = (
+export const scopesByResource = (
   scopes: readonly string[],
   resources: readonly string[],
   known: readonly KnownResource[],

@@ -1,4 +1,4 @@
-import { number, query } from './statement.ts'
+import { numberOf, query } from './statement.ts'
 import type { Database, Dialect } from './types.ts'
 
 const select = (sql: string) => query<Record<never, never>>((_table, _values, _name, raw) => raw(sql))
@@ -12,5 +12,5 @@ const statements: Readonly<Record<Dialect, ReturnType<typeof select>>> = {
 /** The clock of the database server, in epoch seconds. */
 export const databaseTime = async (db: Database): Promise<number> => {
   const [row] = await statements[db.driver.dialect](db, {})
-  return number(row ?? {}, 'seconds')
+  return numberOf(row ?? {}, 'seconds')
 }

@@ -3,7 +3,7 @@ import { connectionSettings, driverName, driverOf, privateHandle } from './drive
 import { writesSettled } from './group-commit.ts'
 import { assertSqliteRuns } from './sqlite-version.ts'
 import { query } from './statement.ts'
-import { boundStatements, type Connection } from './statement-bound.ts'
+import { boundStatements, type DriverConnection } from './statement-bound.ts'
 import type { Database, DriverOptions } from './types.ts'
 
 /** A database that is open. */
@@ -37,8 +37,8 @@ const connectTimeouts: Readonly<Record<string, object>> = {
 }
 
 type AfterCreate = (
-  connection: Connection,
-  done: (error: Error | null, connection: Connection) => void,
+  connection: DriverConnection,
+  done: (error: Error | null, connection: DriverConnection) => void,
 ) => void
 
 const openServer = (config: Knex.Config): Knex => {

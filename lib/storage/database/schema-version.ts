@@ -1,6 +1,6 @@
 import { OAuthError } from '../../protocol/errors.ts'
 import { isMissingTable } from './errors.ts'
-import { query, text } from './statement.ts'
+import { query, textOf } from './statement.ts'
 import type { Database, Row } from './types.ts'
 
 /** The schema of a database, compared with this version of the code. */
@@ -41,7 +41,7 @@ export const schemaVersion = async (
   migrations: ReadonlyMap<string, unknown>,
 ): Promise<SchemaVersion> => {
   const known = [...migrations.keys()]
-  const ran = (await rowsOf(db)).map((row) => text(row, 'name'))
+  const ran = (await rowsOf(db)).map((row) => textOf(row, 'name'))
   const newer = ran.filter((name) => !known.includes(name))
   const breaking = newer.filter((name) => {
     const [, feature, number] = needs.exec(name) ?? []

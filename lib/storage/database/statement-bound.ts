@@ -19,7 +19,7 @@ const bounds: Readonly<Record<string, string>> = {
 }
 
 /** A new connection of `pg` or `mysql2`. */
-export interface Connection {
+export interface DriverConnection {
   /** The number of the server's process, of `pg`. */
   readonly processID?: number
   query(sql: string, values: readonly unknown[], done: (error: Error | null) => void): unknown
@@ -28,7 +28,7 @@ export interface Connection {
 /** Bounds every statement of a new connection. It calls back with the error of the driver. */
 export const boundStatements = (
   driver: string,
-  connection: Connection,
+  connection: DriverConnection,
   done: (error: Error | null) => void,
 ): void => {
   const sql = bounds[driver]

@@ -106,7 +106,7 @@ export interface Write {
 }
 
 /** A statement that writes: run it with values, or keep it as a {@link Write}. */
-export interface Command<Values> {
+export interface WriteStatement<Values> {
   (db: Database, values: Values): Promise<number>
   with(values: Values): Write
 }
@@ -118,7 +118,7 @@ export interface Command<Values> {
  */
 export const command = <Values extends Readonly<Record<keyof Values, Value>>>(
   build: Build<Values>,
-): Command<Values> => {
+): WriteStatement<Values> => {
   const write = writing(prepared(build, ({ count }) => count))
   return Object.assign(write, {
     with: (values: Values): Write => ({
@@ -151,25 +151,26 @@ const notNull = (row: Row, column: string): unknown => {
 }
 
 /** A number. PostgreSQL returns bigint as a string, the other databases as a number. */
-export const number = (row: Row, column: string): number => Number(notNull(row, column))
+export const numberOf = (row: Row, column: string): number => Number(notNull(row, column))
 
 export const numberOrNull = (row: Row, column: string): number | null =>
-  columnOf(row, column) === null ? null : number(row, column)
+  columnOf(row, column) === null ? null : numberOf(row, column)
 
 /** A string. */
-export const text = (row: Row, column: string): string => String(notNull(row, column))
+export const textOf = (row: Row, column: string): string => String(notNull(row, column))
 
 export const textOrNull = (row: Row, column: string): string | null =>
-  columnOf(row, column) === null ? null : text(row, column)
+  columnOf(row, column) === null ? null : textOf(row, column)
 
 /** A value that was stored as JSON. */
-export const json = <T>(row: Row, column: string): T => JSON.parse(text(row, column))
+export const json = <T>(row: Row, column: string): T => JSON.parse(textOf(row, column))
 
 export const jsonOrUndefined = <T>(row: Row, column: string): T | undefined =>
   columnOf(row, column) === null ? undefined : json<T>(row, column)
 
 /** Scopes, which are stored as one string with spaces between them. */
-export const scopes = (row: Row, column = 'scopes'): string[] => text(row, column).split(' ').filter(Boolean)
+export const scopesOf = (row: Row, column = 'scopes'): string[] =>
+  textOf(row, column).split(' ').filter(Boolean)
 
 /** A flag, which is stored as 0 or 1. */
-export const flag = (row: Row, column: string): boolean => number(row, column) === 1
+export const flagOf = (row: Row, column: string): boolean => numberOf(row, column) === 1

@@ -11,11 +11,11 @@ import type { TokenContext } from '../../protocol/tokens/token-context.ts'
 import {
   command,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  scopes,
-  text,
+  scopesOf,
+  textOf,
   textOrNull,
   type Write,
 } from '../database/statement.ts'
@@ -86,13 +86,13 @@ export const findAccessToken = findOne(byHash, (row): AccessToken => {
   const context = jsonOrUndefined<TokenContext>(row, 'context')
   const family = textOrNull(row, 'authorization_request') === null ? undefined : familyOf(row)
   return {
-    clientId: text(row, 'client_id'),
+    clientId: textOf(row, 'client_id'),
     subject: textOrNull(row, 'subject') ?? undefined,
-    scopes: scopes(row),
+    scopes: scopesOf(row),
     resources: textOrNull(row, 'resources')?.split(' ') ?? [],
     binding: binding === null ? bearer : parseBinding(binding),
-    issuedAt: number(row, 'created_at'),
-    expiresAt: number(row, 'expires_at'),
+    issuedAt: numberOf(row, 'created_at'),
+    expiresAt: numberOf(row, 'expires_at'),
     revokedAt: numberOrNull(row, 'revoked_at'),
     ownerId: textOrNull(row, 'owner_client_id') ?? undefined,
     family,

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { AuthorizationState } from '../../protocol/requests/authorization.ts'
-import { number, numberOrNull, query, text } from '../database/statement.ts'
+import { numberOf, numberOrNull, query, textOf } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
@@ -47,7 +47,7 @@ export const records = (table: Table, name: FullName, raw: Knex.RawBuilder): Kne
 
 export const recordOf = (row: Row): AuthorizationRecord => ({
   ...authorizationOf(row),
-  createdAt: number(row, 'created_at'),
+  createdAt: numberOf(row, 'created_at'),
   lastUsedAt: numberOrNull(row, 'last_used_at'),
   accessTokenEnd: numberOrNull(row, 'access_token_end') ?? 0,
   refreshTokenEnd: numberOrNull(row, 'refresh_token_end') ?? 0,
@@ -98,6 +98,6 @@ export const listAuthorizations = async (
   db: Database,
   values: { subject: string },
 ): Promise<AuthorizationRecord[]> => {
-  const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
+  const ids = (await idsOfSubject(db, values)).map((row) => textOf(row, 'id'))
   return (await readInBatches(db, ids, byIds)).map(recordOf)
 }

@@ -11,14 +11,14 @@ import type {
 import { formatBinding, parseBinding } from '../../protocol/tokens/token-binding.ts'
 import {
   command,
-  flag,
+  flagOf,
   json,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  scopes,
-  text,
+  scopesOf,
+  textOf,
   textOrNull,
   type Write,
 } from '../database/statement.ts'
@@ -63,9 +63,9 @@ export const authorizationColumns = [
 
 /** Without `offline_access` an authorization ends with its login at the latest. */
 const endOf = (row: Row): number => {
-  const absolute = number(row, 'authorization_expires_at')
+  const absolute = numberOf(row, 'authorization_expires_at')
   const login = numberOrNull(row, 'login_expires_at') ?? 0
-  return flag(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
+  return flagOf(row, 'authorization_offline') ? absolute : Math.min(absolute, login)
 }
 
 /** The column `choices`. */
@@ -85,12 +85,12 @@ const columnsOf = ({
 
 /** Reads the state of an authorization from a row with {@link familyColumns}. */
 export const familyOf = (row: Row): Family => ({
-  offline: flag(row, 'authorization_offline'),
+  offline: flagOf(row, 'authorization_offline'),
   expiresAt: endOf(row),
   revokedAt: numberOrNull(row, 'authorization_revoked_at'),
   details: json<AuthorizationDetails>(row, 'authorization_request'),
   ...jsonOrUndefined<StoredChoices>(row, 'authorization_choices'),
-  narrowed: number(row, 'authorization_narrowed'),
+  narrowed: numberOf(row, 'authorization_narrowed'),
   loginStands: numberOrNull(row, 'login_expires_at') !== null && numberOrNull(row, 'login_ended_at') === null,
 })
 
@@ -99,14 +99,14 @@ export const authorizationOf = (row: Row): AuthorizationState => {
   const { details, ...family } = familyOf(row)
   const binding = textOrNull(row, 'authorization_binding')
   return {
-    id: text(row, 'authorization_id'),
-    clientId: text(row, 'authorization_client_id'),
-    subject: text(row, 'authorization_subject'),
-    sid: text(row, 'authorization_sid'),
-    scopes: scopes(row, 'authorization_scopes'),
-    createdAt: number(row, 'authorization_created_at'),
+    id: textOf(row, 'authorization_id'),
+    clientId: textOf(row, 'authorization_client_id'),
+    subject: textOf(row, 'authorization_subject'),
+    sid: textOf(row, 'authorization_sid'),
+    scopes: scopesOf(row, 'authorization_scopes'),
+    createdAt: numberOf(row, 'authorization_created_at'),
     loginEnd: numberOrNull(row, 'login_expires_at') ?? 0,
-    codeExpiresAt: number(row, 'authorization_code_expires_at'),
+    codeExpiresAt: numberOf(row, 'authorization_code_expires_at'),
     consumedAt: numberOrNull(row, 'authorization_consumed_at'),
     ...family,
     details: { ...details, ...(binding !== null && { binding: parseBinding(binding) }) },
@@ -273,7 +273,7 @@ export const revokeAuthorizationsOfOrganization = async (
   const { subject, clientId, organization, now } = values
   const ids = (await activeOfClient(db, { subject, clientId }))
     .filter((row) => json<AuthorizationDetails>(row, 'request').organization === organization)
-    .map((row) => text(row, 'id'))
+    .map((row) => textOf(row, 'id'))
   let count = 0
   for (let start = 0; start < ids.length; start += batchSize)
     count += await revokeAll(db, batchParams(ids.slice(start, start + batchSize), { now }))
@@ -314,9 +314,9 @@ export const lockAuthorizationsOfClient = async (
   return (await activeAuthorizations(tx, pair))
     .filter((row) => json<AuthorizationDetails>(row, 'authorization_request').organization === organization)
     .map((row) => ({
-      id: text(row, 'id'),
-      scopes: scopes(row),
-      expiresAt: number(row, 'expires_at'),
+      id: textOf(row, 'id'),
+      scopes: scopesOf(row),
+      expiresAt: numberOf(row, 'expires_at'),
       ...jsonOrUndefined<StoredChoices>(row, 'authorization_choices'),
     }))
 }
@@ -389,9 +389,9 @@ export const revokeSurplusAuthorizations = async (
   const { max, now } = values
   const which = { subject, clientId, offline: values.offline ? 1 : 0, recently: now - unredeemedAge }
   const [row] = await countOfLive(db, which)
-  const surplus = (row ? number(row, 'count') : 0) - max
+  const surplus = (row ? numberOf(row, 'count') : 0) - max
   if (surplus <= 0) return []
-  const ids = (await oldestLive(db, { ...which, now })).slice(0, surplus).map((one) => text(one, 'id'))
+  const ids = (await oldestLive(db, { ...which, now })).slice(0, surplus).map((one) => textOf(one, 'id'))
   if (ids.length > 0) await revokeAll(db, batchParams(ids, { now }))
   return ids
 }
@@ -415,5 +415,5 @@ export const findClientsOfLogin = findAll(
       .whereIn('client_id', table('authorizations').select('client_id').where({ sid: v.sid }))
       .whereNull('disabled_at'),
   ),
-  (row): LoggedInClient => ({ clientId: text(row, 'client_id'), metadata: json(row, 'metadata') }),
+  (row): LoggedInClient => ({ clientId: textOf(row, 'client_id'), metadata: json(row, 'metadata') }),
 )

@@ -1,5 +1,5 @@
 import type { ClientLogo } from '../../protocol/clients/client.ts'
-import { command, query, text } from '../database/statement.ts'
+import { command, query, textOf } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database } from '../database/types.ts'
 import { findOne, insertInto } from './statements.ts'
@@ -22,9 +22,9 @@ export const findLogo = findOne(
       .limit(1, { skipBinding: true }),
   ),
   (row): LogoImage => ({
-    hash: text(row, 'hash'),
-    type: text(row, 'type'),
-    body: Buffer.from(text(row, 'body'), 'base64'),
+    hash: textOf(row, 'hash'),
+    type: textOf(row, 'type'),
+    body: Buffer.from(textOf(row, 'body'), 'base64'),
   }),
 )
 

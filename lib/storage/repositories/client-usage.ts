@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { json, number, numberOrNull, query, text } from '../database/statement.ts'
+import { json, numberOf, numberOrNull, query, textOf } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { clientsPerPage } from './lists/clients.ts'
 import { keyPlaces } from './pruning/batch.ts'
@@ -58,7 +58,7 @@ const authorizations = counted(granted, '*')
 export const countUsageOfClient = async (db: Database, values: { clientId: string }) => {
   const counts = [usersAllowing, usersSignedIn, authorizations].map(async (count) => {
     const [row] = await count(db, values)
-    return row ? number(row, 'count') : 0
+    return row ? numberOf(row, 'count') : 0
   })
   const [allowed = 0, wereSignedIn = 0, granted = 0] = await Promise.all(counts)
   return { users: Math.max(allowed, wereSignedIn), authorizations: granted }
@@ -124,7 +124,7 @@ const rowsOfEach = async (db: Database, read: Read, clientIds: readonly string[]
     clientIds[place] ?? null,
   ])
   const rows = await read(db, Object.fromEntries(places))
-  const placed = new Map(rows.map((row) => [number(row, 'place'), row] as const))
+  const placed = new Map(rows.map((row) => [numberOf(row, 'place'), row] as const))
   return clientIds.map((_, place) => placed.get(place)).filter((row) => row !== undefined)
 }
 
@@ -147,8 +147,8 @@ export const countUsersOfClients = async (
   return clientIds.map((_, place) => {
     const counted = [allowed[place], signed[place]].filter((row) => row !== undefined)
     return {
-      users: Math.max(...counted.map((row) => number(row, 'users'))),
-      isMore: counted.some((row) => number(row, 'looked_at') >= maxCountedInList),
+      users: Math.max(...counted.map((row) => numberOf(row, 'users'))),
+      isMore: counted.some((row) => numberOf(row, 'looked_at') >= maxCountedInList),
     }
   })
 }
@@ -182,5 +182,5 @@ export const listClientsWithPlain = async (db: Database): Promise<ReadonlySet<st
     const { codeChallenge }: { codeChallenge?: { method?: string } } = json(row, 'request')
     return codeChallenge?.method === 'plain'
   })
-  return new Set(sent.map((row) => text(row, 'client_id')))
+  return new Set(sent.map((row) => textOf(row, 'client_id')))
 }

@@ -1,4 +1,4 @@
-import { number, query, text } from '../database/statement.ts'
+import { numberOf, query, textOf } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import { maxCounted } from './client-usage.ts'
 import { listLogins } from './logins.ts'
@@ -36,8 +36,8 @@ export const listClientsOfUser = async (db: Database, values: { subject: string 
   const rows = [...(await allowed(db, values)), ...(await granted(db, values))]
   const used = new Map<string, number>()
   for (const row of rows) {
-    const clientId = text(row, 'client_id')
-    used.set(clientId, Math.max(used.get(clientId) ?? 0, number(row, 'used_at')))
+    const clientId = textOf(row, 'client_id')
+    used.set(clientId, Math.max(used.get(clientId) ?? 0, numberOf(row, 'used_at')))
   }
   return [...used]
     .sort(([one, before], [other, after]) => after - before || (one < other ? -1 : 1))
@@ -64,6 +64,6 @@ export const countUsageOfUser = async (db: Database, values: { subject: string; 
   return {
     logins: (await listLogins(db, values)).length,
     clients: (await listClientsOfUser(db, values)).length,
-    authorizations: row ? number(row, 'count') : 0,
+    authorizations: row ? numberOf(row, 'count') : 0,
   }
 }

@@ -4,10 +4,10 @@ import {
   command,
   json,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
 } from '../database/statement.ts'
 import type { Database, Dialect, Row } from '../database/types.ts'
@@ -37,7 +37,7 @@ export const clientOf = (row: Row, now: number): Client => {
   const previous = textOrNull(row, 'previous_secret_hash')
   const previousStands = (numberOrNull(row, 'previous_secret_expires_at') ?? 0) > now
   return {
-    clientId: text(row, 'client_id'),
+    clientId: textOf(row, 'client_id'),
     secretHashes: [current, previousStands ? previous : null].filter((hash) => hash !== null),
     metadata: json<ClientMetadata>(row, 'metadata'),
     disabledAt: numberOrNull(row, 'disabled_at'),
@@ -54,7 +54,7 @@ const recordColumns = [...clientColumns, 'logo', 'created_at']
 
 const recordOf = (row: Row, now: number): ClientRecord => ({
   ...shownClientOf(row, now),
-  createdAt: number(row, 'created_at'),
+  createdAt: numberOf(row, 'created_at'),
 })
 
 const byId = query<{ clientId: string }>((table, v) =>
@@ -204,7 +204,7 @@ export const listClients = async (
     found.push(...rows.map((row) => recordOf(row, now)))
     const last = rows.at(-1)
     if (last === undefined || isLast(rows)) break
-    after = text(last, 'client_id')
+    after = textOf(last, 'client_id')
     await othersFirst()
   }
   return found.slice(0, limit)
@@ -239,7 +239,7 @@ export const longestIdTokenLifetime = async (db: Database): Promise<number> => {
     const rows = await lifetimes[db.driver.dialect](db, { after })
     longest = Math.max(longest, ...rows.map((row) => numberOrNull(row, 'lifetime') ?? 0))
     const last = rows.at(-1)
-    after = last === undefined || isLast(rows) ? undefined : text(last, 'client_id')
+    after = last === undefined || isLast(rows) ? undefined : textOf(last, 'client_id')
     await othersFirst()
   }
   return longest
@@ -410,7 +410,7 @@ const beingDeleted = query<Record<never, never>>((table) =>
 
 /** The ids of clients whose removal has begun, at most 100. */
 export const listClientsBeingDeleted = async (db: Database): Promise<string[]> =>
-  (await beingDeleted(db, {})).map((row) => text(row, 'client_id'))
+  (await beingDeleted(db, {})).map((row) => textOf(row, 'client_id'))
 
 const remove = command<{ clientId: string }>((table, v) =>
   table('clients').where({ client_id: v.clientId }).delete(),

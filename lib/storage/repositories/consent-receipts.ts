@@ -1,5 +1,5 @@
 import type { ConsentReceipt } from '../../protocol/requests/consent.ts'
-import { command, json, number, query, text, type Write } from '../database/statement.ts'
+import { command, json, numberOf, query, textOf, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import { type BatchParams, keysIn } from './pruning/batch.ts'
 import { readInBatches } from './read-in-batches.ts'
@@ -59,11 +59,11 @@ export const listConsentReceipts = async (
   db: Database,
   values: { subject: string },
 ): Promise<ConsentReceiptRecord[]> => {
-  const ids = (await idsOfSubject(db, values)).map((row) => text(row, 'id'))
+  const ids = (await idsOfSubject(db, values)).map((row) => textOf(row, 'id'))
   return (await readInBatches(db, ids, byIds)).map((row) => ({
-    clientId: text(row, 'client_id'),
-    authorizationId: text(row, 'authorization_id'),
-    createdAt: number(row, 'created_at'),
+    clientId: textOf(row, 'client_id'),
+    authorizationId: textOf(row, 'authorization_id'),
+    createdAt: numberOf(row, 'created_at'),
     ...json<ConsentReceipt>(row, 'receipt'),
   }))
 }

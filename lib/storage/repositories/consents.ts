@@ -3,7 +3,16 @@ import type { Choices } from '../../protocol/choices.ts'
 import type { Client } from '../../protocol/clients/client.ts'
 import { setMembers } from '../../protocol/json.ts'
 import type { ConsentTerms } from '../../protocol/requests/consent.ts'
-import { command, json, number, query, scopes, text, textOrNull, type Write } from '../database/statement.ts'
+import {
+  command,
+  json,
+  numberOf,
+  query,
+  scopesOf,
+  textOf,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
@@ -38,10 +47,10 @@ export interface KeptConsent {
 export const keptConsentsOf = (rows: readonly Row[]): KeptConsent[] =>
   rows
     .map((row) => ({
-      organization: text(row, 'organization'),
+      organization: textOf(row, 'organization'),
       terms: json<ConsentTerms>(row, 'terms'),
-      updatedAt: number(row, 'consent_updated_at'),
-      narrowed: number(row, 'consent_narrowed'),
+      updatedAt: numberOf(row, 'consent_updated_at'),
+      narrowed: numberOf(row, 'consent_narrowed'),
     }))
     .sort((one, other) => other.updatedAt - one.updatedAt)
 
@@ -107,11 +116,11 @@ export const listConsents = async (
     ? await ofClients(db, batchParams(clientIds, { subject }))
     : await ofSubject(db, { subject })
   return rows.map((row) => ({
-    clientId: text(row, 'client_id'),
-    ...(text(row, 'organization') === noOrganization ? {} : { organization: text(row, 'organization') }),
-    scopes: scopes(row),
-    createdAt: number(row, 'created_at'),
-    updatedAt: number(row, 'updated_at'),
+    clientId: textOf(row, 'client_id'),
+    ...(textOf(row, 'organization') === noOrganization ? {} : { organization: textOf(row, 'organization') }),
+    scopes: scopesOf(row),
+    createdAt: numberOf(row, 'created_at'),
+    updatedAt: numberOf(row, 'updated_at'),
     ...chosenIn(row),
   }))
 }

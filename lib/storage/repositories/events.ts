@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { command, json, number, query, text, textOrNull } from '../database/statement.ts'
+import { command, json, numberOf, query, textOf, textOrNull } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { findAll, findOne, insertInto, type Places } from './statements.ts'
 
@@ -19,9 +19,9 @@ const columns = ['type', 'request_id', 'subject', 'time', 'details']
 const recordOf = (row: Row): EventRecord => {
   const subject = textOrNull(row, 'subject')
   return {
-    type: text(row, 'type'),
-    time: number(row, 'time'),
-    requestId: text(row, 'request_id'),
+    type: textOf(row, 'type'),
+    time: numberOf(row, 'time'),
+    requestId: textOf(row, 'request_id'),
     ...(subject !== null && { subject }),
     details: json(row, 'details'),
   }
@@ -175,7 +175,7 @@ export const listNewestEvents = async (
   const rows = await readNewest(db, { time, id }, about)
   return rows.map((row) => ({
     ...recordOf(row),
-    place: { time: number(row, 'time'), id: text(row, 'id') },
+    place: { time: numberOf(row, 'time'), id: textOf(row, 'id') },
   }))
 }
 
@@ -224,5 +224,5 @@ export const findSubjectOfAccount = findOne(
       .orderBy('time', 'desc')
       .limit(1, { skipBinding: true })
   }),
-  (row) => text(row, 'subject'),
+  (row) => textOf(row, 'subject'),
 )

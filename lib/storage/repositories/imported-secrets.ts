@@ -1,4 +1,4 @@
-import { command, query, text } from '../database/statement.ts'
+import { command, query, textOf } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import { findOne } from './statements.ts'
 
@@ -7,7 +7,7 @@ export const findImportedSecret = findOne(
   query<{ clientId: string }>((table, v) =>
     table('imported_secrets').select('hash').where({ client_id: v.clientId }),
   ),
-  (row) => text(row, 'hash'),
+  (row) => textOf(row, 'hash'),
 )
 
 /** Stores the hash of a client's secret. It replaces the previous one. */

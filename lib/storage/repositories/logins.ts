@@ -3,17 +3,17 @@ import { RolledBack } from '../database/in-transaction.ts'
 import {
   command,
   json,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
   type Write,
 } from '../database/statement.ts'
 import { transaction, writeIf } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 import { maxNewest } from './authorization-records.ts'
-import { type Attempt, unlessRevoked } from './revocations.ts'
+import { type AttemptStart, unlessRevoked } from './revocations.ts'
 import { findAll, findOne, insertInto, touches } from './statements.ts'
 
 export interface LoginRecord extends Login {
@@ -48,13 +48,13 @@ export const loginColumns = [
 ]
 
 export const loginOf = (row: Row): LoginRecord => ({
-  sid: text(row, 'sid'),
-  subject: text(row, 'subject'),
-  authTime: number(row, 'auth_time'),
+  sid: textOf(row, 'sid'),
+  subject: textOf(row, 'subject'),
+  authTime: numberOf(row, 'auth_time'),
   amr: json<string[]>(row, 'amr'),
   acr: textOrNull(row, 'acr') ?? undefined,
   fromHost: textOrNull(row, 'host_login_hash') !== null,
-  expiresAt: number(row, 'expires_at'),
+  expiresAt: numberOf(row, 'expires_at'),
   browserHash: textOrNull(row, 'browser_hash') ?? undefined,
   idleEndsAt: numberOrNull(row, 'idle_ends_at') ?? undefined,
   lastSeenAt: numberOrNull(row, 'last_seen_at') ?? undefined,
@@ -115,7 +115,7 @@ const insert = insertInto('logins', [
 ])
 
 /** A login that is about to be stored. */
-export interface NewLogin extends LoginRecord, LoginPlace {
+export interface NewLoginRecord extends LoginRecord, LoginPlace {
   /** Hash of what the session of its browser will hold. */
   readonly sessionHash?: string
 }
@@ -124,7 +124,7 @@ export interface NewLogin extends LoginRecord, LoginPlace {
 const maxUserAgent = 255
 const maxAddress = 45
 
-const storing = (login: NewLogin & { readonly hostLoginHash?: string }): Write =>
+const storing = (login: NewLoginRecord & { readonly hostLoginHash?: string }): Write =>
   insert.with({
     sid: login.sid,
     subject: login.subject,
@@ -146,7 +146,7 @@ export const createLogin = (db: Database, login: Parameters<typeof storing>[0]):
   storing(login).run(db)
 
 /** When the attempt began that leads to the login, and now, in epoch seconds. */
-interface Begun extends Pick<Attempt, 'since'> {
+interface Begun extends Pick<AttemptStart, 'since'> {
   readonly now: number
 }
 
@@ -157,7 +157,7 @@ interface Begun extends Pick<Attempt, 'since'> {
  */
 export const beginLogin = async (
   db: Database,
-  { login, since, now }: Begun & { readonly login: NewLogin },
+  { login, since, now }: Begun & { readonly login: NewLoginRecord },
 ): Promise<boolean> => {
   const stands = unlessRevoked({ subject: login.subject, since, now })
   return (await writeIf(db, [['revoked', stands]], [storing(login)])) === undefined
@@ -186,7 +186,7 @@ const releaseHash = command<{ hostLoginHash: string; now: number }>((table, v) =
  */
 export const beginHostLogin = (
   db: Database,
-  { login, hostLoginHash, since, now }: Begun & { login: NewLogin; hostLoginHash: string },
+  { login, hostLoginHash, since, now }: Begun & { login: NewLoginRecord; hostLoginHash: string },
 ): Promise<LoginRecord | undefined> =>
   transaction<LoginRecord | undefined>(db, async (tx) => {
     // It locks the user's row, so parallel requests with this login come one after the other.
@@ -219,7 +219,7 @@ export const listLogins = findAll(
       .whereNull('ended_at')
       .where('expires_at', '>', v.now),
   ),
-  (row) => text(row, 'sid'),
+  (row) => textOf(row, 'sid'),
 )
 
 const ofBrowsers = query<{ one: string; other: string; now: number }>((table, v) =>

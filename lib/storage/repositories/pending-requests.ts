@@ -4,10 +4,10 @@ import {
   command,
   json,
   jsonOrUndefined,
-  number,
+  numberOf,
   numberOrNull,
   query,
-  text,
+  textOf,
   textOrNull,
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
@@ -38,14 +38,14 @@ export interface PendingRequestRecord {
 
 const pendingRequestOf = (row: Row, id: string): PendingRequestRecord => ({
   id,
-  kind: text(row, 'kind'),
-  browserHash: text(row, 'pending_browser_hash'),
+  kind: textOf(row, 'kind'),
+  browserHash: textOf(row, 'pending_browser_hash'),
   sid: textOrNull(row, 'pending_sid') ?? undefined,
   selectedSid: textOrNull(row, 'selected_sid') ?? undefined,
   request: json(row, 'request'),
   decision: jsonOrUndefined(row, 'decision'),
-  createdAt: number(row, 'pending_created_at'),
-  expiresAt: number(row, 'pending_expires_at'),
+  createdAt: numberOf(row, 'pending_created_at'),
+  expiresAt: numberOf(row, 'pending_expires_at'),
   consumedAt: numberOrNull(row, 'consumed_at'),
 })
 
@@ -150,7 +150,7 @@ export const removeOldestPendingRequests = async (
   const rows = await ofBrowser(db, { browserHash })
   const isUsed = (row: Row): boolean => numberOrNull(row, 'consumed_at') !== null
   const surplus = [...rows.filter((row) => !isUsed(row)).slice(keep), ...rows.filter(isUsed).slice(keepUsed)]
-  for (const row of surplus) await remove(db, { id: text(row, 'id') })
+  for (const row of surplus) await remove(db, { id: textOf(row, 'id') })
   return rows.length
 }
 

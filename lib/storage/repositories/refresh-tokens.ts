@@ -7,7 +7,15 @@ import {
   parseBinding,
   type TokenBinding,
 } from '../../protocol/tokens/token-binding.ts'
-import { command, number, numberOrNull, query, text, textOrNull, type Write } from '../database/statement.ts'
+import {
+  command,
+  numberOf,
+  numberOrNull,
+  query,
+  textOf,
+  textOrNull,
+  type Write,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { authorizationColumns, authorizationOf } from './authorizations.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
@@ -23,7 +31,7 @@ const refreshTokenOf = (row: Row, hash: string): RefreshToken => ({
   hash,
   authorization: authorizationOf(row),
   binding: bindingOf(row),
-  expiresAt: number(row, 'token_expires_at'),
+  expiresAt: numberOf(row, 'token_expires_at'),
   consumedAt: numberOrNull(row, 'token_consumed_at'),
   successor: textOrNull(row, 'token_successor'),
 })
@@ -84,7 +92,7 @@ export const findExistingRefreshTokens = async (
   { hashes }: { hashes: readonly string[] },
 ): Promise<ReadonlySet<string>> =>
   new Set(
-    hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => text(row, 'hash')),
+    hashes.length === 0 ? [] : (await hashesIn(db, batchParams(hashes))).map((row) => textOf(row, 'hash')),
   )
 
 interface NewRefreshToken {
@@ -196,8 +204,8 @@ export async function* removeSuccessors(
     rows = await withSuccessor(db, { since, before })
     const last = rows.at(-1)
     if (last === undefined) return
-    since = number(last, 'consumed_at')
-    await clearSuccessors(db, batchParams(rows.map((row) => text(row, 'hash'))))
+    since = numberOf(last, 'consumed_at')
+    await clearSuccessors(db, batchParams(rows.map((row) => textOf(row, 'hash'))))
     yield
   } while (!isLast(rows))
 }

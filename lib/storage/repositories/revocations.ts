@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { command, number, query, type Write } from '../database/statement.ts'
+import { command, numberOf, query, type Write } from '../database/statement.ts'
 import type { Database } from '../database/types.ts'
 import { type FullName, findOne } from './statements.ts'
 
@@ -24,7 +24,7 @@ const byHash = query<{ hash: string }>((table, v) =>
 /** The number of revocations up to now. Read it before anything that a sign-in checks. */
 export const countRevocations = async (db: Database): Promise<number> => {
   const [row] = await byHash(db, { hash: latest })
-  return row ? number(row, 'number') : 0
+  return row ? numberOf(row, 'number') : 0
 }
 
 /** The column that {@link joinRevocations} adds; null if there was no revocation. */
@@ -35,7 +35,7 @@ export const joinRevocations = (rows: Knex.QueryBuilder, name: FullName): Knex.Q
   rows.leftJoin(name('revocations as revocations'), (on) => on.onVal('revocations.hash', latest))
 
 /** When an attempt began, and whose it is. */
-export interface Attempt {
+export interface AttemptStart {
   readonly subject: string
   /** The number of revocations then. */
   readonly since: number
@@ -49,14 +49,14 @@ const later = findOne(
 )
 
 /** Whether everything of the user was ended after the attempt began. Only {@link unlessRevoked} decides a race. */
-export const isRevoked = async (db: Database, { subject, since }: Attempt): Promise<boolean> =>
+export const isRevoked = async (db: Database, { subject, since }: AttemptStart): Promise<boolean> =>
   (await later(db, { hash: keyOf(subject), since })) === true
 
 const timeByHash = findOne(
   query<{ hash: string }>((table, v) =>
     table('revocations').select('revoked_at').where({ hash: v.hash }).whereNotNull('revoked_at'),
   ),
-  (row) => number(row, 'revoked_at'),
+  (row) => numberOf(row, 'revoked_at'),
 )
 
 /** When everything of a user was ended last, in epoch seconds; undefined if that was more than two hours ago, or never. */
@@ -100,7 +100,7 @@ const claimUnrevoked = command<Claim>((table, v, name) =>
  * transaction. A revocation at the same moment comes either before, and the condition does not hold, or after, and finds
  * what was stored. It is the first condition of everything that an attempt stores.
  */
-export const unlessRevoked = ({ subject, since, now }: Attempt & { readonly now: number }): Write => {
+export const unlessRevoked = ({ subject, since, now }: AttemptStart & { readonly now: number }): Write => {
   const values = { hash: keyOf(subject), since, expiresAt: now + lifetime }
   return {
     run: async (tx) => {

@@ -1,10 +1,10 @@
-import { command, query, text } from '../database/statement.ts'
+import { command, query, textOf } from '../database/statement.ts'
 import { findOne, insertInto } from './statements.ts'
 
 /** The encrypted salt of a purpose. */
 export const findSalt = findOne(
   query<{ purpose: string }>((table, v) => table('salts').select('sealed').where({ purpose: v.purpose })),
-  (row) => text(row, 'sealed'),
+  (row) => textOf(row, 'sealed'),
 )
 
 /** Stores a salt. It fails with a unique violation if another process was first. */

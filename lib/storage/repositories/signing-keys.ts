@@ -1,4 +1,4 @@
-import { command, number, numberOrNull, query, text } from '../database/statement.ts'
+import { command, numberOf, numberOrNull, query, textOf } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row } from '../database/types.ts'
 import { insertInto, touches } from './statements.ts'
@@ -19,12 +19,12 @@ export interface SigningKeyRecord {
 }
 
 const signingKeyOf = (row: Row): SigningKeyRecord => ({
-  kid: text(row, 'kid'),
-  algorithm: text(row, 'algorithm'),
-  generation: number(row, 'generation'),
-  sealedKey: text(row, 'private_key'),
-  createdAt: number(row, 'created_at'),
-  activeAt: number(row, 'active_at'),
+  kid: textOf(row, 'kid'),
+  algorithm: textOf(row, 'algorithm'),
+  generation: numberOf(row, 'generation'),
+  sealedKey: textOf(row, 'private_key'),
+  createdAt: numberOf(row, 'created_at'),
+  activeAt: numberOf(row, 'active_at'),
   retiredAt: numberOrNull(row, 'retired_at'),
 })
 

@@ -2,14 +2,14 @@ import type { Knex } from 'knex'
 import { OAuthError } from '../../protocol/errors.ts'
 import { isAhead, longestLock } from '../../protocol/stored-time.ts'
 import { isRetryable, isSyntaxError } from '../database/errors.ts'
-import { command, commandReturning, number, query, text } from '../database/statement.ts'
+import { command, commandReturning, numberOf, query, textOf } from '../database/statement.ts'
 import { transaction } from '../database/transaction.ts'
 import type { Database, Row, Value } from '../database/types.ts'
 import { keyPlaces } from './pruning/batch.ts'
 import type { FullName, Places, Table } from './statements.ts'
 
 /** Failures that are counted under one key. */
-export interface Throttle {
+export interface CountedFailures {
   readonly key: string
   readonly points: number
   /** Epoch seconds. */
@@ -17,7 +17,7 @@ export interface Throttle {
 }
 
 /** A key to count under, and when a count that begins now expires, in epoch seconds. */
-export type NewThrottle = Omit<Throttle, 'points'>
+export type NewThrottle = Omit<CountedFailures, 'points'>
 
 /** The most counts that are listed at once. */
 const maxListed = 1000
@@ -104,16 +104,16 @@ export const incrementThrottles = async (
   db: Database,
   given: readonly NewThrottle[],
   { now }: { now: number },
-): Promise<Throttle[]> => {
+): Promise<CountedFailures[]> => {
   if (given.length === 0) return []
   const sorted = [...given].sort((one, other) => (one.key < other.key ? -1 : 1))
   const expiries = Object.fromEntries(sorted.map(({ expiresAt }, place) => [`expiresAt${place}`, expiresAt]))
   const values = { ...keyParams(sorted.map(({ key }) => key)), ...expiries, now }
   const rows = await incrementAll(db, given.length, values)
   return given.map(({ key }) => {
-    const row = rows.find((one) => text(one, 'key') === key)
+    const row = rows.find((one) => textOf(one, 'key') === key)
     if (row === undefined) throw new Error('latchkey: a count was not returned')
-    return { key, points: number(row, 'points'), expiresAt: number(row, 'expires_at') }
+    return { key, points: numberOf(row, 'points'), expiresAt: numberOf(row, 'expires_at') }
   })
 }
 
@@ -150,14 +150,14 @@ export const readThrottles = async (
   db: Database,
   given: readonly NewThrottle[],
   { now }: { now: number },
-): Promise<Throttle[]> => {
+): Promise<CountedFailures[]> => {
   if (given.length === 0) return []
   const rows = await byKeys(db, keyParams(given.map(({ key }) => key)))
   return given.map(({ key, expiresAt: latest }) => {
-    const row = rows.find((one) => text(one, 'key') === key)
-    const expiresAt = row === undefined ? now : number(row, 'expires_at')
+    const row = rows.find((one) => textOf(one, 'key') === key)
+    const expiresAt = row === undefined ? now : numberOf(row, 'expires_at')
     const stands = row !== undefined && isAhead(expiresAt, now, latest - now + longestLock)
-    return { key, points: stands ? number(row, 'points') : 0, expiresAt: stands ? expiresAt : now }
+    return { key, points: stands ? numberOf(row, 'points') : 0, expiresAt: stands ? expiresAt : now }
   })
 }
 
@@ -190,11 +190,11 @@ const ofOwner = query<{ owner: string; now: number }>((table, v) =>
 export const listThrottles = async (
   db: Database,
   { owner, now }: { owner: string; now: number },
-): Promise<Throttle[]> =>
+): Promise<CountedFailures[]> =>
   (await ofOwner(db, { owner, now })).map((row) => ({
-    key: text(row, 'key'),
-    points: number(row, 'points'),
-    expiresAt: number(row, 'expires_at'),
+    key: textOf(row, 'key'),
+    points: numberOf(row, 'points'),
+    expiresAt: numberOf(row, 'expires_at'),
   }))
 
 /** Forgets the count under a key. */

@@ -1,4 +1,13 @@
-import { command, flag, json, number, numberOrNull, query, text, textOrNull } from '../database/statement.ts'
+import {
+  command,
+  flagOf,
+  json,
+  numberOf,
+  numberOrNull,
+  query,
+  textOf,
+  textOrNull,
+} from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { findOne, touches } from './statements.ts'
 
@@ -31,16 +40,16 @@ const columns = [
 ]
 
 const accountOf = (row: Row): UserAccount => ({
-  id: text(row, 'id'),
-  username: text(row, 'username'),
+  id: textOf(row, 'id'),
+  username: textOf(row, 'username'),
   passwordHash: textOrNull(row, 'password_hash'),
   name: textOrNull(row, 'name'),
   email: textOrNull(row, 'email'),
-  emailVerified: flag(row, 'email_verified'),
+  emailVerified: flagOf(row, 'email_verified'),
   claims: json(row, 'claims'),
   disabledAt: numberOrNull(row, 'disabled_at'),
-  createdAt: number(row, 'created_at'),
-  updatedAt: number(row, 'updated_at'),
+  createdAt: numberOf(row, 'created_at'),
+  updatedAt: numberOf(row, 'updated_at'),
 })
 
 /** The account with this id. */
@@ -61,7 +70,7 @@ const withPassword = query<Record<never, never>>((table) =>
 
 /** Password hashes of a hundred accounts. */
 export const listPasswordHashes = async (db: Database): Promise<string[]> =>
-  (await withPassword(db, {})).map((row) => text(row, 'password_hash'))
+  (await withPassword(db, {})).map((row) => textOf(row, 'password_hash'))
 
 interface AccountValues {
   id: string

@@ -41,7 +41,7 @@ import { disableUserCommand, enableUserCommand } from './commands/user-state.ts'
 import { unlockUserCommand } from './commands/user-unlock.ts'
 import { loadOptions } from './config.ts'
 import { helpOn } from './help.ts'
-import { note, print, printError } from './terminal.ts'
+import { print, printError, printNote } from './terminal.ts'
 import { everyFeature, functionsOf, loadTools } from './tools.ts'
 
 /** The commands of the core. */
@@ -133,7 +133,7 @@ const perform = async (
   if (!invocation.flag('debug')) silenceAll(opened.hostKnex)
   try {
     const location = databaseLocation(opened.hostKnex)
-    note(`database: ${location} (${file ?? 'default options: this folder has no configuration file'})`)
+    printNote(`database: ${location} (${file ?? 'default options: this folder has no configuration file'})`)
     if (!command.createsDatabase && lacksFile(opened.hostKnex)) {
       throw new Error(`${location} does not exist; start your app first, or run: npx latchkey migrate`)
     }
@@ -182,7 +182,7 @@ export const main = async (args: string[]): Promise<number> => {
     return 0
   } catch (error) {
     printError(messageOf(error))
-    if (args.includes('--debug')) note(...inspect(error).split('\n'))
+    if (args.includes('--debug')) printNote(...inspect(error).split('\n'))
     return exitCodeOf(error)
   }
 }

@@ -8,7 +8,7 @@ const day = 86_400
  * @returns a day if it is absent
  * @throws UsageError for anything but a whole number
  */
-export const secondsOf = (invocation: Invocation, option: string): number => {
+export const secondsOption = (invocation: Invocation, option: string): number => {
   const given = invocation.text(option) ?? String(day)
   if (!/^\d{1,9}$/.test(given)) throw new UsageError(`--${option} must be a whole number of seconds`)
   return Number(given)

@@ -37,12 +37,12 @@ export const print = (...lines: readonly (string | Line)[]): void => write(proce
 export const printJson = (value: unknown): void => print(...JSON.stringify(value, null, 2).split('\n'))
 
 /** Writes notes to standard error, where they do not mix with the result. */
-export const note = (...lines: readonly (string | Line)[]): void => write(process.stderr, lines)
+export const printNote = (...lines: readonly (string | Line)[]): void => write(process.stderr, lines)
 
 /** Writes an error message to standard error. Only its first line begins at the margin. */
 export const printError = (text: string): void => {
   const [first = '', ...others] = text.split('\n')
-  note(styled('red', 'latchkey:', ` ${first}`), ...others.map((line) => `  ${line}`))
+  printNote(styled('red', 'latchkey:', ` ${first}`), ...others.map((line) => `  ${line}`))
 }
 
 /** Formats rows as columns, each as wide as its widest cell. */

@@ -1,9 +1,9 @@
 import { reasonOf } from '../../storage/database/errors.ts'
 import {
   type Check,
+  type CheckFinding,
   type Diagnosis,
   error,
-  type Finding,
   type Found,
   StoppedError,
   type StoredSubject,
@@ -15,13 +15,13 @@ import { databaseChecks } from './database.ts'
 import { secondFactorCheck } from './second-factor.ts'
 import { userChecks } from './users.ts'
 
-const findingsIn = (found: Found): readonly Finding[] => {
+const findingsIn = (found: Found): readonly CheckFinding[] => {
   if (!found) return []
   return 'level' in found ? [found] : found.flatMap(findingsIn)
 }
 
 /** What a check shows by failing. Our own errors say what mends them. */
-const failureOf = (cause: unknown): Finding => {
+const failureOf = (cause: unknown): CheckFinding => {
   const reason = reasonOf(cause)
   const [message = '', fix] = reason.split('; ')
   return reason.startsWith('latchkey: ') && fix !== undefined

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { type Answer, type Check, error, type Found, type MountedSubject, warning } from '../check.ts'
+import { type AppAnswer, type Check, error, type Found, type MountedSubject, warning } from '../check.ts'
 import { isOurError } from './mount.ts'
 import { issuerThere, mountPathOf } from './requests.ts'
 
@@ -21,7 +21,7 @@ const repeated = [
 const delicate = ' a&<b>"\'$.%+/\\e\u0301 '
 
 /** Who refused a form in the place of Latchkey; undefined if Latchkey answered. */
-const formRefusal = (answer: Answer, before: string): Found => {
+const formRefusal = (answer: AppAnswer, before: string): Found => {
   if (isOurError(answer)) {
     return (
       // The rule that this form breaks comes before all others.

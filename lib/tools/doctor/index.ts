@@ -14,8 +14,8 @@ import { serviceWorkerChecks } from './service-worker.ts'
 import { nameChecks, userSchemaChecks } from './users.ts'
 
 export {
+  type CheckFinding,
   type Diagnosis,
-  type Finding,
   type Level,
   type Mount,
   StoppedError,

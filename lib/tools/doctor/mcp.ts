@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Cause, type CauseName, causeAsText } from '../../events/connection-causes.ts'
 import { bearer, tokenType } from '../../protocol/tokens/token-binding.ts'
-import type { Answer, Diagnosis } from '../check.ts'
+import type { AppAnswer, Diagnosis } from '../check.ts'
 import { clockTolerance } from './database.ts'
 import { type McpHost, type McpStep, mcpHosts } from './mcp-hosts.ts'
 import { type Ask, secondsAhead, UnreachableError } from './mount.ts'
@@ -61,13 +61,13 @@ const resourceAt = (place: string): string | undefined => {
 }
 
 /** An answer in a few words. */
-const answered = ({ status, headers }: Answer): string => {
+const answered = ({ status, headers }: AppAnswer): string => {
   if (status === 0) return 'no answer'
   return headers.get('content-type')?.includes('html') ? `${status} with HTML` : String(status)
 }
 
 /** What the server says about a refusal. */
-const reasonOf = (answer: Answer): string =>
+const reasonOf = (answer: AppAnswer): string =>
   textOf(answer.json?.error_description) ?? textOf(answer.json?.error) ?? `the answer is ${answered(answer)}`
 
 /** The first parameter of this name in a challenge (RFC 9110 §11.6.1). */
@@ -224,7 +224,7 @@ const refusalOf = async (
   { ask }: Target,
   { metadata }: Seen,
   clientId: string,
-): Promise<Answer | undefined> => {
+): Promise<AppAnswer | undefined> => {
   const endpoint = textOf(metadata?.token_endpoint)
   if (endpoint === undefined) return undefined
   const answer = await ask(endpoint, {
@@ -250,7 +250,7 @@ const causeOfRefusal = (request: URLSearchParams, seen: Seen, code: string, reas
 }
 
 /** What a redirect to the client says; undefined if the answer leads elsewhere, such as to the sign-in. */
-const errorAt = ({ headers }: Answer, place: string, redirectUri: string): URLSearchParams | undefined => {
+const errorAt = ({ headers }: AppAnswer, place: string, redirectUri: string): URLSearchParams | undefined => {
   const location = headers.get('location') ?? ''
   if (!URL.canParse(location, place) || !location.startsWith(redirectUri)) return undefined
   const { searchParams } = new URL(location, place)
@@ -269,7 +269,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** What our error page tells developers. */
-const detailOf = ({ text }: Answer): string | undefined =>
+const detailOf = ({ text }: AppAnswer): string | undefined =>
   text
     .split('class="code"', 2)[1]
     ?.split('<bdi>', 2)[1]
@@ -305,7 +305,7 @@ const authorizeStep: Step = async (target, host, seen) => {
     ...(scope !== undefined && { scope }),
     ...(host.resource && { resource: target.url }),
   })
-  const open = (more = ''): Promise<Answer> => target.ask(`${endpoint}?${request}${more}`)
+  const open = (more = ''): Promise<AppAnswer> => target.ask(`${endpoint}?${request}${more}`)
   const answer = await open()
   if (answer.status === 0 || answer.status >= 500)
     return stop('failed', { reason: `${endpoint}: ${answered(answer)}` })
@@ -370,7 +370,7 @@ const blockedByCors = async (
   origin: string,
   { challenge, metadata }: Seen,
 ): Promise<Cause | undefined> => {
-  const isAllowed = ({ headers }: Answer): boolean =>
+  const isAllowed = ({ headers }: AppAnswer): boolean =>
     ['*', origin].includes(headers.get('access-control-allow-origin') ?? '')
   const places = [
     url,
@@ -418,7 +418,7 @@ const findingOf = (cause: Cause, level: Diagnosis['level'] = 'error'): Diagnosis
   return { check: cause.name, level, message: sentence, fix: remedy }
 }
 
-const clockFindings = (answer: Answer, now: number): Diagnosis[] => {
+const clockFindings = (answer: AppAnswer, now: number): Diagnosis[] => {
   const ahead = secondsAhead(answer, now) ?? 0
   if (Math.abs(ahead) <= clockTolerance) return []
   return [findingOf({ name: 'clock', values: { difference: `${Math.abs(ahead)} s` } })]

@@ -2,7 +2,7 @@ import { createOperatorCode } from '../../keys/operator-code.ts'
 import type { Options } from '../../options/options.ts'
 import { parseJsonObject } from '../../protocol/json.ts'
 import type { SelfReport } from '../../web/endpoints/self-report.ts'
-import { type Answer, type Diagnosis, type Mount, StoppedError } from '../check.ts'
+import { type AppAnswer, type Diagnosis, type Mount, StoppedError } from '../check.ts'
 
 /** Milliseconds that an answer may take. */
 const timeoutMs = 10_000
@@ -44,10 +44,10 @@ const tlsFinding = (url: string, error: unknown): Diagnosis | undefined => {
 export const ownPolicy = "default-src 'none'"
 
 /** Whether Latchkey sent an error: no one else has both fields. */
-export const isOurError = ({ json }: Pick<Answer, 'json'>): boolean =>
+export const isOurError = ({ json }: Pick<AppAnswer, 'json'>): boolean =>
   typeof json?.error === 'string' && typeof json.error_description === 'string'
 
-const isLimitedByOthers = (answer: Answer): boolean =>
+const isLimitedByOthers = (answer: AppAnswer): boolean =>
   answer.status === 429 &&
   !isOurError(answer) &&
   !answer.headers.get('content-security-policy')?.startsWith(ownPolicy)
@@ -79,13 +79,13 @@ export const untilStopped = async (checks: () => Promise<Diagnosis[]>): Promise<
 }
 
 /** Seconds by which the clock of the answer is ahead of the one here; undefined without a date. */
-export const secondsAhead = ({ headers }: Answer, now: number): number | undefined => {
+export const secondsAhead = ({ headers }: AppAnswer, now: number): number | undefined => {
   const date = Date.parse(headers.get('date') ?? '')
   return Number.isNaN(date) ? undefined : Math.round(date / 1000) - now
 }
 
 /** Sends one request and follows no redirect. */
-export type Ask = (url: string, init?: RequestInit) => Promise<Answer>
+export type Ask = (url: string, init?: RequestInit) => Promise<AppAnswer>
 
 /**
  * The answer to one request.
@@ -93,7 +93,7 @@ export type Ask = (url: string, init?: RequestInit) => Promise<Answer>
  * @param shown what errors call the server
  * @throws UnreachableError if nothing answers, StoppedError if TLS fails
  */
-export const requestAnswer = async (url: string, init: RequestInit = {}, shown = url): Promise<Answer> => {
+export const requestAnswer = async (url: string, init: RequestInit = {}, shown = url): Promise<AppAnswer> => {
   try {
     const signal = AbortSignal.timeout(timeoutMs)
     const response = await fetch(url, { ...init, redirect: 'manual', signal })
@@ -122,13 +122,13 @@ export const openMount = async (
   const isBehindProxy = url.startsWith('http:') && issuer.startsWith('https:')
   const forwarded: Record<string, string> = isBehindProxy ? { 'X-Forwarded-Proto': 'https' } : {}
 
-  const answerTo = (path: string, { headers, ...init }: RequestInit): Promise<Answer> =>
+  const answerTo = (path: string, { headers, ...init }: RequestInit): Promise<AppAnswer> =>
     requestAnswer(
       path.startsWith('/') ? `${url}${path}` : path,
       { ...init, headers: { ...forwarded, ...Object.fromEntries(new Headers(headers)) } },
       url,
     )
-  const request = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+  const request = async (path: string, init: RequestInit = {}): Promise<AppAnswer> => {
     const answer = await answerTo(path, init)
     if (isLimitedByOthers(answer)) throw new StoppedError(rateLimited(basePath))
     return answer
@@ -136,7 +136,7 @@ export const openMount = async (
   const discovery = await request('/.well-known/openid-configuration')
   const ahead = secondsAhead(discovery, now()) ?? 0
   /** The answer to a request that is signed; one whose clock is wrong accepts only a code made for its own time. */
-  const signed = async (init: RequestInit = {}): Promise<Answer | undefined> => {
+  const signed = async (init: RequestInit = {}): Promise<AppAnswer | undefined> => {
     for (const time of [now(), now() + ahead]) {
       const headers = { Authorization: `Operator ${createOperatorCode(secrets[0], time)}` }
       const answer = await request('/doctor', { ...init, headers })

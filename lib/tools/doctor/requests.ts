@@ -1,7 +1,15 @@
 import { inspect } from 'node:util'
 import { bearer, tokenType } from '../../protocol/tokens/token-binding.ts'
 import { insecureArrivals } from '../../web/http/arrival.ts'
-import { type Answer, type Check, error, type Found, type MountedSubject, note, warning } from '../check.ts'
+import {
+  type AppAnswer,
+  type Check,
+  error,
+  type Found,
+  type MountedSubject,
+  note,
+  warning,
+} from '../check.ts'
 import { clockTolerance } from './database.ts'
 import { isOurError, ownPolicy, rateLimiterFix, secondsAhead } from './mount.ts'
 
@@ -107,10 +115,10 @@ const unusedPathLike = (path: string): string =>
   path.replace('/.well-known/', '/latchkey-doctor-looks-for-a-404/')
 
 /** The names of the headers, which tell programs apart; a page may be another at each request. */
-const headerNames = ({ headers }: Answer): string => [...headers.keys()].join(' ')
+const headerNames = ({ headers }: AppAnswer): string => [...headers.keys()].join(' ')
 
 /** Whether the same program gave both answers. */
-const isSameProgram = (one: Answer, other: Answer): boolean =>
+const isSameProgram = (one: AppAnswer, other: AppAnswer): boolean =>
   one.status === other.status && headerNames(one) === headerNames(other)
 
 const wellKnownFindings = async (subject: MountedSubject): Promise<Found> => {
@@ -165,7 +173,7 @@ const clockFindings = ({ mount, now }: MountedSubject): Found => {
 const atOnce = 4
 
 /** The ids of the keys in an answer; undefined if it has none. */
-const keysIn = ({ status, json }: Answer): string[] | undefined =>
+const keysIn = ({ status, json }: AppAnswer): string[] | undefined =>
   status === 200 && Array.isArray(json?.keys) && json.keys.length > 0
     ? json.keys.map((key) => String(Object(key).kid))
     : undefined

@@ -1,5 +1,5 @@
 import { parseJsonObject } from '../../protocol/json.ts'
-import { type Answer, type Check, type Found, type MountedSubject, warning } from '../check.ts'
+import { type AppAnswer, type Check, type Found, type MountedSubject, warning } from '../check.ts'
 import { issuerThere } from './requests.ts'
 
 /** Where apps usually have one. */
@@ -8,7 +8,7 @@ const scripts = ['/sw.js', '/service-worker.js', '/serviceWorker.js', '/servicew
 /** The settings of the service worker of Angular. */
 const angularSettings = '/ngsw.json'
 
-const isScript = ({ status, headers }: Answer): boolean =>
+const isScript = ({ status, headers }: AppAnswer): boolean =>
   status === 200 && /javascript/.test(headers.get('content-type') ?? '')
 
 /** Whether a script answers navigations and does not name the mount. */
@@ -22,7 +22,7 @@ const takesNavigations = (script: string, basePath: string): boolean => {
 }
 
 /** Whether the settings of Angular have rules about navigations, which begin with every path, and none that takes the mount away. */
-const takesByAngular = ({ status, text }: Answer, basePath: string): boolean => {
+const takesByAngular = ({ status, text }: AppAnswer, basePath: string): boolean => {
   const rules: unknown = status === 200 ? parseJsonObject(text)?.navigationUrls : undefined
   const [, segment = 'authorize'] = basePath.split('/')
   return (

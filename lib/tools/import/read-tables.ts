@@ -4,7 +4,7 @@ import type { MemberForm } from '../../protocol/clients/client-metadata-checks.t
 import type { ImportedClient } from './checked-client.ts'
 import type { ImportedToken } from './import-refresh-tokens.ts'
 import type { ClientTable, Field, TokenTable } from './map.ts'
-import { objectIn, type SourceRow, textIn, UnreadableValue, valueIn } from './source.ts'
+import { objectIn, type SourceRow, sourceText, UnreadableValue, valueIn } from './source.ts'
 import type { Source } from './source-database.ts'
 
 /** A table that the database has. */
@@ -200,7 +200,7 @@ const clientIdsBy = (column: string | undefined, clients: readonly ReadClient[])
   for (const { client, row } of clients) {
     if (column !== undefined && !Object.hasOwn(row, column))
       throw new Error(`the table of clients has no column ${column}`)
-    const key = column === undefined ? client.clientId : textIn(row, column)
+    const key = column === undefined ? client.clientId : sourceText(row, column)
     if (ids.has(key)) throw new Error(`the column ${column} of the table of clients has a value twice`)
     if (key !== '') ids.set(key, client.clientId)
   }

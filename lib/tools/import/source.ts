@@ -5,7 +5,7 @@ import type { MemberForm } from '../../protocol/clients/client-metadata-checks.t
 export type SourceRow = Readonly<Record<string, unknown>>
 
 /** A string; empty for null and for a column that this version of the server does not have. Bytes that are no text are hexadecimal. */
-export const textIn = (row: SourceRow, column: string): string => {
+export const sourceText = (row: SourceRow, column: string): string => {
   const value = row[column] ?? ''
   return Buffer.isBuffer(value) ? value.toString(isUtf8(value) ? 'utf8' : 'hex') : String(value)
 }
@@ -26,7 +26,7 @@ const jsonOf = (text: string): unknown => {
 export const listIn = (row: SourceRow, column: string, separator = /[\s,]+/): string[] => {
   const value = row[column]
   if (Array.isArray(value)) return value.map(String)
-  const text = textIn(row, column).trim()
+  const text = sourceText(row, column).trim()
   const parsed = text.startsWith('[') ? jsonOf(text) : undefined
   return Array.isArray(parsed) ? parsed.map(String) : text.split(separator).filter(Boolean)
 }
@@ -74,7 +74,7 @@ export const valueIn = (row: SourceRow, column: string, form: MemberForm): unkno
   if (form === 'object') return objectIn(row, column) ?? refuse(column, 'JSON object')
   if (form === 'time') return timeOf(value) ?? refuse(column, 'time')
   if (form === 'number') return Number.isFinite(Number(value)) ? Number(value) : refuse(column, 'number')
-  if (form !== 'flag') return textIn(row, column)
+  if (form !== 'flag') return sourceText(row, column)
   return (
     flagIn(row, column) ||
     (![false, 0, '0', 'f', 'false'].includes(value as number) && refuse(column, 'flag'))

@@ -1,5 +1,15 @@
 import type { PageModels } from '../../web/pages/page-models.ts'
-import { accountPages, client, hidden, logo, long, type Sample, scope, scopes, statesOf } from './sample.ts'
+import {
+  accountPages,
+  client,
+  hidden,
+  logo,
+  long,
+  type Sample,
+  sampleScope,
+  sampleScopes,
+  statesOf,
+} from './sample.ts'
 
 const account: PageModels['account'] = {
   username: 'alice@example.com',
@@ -8,7 +18,7 @@ const account: PageModels['account'] = {
       name: 'Order Desk',
       logoUrl: logo,
       host: 'desk.example.com',
-      scopes: scopes.slice(0, 4),
+      scopes: sampleScopes.slice(0, 4),
       since: '2026-03-02T08:00:00.000Z',
       lastUsed: '2026-11-21T09:41:00.000Z',
       sessions: 2,
@@ -17,7 +27,7 @@ const account: PageModels['account'] = {
     {
       name: 'Field Notes',
       host: '',
-      scopes: [{ ...scope('notes:read', 'Read your notes', 'read'), resources: ['Notes MCP server'] }],
+      scopes: [{ ...sampleScope('notes:read', 'Read your notes', 'read'), resources: ['Notes MCP server'] }],
       since: '2026-11-01T08:00:00.000Z',
       lastUsed: '2026-11-02T09:41:00.000Z',
       sessions: 0,
@@ -42,7 +52,7 @@ const narrowing: PageModels['narrow-client'] = {
   hidden,
   client,
   username: 'alice@example.com',
-  scopes: scopes.slice(1, 4),
+  scopes: sampleScopes.slice(1, 4),
   things: [
     {
       kind: 'project',

@@ -1,5 +1,15 @@
 import type { PageModels } from '../../web/pages/page-models.ts'
-import { client, hidden, logo, long, type Sample, scope, scopes, statesOf, unverified } from './sample.ts'
+import {
+  client,
+  hidden,
+  logo,
+  long,
+  type Sample,
+  sampleScope,
+  sampleScopes,
+  statesOf,
+  unverified,
+} from './sample.ts'
 
 const consent: PageModels['consent'] = {
   action: '/consent',
@@ -10,7 +20,7 @@ const consent: PageModels['consent'] = {
     tosUri: 'https://desk.example.com/terms',
   },
   username: 'alice@example.com',
-  scopes,
+  scopes: sampleScopes,
   redirectTo: 'desk.example.com',
   accountUrl: '/account',
 }
@@ -77,16 +87,18 @@ export const consentSamples: readonly Sample[] = [
     'consent-simple': {
       ...consent,
       scopes: [
-        scope('openid', 'See who you are', 'identity', { data: ['Alice Liddell', 'alice@example.com'] }),
+        sampleScope('openid', 'See who you are', 'identity', {
+          data: ['Alice Liddell', 'alice@example.com'],
+        }),
       ],
     },
     'consent-preview': {
       ...consent,
       scopes: [
-        scope('notes:read', 'Read your notes', 'read', {
+        sampleScope('notes:read', 'Read your notes', 'read', {
           preview: { items: ['Sourdough, third try', 'Books to give back', 'Allotment'], more: 41 },
         }),
-        scope('notes:write', 'Write new notes for you', 'change', {
+        sampleScope('notes:write', 'Write new notes for you', 'change', {
           optional: true,
           preview: { items: ['دفتر السفر', long], more: 0 },
         }),
@@ -123,7 +135,7 @@ export const consentSamples: readonly Sample[] = [
     },
     'consent-payment': {
       ...consent,
-      scopes: [scope('openid', 'Sign you in with your Acme account', 'identity')],
+      scopes: [sampleScope('openid', 'Sign you in with your Acme account', 'identity')],
       details: [
         {
           detail: { type: 'payment' },
@@ -138,14 +150,14 @@ export const consentSamples: readonly Sample[] = [
       ...consent,
       client: unverified,
       scopes: [
-        scope('notes:read', 'Read your notes', 'read', {
+        sampleScope('notes:read', 'Read your notes', 'read', {
           resources: ['Notes MCP server', 'app.example.com/v1'],
         }),
-        scope('notes:write', 'Change your notes', 'change', {
+        sampleScope('notes:write', 'Change your notes', 'change', {
           resources: ['Notes MCP server'],
           optional: true,
         }),
-        scope('resource', 'Use Calendar', 'other'),
+        sampleScope('resource', 'Use Calendar', 'other'),
       ],
     },
     'consent-long-name': {
@@ -161,7 +173,7 @@ export const consentSamples: readonly Sample[] = [
       client: { ...client, name: long, host: `${long}.example` },
       username: `${long}@example.com`,
       scopes: [
-        scope('x', long, 'read', {
+        sampleScope('x', long, 'read', {
           optional: true,
           isNew: true,
           isHighRisk: true,
@@ -169,7 +181,7 @@ export const consentSamples: readonly Sample[] = [
           data: [long],
           resources: [long],
         }),
-        scope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
+        sampleScope('y', long, 'change', { isNew: true, isHighRisk: true, language: 'de', details: long }),
       ],
       redirectTo: `${long}.example`,
     },

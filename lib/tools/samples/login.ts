@@ -4,7 +4,7 @@ import { client, hidden, logo, type Sample, statesOf, unverified } from './sampl
 const back = 'return_to=%2Flogin%3Fauthorization_request%3Dlk_ar_sample%26returned%3D1'
 const links = { forgotPassword: `/forgot?${back}`, signUp: `/sign-up?${back}` }
 /** The sign-in page as it is first. */
-export const login: PageModels['login'] = {
+export const loginSample: PageModels['login'] = {
   action: '/login',
   hidden,
   client,
@@ -19,19 +19,19 @@ const providers = [
 
 /** The sign-in page. */
 export const loginSamples: readonly Sample[] = statesOf('login', {
-  login,
-  'login-wrong': { ...login, username: 'alice@example.com', error: 'credentials', isLastTry: true },
-  'login-providers': { ...login, providers, identifier: 'email' },
+  login: loginSample,
+  'login-wrong': { ...loginSample, username: 'alice@example.com', error: 'credentials', isLastTry: true },
+  'login-providers': { ...loginSample, providers, identifier: 'email' },
   'login-providers-wrong': {
-    ...login,
+    ...loginSample,
     client: undefined,
     providers,
     identifier: 'username',
     error: 'credentials',
   },
-  'login-throttled': { ...login, username: 'alice', error: 'throttled', retryAfter: 840 },
+  'login-throttled': { ...loginSample, username: 'alice', error: 'throttled', retryAfter: 840 },
   'login-throttled-confirm': {
-    ...login,
+    ...loginSample,
     username: 'alice@example.com',
     confirm: true,
     switchUrl: '/login?replaces=sample',
@@ -39,24 +39,24 @@ export const loginSamples: readonly Sample[] = statesOf('login', {
     error: 'throttled',
     retryAfter: 840,
   },
-  'login-throttled-later': { ...login, username: 'alice', error: 'throttled' },
-  'login-unavailable': { ...login, username: 'alice', error: 'unavailable', errorId: '7F3C-91A2-B4' },
-  'login-start-again': { ...login, notice: 'start-again' },
-  'login-signed-out': { ...login, notice: 'signed-out' },
+  'login-throttled-later': { ...loginSample, username: 'alice', error: 'throttled' },
+  'login-unavailable': { ...loginSample, username: 'alice', error: 'unavailable', errorId: '7F3C-91A2-B4' },
+  'login-start-again': { ...loginSample, notice: 'start-again' },
+  'login-signed-out': { ...loginSample, notice: 'signed-out' },
   'login-confirm': {
-    ...login,
+    ...loginSample,
     username: 'alice@example.com',
     confirm: true,
     switchUrl: '/login?replaces=sample',
   },
-  'login-confirm-wrong': { ...login, username: 'alice', confirm: true, error: 'credentials' },
+  'login-confirm-wrong': { ...loginSample, username: 'alice', confirm: true, error: 'credentials' },
   'login-another': {
-    ...login,
+    ...loginSample,
     username: 'ben@example.com',
     error: 'credentials',
     signedIn: { username: 'alice@example.com', url: '/login?request=sample' },
   },
-  'login-unverified': { ...login, client: unverified },
-  'login-logo': { ...login, client: { ...client, logoUrl: logo } },
-  'login-account': { ...login, action: '/account', client: undefined },
+  'login-unverified': { ...loginSample, client: unverified },
+  'login-logo': { ...loginSample, client: { ...client, logoUrl: logo } },
+  'login-account': { ...loginSample, action: '/account', client: undefined },
 })

@@ -1,4 +1,4 @@
-import type { AccountPage } from '../../web/pages/account-page-model.ts'
+import type { AccountPageLink } from '../../web/pages/account-page-model.ts'
 import type { ClientCard, ConsentScope, PageModels, Sample } from '../../web/pages/page-models.ts'
 
 export type { Sample } from '../../web/pages/page-models.ts'
@@ -28,7 +28,7 @@ export const hidden = { request: 'lk_ar_sample', csrf: 'sample' }
 /** A word that no line holds. */
 export const long = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft'
 /** The pages of an account with every feature. */
-export const accountPages = (current: string): readonly AccountPage[] =>
+export const accountPages = (current: string): readonly AccountPageLink[] =>
   [
     { page: 'account', url: '/account' },
     { page: 'devices', url: '/account/devices' },
@@ -40,7 +40,7 @@ export const accountPages = (current: string): readonly AccountPage[] =>
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */
 export const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']
 /** A row of the consent page. */
-export const scope = (
+export const sampleScope = (
   name: string,
   description: string,
   group: ConsentScope['group'],
@@ -55,25 +55,27 @@ export const scope = (
   ...more,
 })
 /** The rows of a client that asks for something of every kind. */
-export const scopes: readonly ConsentScope[] = [
-  scope('openid', 'See who you are', 'identity', {
+export const sampleScopes: readonly ConsentScope[] = [
+  sampleScope('openid', 'See who you are', 'identity', {
     data: ['Alice Liddell', 'alice@example.com', 'C-10032'],
   }),
-  scope('orders:read', 'See your orders', 'read', {
+  sampleScope('orders:read', 'See your orders', 'read', {
     details: 'Every order of the last five years, with its items and prices.',
   }),
-  scope('invoices:read', 'See your invoices', 'read', { optional: true }),
-  scope('orders:write', 'Place and cancel orders for you', 'change', {
+  sampleScope('invoices:read', 'See your invoices', 'read', { optional: true }),
+  sampleScope('orders:write', 'Place and cancel orders for you', 'change', {
     isNew: true,
     optional: true,
     checked: false,
   }),
-  scope('payments:send', 'Pay for your orders', 'change', {
+  sampleScope('payments:send', 'Pay for your orders', 'change', {
     isHighRisk: true,
     riskReason: 'It can spend your money',
     optional: true,
     checked: false,
     details: 'With the card that you have stored, up to the limit that you have set.',
   }),
-  scope('offline_access', 'Keep access while you’re away, for up to 1 year', 'offline', { isNew: true }),
+  sampleScope('offline_access', 'Keep access while you’re away, for up to 1 year', 'offline', {
+    isNew: true,
+  }),
 ]

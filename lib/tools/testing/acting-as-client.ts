@@ -10,12 +10,12 @@ import {
   acting,
   lifetime,
   listOf,
-  refuse,
+  refuseMisuse,
   resourcesOf,
   type Scopes,
   serverOf,
 } from './acting.ts'
-import { registeredClient } from './test-client.ts'
+import { existingClient } from './test-client.ts'
 
 /**
  * Creates an access token of a client that acts for itself, as the grant `client_credentials` does. It is valid for five
@@ -35,10 +35,10 @@ export const actingAsClient = async (
   { resource }: { readonly resource?: string } = {},
 ): Promise<ActingAs> => {
   const server = await serverOf(oauth).ready()
-  const found = await registeredClient(server, client)
+  const found = await existingClient(server, client)
   const { metadata } = found
   if (!metadata.grant_types.includes('client_credentials')) {
-    refuse(`the client ${client} is not registered for the grant client_credentials`)
+    refuseMisuse(`the client ${client} is not registered for the grant client_credentials`)
   }
   const resources = resourcesOf(server, resource)
   const allowed = scopesWithin(allowedScopes(found), resources, server.resources)

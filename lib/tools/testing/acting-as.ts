@@ -10,7 +10,7 @@ import type { AuthorizationDetails } from '../../protocol/requests/authorization
 import type { AuthorizationDetail } from '../../protocol/requests/authorization-details.ts'
 import type { Login } from '../../protocol/requests/login.ts'
 import { isAmong } from '../../protocol/requests/organization.ts'
-import { scopesOfResources } from '../../protocol/requests/resource.ts'
+import { scopesByResource } from '../../protocol/requests/resource.ts'
 import { bearer } from '../../protocol/tokens/token-binding.ts'
 import type { AuthRouter } from '../../router.ts'
 import { transaction, writeAll } from '../../storage/database/transaction.ts'
@@ -21,12 +21,12 @@ import {
   acting,
   lifetime,
   listOf,
-  refuse,
+  refuseMisuse,
   resourcesOf,
   type Scopes,
   serverOf,
 } from './acting.ts'
-import { clientForTests, registeredClient } from './test-client.ts'
+import { clientForTests, existingClient } from './test-client.ts'
 
 /** A user by id, or a row or object that holds the id where the option `users` says it is. */
 export type ActingUser = string | number | object
@@ -35,7 +35,7 @@ export type ActingUser = string | number | object
 const checkedScopes = (scopes: Scopes, allowed: readonly string[], whose: string): string[] => {
   const asked = listOf(scopes)
   const unknown = asked.filter((scope) => !allowed.includes(scope))
-  return unknown.length > 0 ? refuse(`${unknown.join(' ')} is not a scope ${whose}`) : asked
+  return unknown.length > 0 ? refuseMisuse(`${unknown.join(' ')} is not a scope ${whose}`) : asked
 }
 
 const activeUser = async ({ options, users }: AuthorizationServer, user: ActingUser): Promise<User> => {
@@ -45,7 +45,7 @@ const activeUser = async ({ options, users }: AuthorizationServer, user: ActingU
     options.users === undefined && typeof user === 'object' && !('id' in user) ? 'subject' : mapped
   const id: unknown = typeof user === 'object' ? Reflect.get(user, field) : user
   const found = await users.find(String(id))
-  return found ?? refuse(`there is no active user whose ${field} is ${String(id)}`)
+  return found ?? refuseMisuse(`there is no active user whose ${field} is ${String(id)}`)
 }
 
 /** The requested organization, or the user's only one. */
@@ -56,17 +56,17 @@ const organizationFor = async (
 ): Promise<string | undefined> => {
   const organizations = await findOrganizations(options.organizations, user)
   if (organizations === undefined) {
-    return asked === undefined ? undefined : refuse('organization requires the option organizations')
+    return asked === undefined ? undefined : refuseMisuse('organization requires the option organizations')
   }
   const [only, another] = organizations
-  if (only === undefined) return refuse('the user belongs to no organization')
+  if (only === undefined) return refuseMisuse('the user belongs to no organization')
   if (asked === undefined && another !== undefined) {
-    return refuse('the user belongs to several organizations; choose one with { organization }')
+    return refuseMisuse('the user belongs to several organizations; choose one with { organization }')
   }
   const organization = asked ?? only.id
   return isAmong(organizations, organization)
     ? organization
-    : refuse(`the user does not belong to the organization ${organization}`)
+    : refuseMisuse(`the user does not belong to the organization ${organization}`)
 }
 
 /** The authorization that the user would create by signing in and allowing the client. */
@@ -150,20 +150,21 @@ export const actingAs = async (
   const resources = resourcesOf(server, resource)
   const organization = await organizationFor(server, found, asked)
   const client =
-    clientId === undefined ? await clientForTests(server) : await registeredClient(server, clientId)
+    clientId === undefined ? await clientForTests(server) : await existingClient(server, clientId)
   const granted =
     clientId === undefined
       ? checkedScopes(scopes, knownScopes(server.options), 'that the option scopes names')
       : checkedScopes(scopes, allowedScopes(client), `of the client ${clientId}`)
   if (acr !== undefined && !server.options.acrValues.includes(acr))
-    refuse(`${acr} is not in the option acrValues`)
+    refuseMisuse(`${acr} is not in the option acrValues`)
   const types = client.metadata.authorization_details_types ?? []
   const unknown = authorizationDetails?.find(({ type }) => !types.includes(type))
-  if (unknown) refuse(`${unknown.type} is not a type of authorization details that the client may request`)
+  if (unknown)
+    refuseMisuse(`${unknown.type} is not a type of authorization details that the client may request`)
   const kind = Object.keys(choices ?? {}).find(
     (name) => !server.options.choices.some((each) => each.kind === name),
   )
-  if (kind !== undefined) refuse(`${kind} is not in the option choices`)
+  if (kind !== undefined) refuseMisuse(`${kind} is not in the option choices`)
   const wanted = { user: found, client, scopes: granted, organization, acr, step: 'code' } as const
   const allowed = await allowedUser(server, undefined, wanted)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
@@ -172,7 +173,7 @@ export const actingAs = async (
     choices,
     organization,
     authorizationDetails,
-    resources: scopesOfResources(granted, resources, server.resources),
+    resources: scopesByResource(granted, resources, server.resources),
   })
   const accessToken = await issueAccessToken(server, {
     client,

@@ -17,16 +17,16 @@ export type Scopes = string | readonly string[]
 /** Lifetime of test tokens in seconds. */
 export const lifetime = 300
 
-export const refuse = (message: string): never => {
+export const refuseMisuse = (message: string): never => {
   throw new Error(`latchkey/testing: ${message}`)
 }
 
 /** @throws Error for any other router, and in production */
 export const serverOf = (oauth: AuthRouter): ServerSetup => {
   const server =
-    serverBehind(oauth) ?? refuse('the first argument must be the router that authRouter() returned')
+    serverBehind(oauth) ?? refuseMisuse('the first argument must be the router that authRouter() returned')
   if (server.options.production || process.env.NODE_ENV === 'production') {
-    refuse('test tokens are not available with NODE_ENV=production')
+    refuseMisuse('test tokens are not available with NODE_ENV=production')
   }
   return server
 }
@@ -40,7 +40,7 @@ export const resourcesOf = (server: ServerSetup, resource: string | undefined): 
   try {
     return resource === undefined ? [] : parseResources([resource], server.resources)
   } catch {
-    return refuse(`${resource} is not in the option resources`)
+    return refuseMisuse(`${resource} is not in the option resources`)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { VisitedTarget } from './visit.ts'
 
 /** The result of an attack: one line for each wrong response, or the reason why it was skipped. */
-export type Outcome = readonly string[] | { readonly skipped: string }
+export type AttackOutcome = readonly string[] | { readonly skipped: string }
 
 /** One attack, and the response that it must get. */
 export interface Attack {
@@ -12,5 +12,5 @@ export interface Attack {
   readonly expected: string
   /** The remedy in the host; Latchkey alone withstands the attack. */
   readonly remedy: string
-  run(target: VisitedTarget): Promise<Outcome>
+  run(target: VisitedTarget): Promise<AttackOutcome>
 }

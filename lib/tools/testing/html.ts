@@ -78,7 +78,7 @@ export const refreshOf = (html: string): string | undefined => {
 }
 
 /** The text that a person would read. */
-export const textIn = (html: string): string =>
+export const visibleText = (html: string): string =>
   decoded(html.replace(/<(style|script|head)\b[\s\S]*?<\/\1>/gi, ' ').replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim()

@@ -1,5 +1,5 @@
 import { parseJsonObject } from '../../protocol/json.ts'
-import { textIn } from './html.ts'
+import { visibleText } from './html.ts'
 import type { Answer } from './wire.ts'
 
 /** Whether the input was refused. A 429 does not count, because a rate limiter refuses everything. */
@@ -12,7 +12,7 @@ export const blackedOut = (text: string): string =>
 
 const isHtml = ({ headers }: Answer): boolean => /html/.test(headers['content-type'] ?? '')
 
-const gist = (answer: Answer): string => (isHtml(answer) ? textIn(answer.body) : answer.body)
+const gist = (answer: Answer): string => (isHtml(answer) ? visibleText(answer.body) : answer.body)
 
 /** A response in one line: its status, and its location or text. */
 export const described = (answer: Answer): string => {

@@ -5,7 +5,7 @@ import { type ClientMetadata, parseClientMetadata } from '../../protocol/clients
 import { createClient, findClient, updateClient } from '../../storage/repositories/index.ts'
 
 /** @throws Error if it does not exist or is disabled */
-export const registeredClient = async (server: AuthorizationServer, clientId: string): Promise<Client> => {
+export const existingClient = async (server: AuthorizationServer, clientId: string): Promise<Client> => {
   const client = await findClient(server.database, { clientId, now: server.now() })
   if (client?.disabledAt === null) return client
   throw new Error(`latchkey/testing: the client ${clientId} does not exist or is disabled`)
@@ -37,5 +37,5 @@ export const clientForTests = async (server: AuthorizationServer): Promise<Clien
   // Another test file may have created it meanwhile; it is then found below.
   if (known === undefined) await createClient(server.database, stored).catch(() => undefined)
   else if (!isSame(known.metadata, stored.metadata)) await updateClient(server.database, stored)
-  return registeredClient(server, clientId)
+  return existingClient(server, clientId)
 }

@@ -66,7 +66,7 @@ const hostOf = (inUse: readonly AuthorizationRecord[], client: ClientMetadata | 
 }
 
 /** The authorizations of a user for one client, in one organization if the host has any. */
-interface ClientAccess {
+interface AccessRecords {
   readonly clientId: string
   readonly organization: string | undefined
   readonly consents: ConsentRecord[]
@@ -100,7 +100,7 @@ const chosenBy = (
 
 const connectedClient = (
   server: AuthorizationServer,
-  { clientId, organization, consents, inUse }: ClientAccess,
+  { clientId, organization, consents, inUse }: AccessRecords,
   registered: Client | undefined,
   language: string,
 ): ConnectedClient => {
@@ -127,11 +127,11 @@ const accessOf = async (
   server: AuthorizationServer,
   subject: string,
   clients: readonly SameClients[],
-): Promise<ClientAccess[]> => {
+): Promise<AccessRecords[]> => {
   const first = new Map(clients.flatMap((same) => same.map((clientId) => [clientId, same[0]] as const)))
   const clientIds = [...first.keys()]
-  const access = new Map<string, ClientAccess>()
-  const accessTo = (id: string, ofOrganization: string | undefined): ClientAccess => {
+  const access = new Map<string, AccessRecords>()
+  const accessTo = (id: string, ofOrganization: string | undefined): AccessRecords => {
     const clientId = first.get(id) ?? id
     const organization = server.options.organizations && ofOrganization
     const key = JSON.stringify([clientId, organization])

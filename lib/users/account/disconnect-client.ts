@@ -9,7 +9,7 @@ import {
 } from '../../storage/repositories/index.ts'
 
 /** A user's access by one client: in one organization, if the host has organizations. */
-export interface Connection {
+export interface ClientAccess {
   readonly subject: string
   readonly clientId: string
   /** Absent for what was granted before the host had organizations. */
@@ -30,7 +30,7 @@ export const disconnectClient = (
     options,
     now: clock,
   }: Pick<AuthorizationServer, 'database' | 'options' | 'now'> & { readonly events: Pick<Events, 'change'> },
-  { subject, clientId, organization }: Connection,
+  { subject, clientId, organization }: ClientAccess,
   { info, actor }: { readonly info?: RequestInfo; readonly actor?: string } = {},
 ): Promise<boolean> =>
   events.change(database, async (tx, tell) => {

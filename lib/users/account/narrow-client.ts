@@ -12,7 +12,7 @@ import {
   narrowConsent,
   noOrganization,
 } from '../../storage/repositories/index.ts'
-import type { Connection } from './disconnect-client.ts'
+import type { ClientAccess } from './disconnect-client.ts'
 
 /**
  * Takes something away from a client that has access for a user: scopes, things, or time. It holds at the next use of an
@@ -25,7 +25,7 @@ import type { Connection } from './disconnect-client.ts'
  */
 export const narrowClient = (
   { database, events, options, now: clock }: AuthorizationServer,
-  { subject, clientId, organization }: Connection,
+  { subject, clientId, organization }: ClientAccess,
   narrowing: Narrowing,
   { info, receipt }: { readonly info?: RequestInfo; readonly receipt?: ConsentReceipt } = {},
 ): Promise<boolean> =>

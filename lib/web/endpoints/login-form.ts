@@ -9,7 +9,7 @@ import type { User } from '../../users/users.ts'
 import type { Outcome, PageContext } from '../http/context.ts'
 import { reportServerError } from '../http/errors.ts'
 import type { PageModels } from '../pages/page-models.ts'
-import type { Browser } from '../sessions/browser-binding.ts'
+import type { BoundBrowser } from '../sessions/browser-binding.ts'
 import type { ActiveLogin, Proof } from '../sessions/login.ts'
 import { attemptLogin, completeLogin } from '../sessions/login-attempt.ts'
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
@@ -31,7 +31,7 @@ export interface LoginPage {
     PageModels['login'],
     'action' | 'hidden' | 'client' | 'switchUrl' | 'signedIn' | 'methods' | 'needed'
   >
-  readonly browser: Browser
+  readonly browser: BoundBrowser
   /** The topic of notices for this page: the id of the pending request, or `account`. */
   readonly topic: string
   /** Shows the form by GET, also to a user who is signed in. */

@@ -18,10 +18,10 @@ import type { Endpoint } from '../http/route.ts'
 import { homeUrl, ownPath } from '../http/urls.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
 import { hostLogin } from '../sessions/host-login.ts'
-import { activeLogin, endLogin, endRest, loginsHere, type SignedOut } from '../sessions/login.ts'
+import { activeLogin, endRest, loginsHere, type SignedOut, signOut } from '../sessions/login.ts'
 import { leaveNotice, readNotice } from '../sessions/notice.ts'
 import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated-form.ts'
-import { type Fields, fieldsIn } from './page-values.ts'
+import { fieldsIn, type NamedParameters } from './page-values.ts'
 
 /** The valid parts of a logout request; the rest is not used (RP-Initiated Logout §4). */
 interface LogoutRequest {
@@ -70,7 +70,7 @@ const logoutRequest = async (server: AuthorizationServer, parameters: Parameters
 }
 
 /** The fields of a request that the confirmation form repeats, and that are checked again: where to go, without the ID token. */
-const carried = ({ client, onward }: LogoutRequest): Fields =>
+const carried = ({ client, onward }: LogoutRequest): NamedParameters =>
   client ? { client_id: client.clientId, ...onward } : {}
 
 /** These fields as the form has them. */
@@ -187,7 +187,7 @@ const logout = async (context: PageContext, parameters = queryParameters(context
       : finish(context, request, rest)
   }
   if (request.mistakes.length === 0 && (await isVouchedFor(context, request, active.login)))
-    return finish(context, request, await endLogin(context))
+    return finish(context, request, await signOut(context))
   const fields = carried(request)
   const uiLocales = uiLocalesOf(req).join(' ')
   const { client } = request
@@ -213,7 +213,7 @@ const submit = async (context: PageContext): Promise<void> => {
   const isConfirmed = isConfirmation(form)
   if (isConfirmed) submittedForm(context, Object.entries(fieldsIn(form, carriedParameters)).flat())
   const request = await logoutRequest(server, form)
-  if (isConfirmed) await finish(context, request, await endLogin(context))
+  if (isConfirmed) await finish(context, request, await signOut(context))
   else repeatForm(context, form, request.location)
 }
 

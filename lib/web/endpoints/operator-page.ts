@@ -69,7 +69,7 @@ export interface UserAct {
 }
 
 /** One of several things that a user has. */
-export interface UserRow {
+export interface UserSectionRow {
   readonly name: string
   /** In display order; a time is in epoch seconds. */
   readonly facts: readonly { readonly label: string; readonly value: string | { readonly time: number } }[]
@@ -80,7 +80,7 @@ export interface UserRow {
 export interface UserSectionContent {
   /** A sentence, with counts. */
   readonly summary: string
-  readonly rows?: readonly UserRow[]
+  readonly rows?: readonly UserSectionRow[]
   /** An act about all of it. */
   readonly act?: UserAct
 }

@@ -7,10 +7,10 @@ import type { PageLinks } from '../pages/page-parts.ts'
 export const iso = (seconds: number): string => new Date(seconds * 1000).toISOString()
 
 /** Parameters by name, in URLs and forms. */
-export type Fields = Readonly<Record<string, string>>
+export type NamedParameters = Readonly<Record<string, string>>
 
 /** Those of the named parameters that are set. */
-export const fieldsIn = (parameters: Parameters, names: readonly string[]): Fields =>
+export const fieldsIn = (parameters: Parameters, names: readonly string[]): NamedParameters =>
   Object.fromEntries(
     names.flatMap((name) => {
       const value = parameters.optional(name)
@@ -29,7 +29,7 @@ export const pageLinks = (
   server: ServerSetup,
   path: string,
   { number, isLast }: { readonly number: number; readonly isLast: boolean },
-  query: Fields = {},
+  query: NamedParameters = {},
 ): PageLinks => {
   const url = (page: number): string => ownPath(server, path, { ...query, page: String(page) })
   return {
@@ -39,4 +39,4 @@ export const pageLinks = (
 }
 
 /** Names a client in URLs and forms. */
-export const aboutClient = (clientId: string): { readonly client_id: string } => ({ client_id: clientId })
+export const clientParameter = (clientId: string): { readonly client_id: string } => ({ client_id: clientId })

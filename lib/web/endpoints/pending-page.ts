@@ -11,7 +11,7 @@ import type { Endpoint } from '../http/route.ts'
 import { homeUrl, ownPath } from '../http/urls.ts'
 import type { PageForm } from '../pages/page-parts.ts'
 import { formToken, submittedForm } from '../sessions/csrf.ts'
-import type { Fields } from './page-values.ts'
+import type { NamedParameters } from './page-values.ts'
 
 /** The hidden field with the language of the page: the answer is to what the page said in it. */
 export const shownLanguage = 'locale'
@@ -24,7 +24,7 @@ export const shownLanguage = 'locale'
 export const pendingForm = (
   context: PageContext,
   pending: PendingRequest,
-  fields: Fields = {},
+  fields: NamedParameters = {},
 ): PageForm => ({
   action: ownPath(context.server, context.endpoint.path),
   hidden: {

@@ -13,7 +13,7 @@ import { type ActiveLogin, activeLogin, recentLogin } from '../sessions/login.ts
 import { clearNotice, leaveNotice, type Notice, readNotice } from '../sessions/notice.ts'
 import { accountSignIn, showAccountLogin, submitAccountLogin } from './account/account-login.ts'
 import { strongerProof } from './login-form.ts'
-import { type Fields, fieldsIn } from './page-values.ts'
+import { fieldsIn, type NamedParameters } from './page-values.ts'
 
 /** The person who uses a signed page: a user who is signed in, or an administrator. */
 export interface Person {
@@ -33,7 +33,7 @@ export interface SignedContext<P extends Person> extends PageContext {
    * @param fields what the form is about: named by `fields` of the page
    * @param decision the only act of the form
    */
-  form(fields?: Fields, decision?: string): PageForm
+  form(fields?: NamedParameters, decision?: string): PageForm
 }
 
 /** Where an act leads: to a page, with a notice for it. Undefined if the act has answered the request. */
@@ -41,7 +41,7 @@ export interface ActResult {
   /** Below the mount. @default the same page */
   readonly path?: string
   /** Of a notice for a page that is about something: the `fields` of that page. */
-  readonly query?: Fields
+  readonly query?: NamedParameters
   readonly notice?: Notice | undefined
 }
 
@@ -65,16 +65,16 @@ export interface SignedPage<P extends Person> {
   /** Whether a form of a browser that has lost its cookies leads to the page, on which its user signs in. @default it is refused */
   readonly restarts?: boolean
   /** Lets the person in, or answers the request and returns undefined. */
-  admit(context: PageContext, fields: Fields): Promise<P | undefined>
+  admit(context: PageContext, fields: NamedParameters): Promise<P | undefined>
   show(context: SignedContext<P>, query: Parameters): Promise<void> | void
   /** The acts of the buttons, by the value of `decision`. */
   readonly acts?: Readonly<Record<string, Act<P>>>
   /** Handles a form without `decision`. @default it is refused */
-  signIn?(context: PageContext, fields: Fields): Promise<void>
+  signIn?(context: PageContext, fields: NamedParameters): Promise<void>
 }
 
 /** Notices are for one person, on one page about one thing. */
-const noticesOf = (path: string, { id }: Person, fields: Fields): string =>
+const noticesOf = (path: string, { id }: Person, fields: NamedParameters): string =>
   JSON.stringify([path, id, Object.entries(fields)])
 
 /**
@@ -96,7 +96,7 @@ export const signedPage = <P extends Person>(page: SignedPage<P>): Endpoint<Page
     show,
     signIn,
   } = page
-  const aboutOf = ({ id }: P, fields: Fields, decision?: string): string[] => [
+  const aboutOf = ({ id }: P, fields: NamedParameters, decision?: string): string[] => [
     id,
     ...Object.entries(fields).flat(),
     ...(decision === undefined ? [] : [decision]),
@@ -178,7 +178,7 @@ interface AccountAccess {
 }
 
 /** A page of the user's account. */
-export interface AccountPage<P extends Person>
+export interface SignedAccountPage<P extends Person>
   extends AccountAccess,
     Omit<SignedPage<P>, 'admit' | 'restarts' | 'signIn'> {}
 
@@ -206,7 +206,7 @@ const missingProof = async (
 const admitUser = async (
   context: PageContext,
   page: AccountAccess,
-  fields: Fields,
+  fields: NamedParameters,
 ): Promise<SignedInUser | undefined> => {
   const { path, recent, allows } = page
   const { server, req } = context
@@ -226,7 +226,7 @@ const admitUser = async (
  * @param admit lets the user in as the person of the page, or answers the request and returns undefined
  */
 export const accountPageFor = <P extends Person>(
-  page: AccountPage<P>,
+  page: SignedAccountPage<P>,
   admit: (context: PageContext, user: SignedInUser) => Promise<P | undefined>,
 ): Endpoint<PageContext> =>
   signedPage<P>({
@@ -244,5 +244,5 @@ export const accountPageFor = <P extends Person>(
  *
  * @example accountPage({ path: '/account/tokens/new', recent: 600, show, acts: { create } })
  */
-export const accountPage = (page: AccountPage<SignedInUser>): Endpoint<PageContext> =>
+export const accountPage = (page: SignedAccountPage<SignedInUser>): Endpoint<PageContext> =>
   accountPageFor(page, async (_, user) => user)

@@ -1,5 +1,5 @@
 /** A page on which users look after their account. */
-export interface AccountPage {
+export interface AccountPageLink {
   /** Its title says what it is about. */
   page: string
   url: string
@@ -11,7 +11,7 @@ export interface AccountPageModel {
   /** The user who is signed in. */
   username: string
   /** All of these pages, in display order. */
-  pages: readonly AccountPage[]
+  pages: readonly AccountPageLink[]
   /** The way back to the app. */
   homeUrl?: string | undefined
   signOutUrl: string

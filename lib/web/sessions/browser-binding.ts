@@ -3,7 +3,7 @@ import type { Incoming } from '../http/context.ts'
 import { cookieOfResponse, readCookie, setCookie } from '../http/cookies.ts'
 
 /** The browser that a pending request is bound to, by a random cookie that does not depend on the host's session. */
-export interface Browser {
+export interface BoundBrowser {
   readonly secret: string
   /** As it is stored. */
   readonly hash: string
@@ -15,17 +15,17 @@ const browserOf = (
   { issuer }: Pick<Incoming['server'], 'issuer'>,
   secret: string | undefined,
   isNew: boolean,
-): Browser | undefined =>
+): BoundBrowser | undefined =>
   secret === undefined || !isSecretOf('browser', secret)
     ? undefined
     : { secret, hash: hashAtIssuer(issuer, secret), isNew }
 
 /** The browser of this request, if it has our cookie. */
-export const boundBrowser = ({ server, req }: Pick<Incoming, 'server' | 'req'>): Browser | undefined =>
+export const boundBrowser = ({ server, req }: Pick<Incoming, 'server' | 'req'>): BoundBrowser | undefined =>
   browserOf(server, readCookie(server, req, 'browser'), false)
 
 /** The browser of this request; a new one gets its cookie with this response. */
-export const bindBrowser = (context: Incoming): Browser => {
+export const bindBrowser = (context: Incoming): BoundBrowser => {
   const { server, res } = context
   const bound = boundBrowser(context) ?? browserOf(server, cookieOfResponse(server, res, 'browser'), true)
   if (bound) return bound

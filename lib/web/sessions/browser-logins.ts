@@ -14,7 +14,7 @@ import {
   releaseSession,
 } from '../../storage/repositories/index.ts'
 import type { PageContext } from '../http/context.ts'
-import { type Browser, bindBrowser } from './browser-binding.ts'
+import { type BoundBrowser, bindBrowser } from './browser-binding.ts'
 import { isOwnSession } from './session.ts'
 
 /** The request that ends a login, and the administrator, if one does. */
@@ -48,7 +48,7 @@ export const end = async (
 export const loginsOf = async (
   { database, now }: AuthorizationServer,
   sessionLogin: LoginRecord | undefined,
-  browser: Pick<Browser, 'hash'> | undefined,
+  browser: Pick<BoundBrowser, 'hash'> | undefined,
 ): Promise<LoginRecord[]> => {
   const [one, other] = [sessionLogin?.browserHash, browser?.hash].filter((hash) => hash !== undefined)
   const found =
@@ -61,7 +61,7 @@ export const loginsOf = async (
 export const endLoginsOfBrowser = async (
   server: AuthorizationServer,
   sessionLogin: LoginRecord | undefined,
-  browser: Pick<Browser, 'hash'> | undefined,
+  browser: Pick<BoundBrowser, 'hash'> | undefined,
   info: RequestInfo,
 ): Promise<readonly LoginRecord[]> => {
   const logins = await loginsOf(server, sessionLogin, browser)
@@ -80,7 +80,7 @@ const settleOthers = async (
   { server, info }: PageContext,
   login: LoginRecord,
   sessionLogin: LoginRecord | undefined,
-  browser: Browser,
+  browser: BoundBrowser,
 ): Promise<void> => {
   const others = (await loginsOf(server, sessionLogin, browser)).filter(({ sid }) => sid !== login.sid)
   const { subject } = login

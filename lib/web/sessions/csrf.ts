@@ -4,7 +4,7 @@ import type { Parameters } from '../../protocol/parameters.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { Incoming } from '../http/context.ts'
 import { formParameters } from '../http/form.ts'
-import { type Browser, bindBrowser, boundBrowser } from './browser-binding.ts'
+import { type BoundBrowser, bindBrowser, boundBrowser } from './browser-binding.ts'
 
 const forbidden = (received: string): OAuthError =>
   refusal('form_foreign', {
@@ -40,7 +40,7 @@ const codeUnder = (
   secret: string,
   { endpoint }: Incoming,
   topic: Topic,
-  browser: Pick<Browser, 'secret'>,
+  browser: Pick<BoundBrowser, 'secret'>,
 ): string => authenticationCode(secret, 'csrf', [endpoint.path, JSON.stringify(topic), browser.secret])
 
 /**
@@ -49,7 +49,7 @@ const codeUnder = (
  *
  * @throws OAuthError `invalid_request` with status 403 if another site made the browser send it, or if it has not our cookie
  */
-export const sendingBrowser = (context: Incoming): Browser => {
+export const sendingBrowser = (context: Incoming): BoundBrowser => {
   // A form of another site carries no cookie. A new cookie would replace the browser's own.
   const browser = boundBrowser(context)
   if (browser === undefined) throw forbidden('a form of a browser without our cookie')

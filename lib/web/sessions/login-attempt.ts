@@ -1,4 +1,4 @@
-import type { LoginAttempt } from '../../events/event.ts'
+import type { LoginAttemptFields } from '../../events/event.ts'
 import type { KnownDevice } from '../../limits/login-counters.ts'
 import type { LoginOutcome } from '../../limits/login-throttle.ts'
 import type { User } from '../../users/users.ts'
@@ -7,7 +7,7 @@ import { accountOf, deviceOf, rememberDevice } from './device-cookie.ts'
 import { type ActiveLogin, type Authenticated, startLogin } from './login.ts'
 
 /** A typed username and password, and the client that waits for the login, if any. */
-export interface Credentials {
+export interface TypedCredentials {
   readonly username: string
   readonly password: string
   readonly clientId?: string | undefined
@@ -16,14 +16,14 @@ export interface Credentials {
 /** The fields that the events of a sign-in have in common. */
 export const detailsOf = (
   { server }: Context,
-  { username, clientId }: Pick<Credentials, 'username' | 'clientId'>,
-): LoginAttempt => {
+  { username, clientId }: Pick<TypedCredentials, 'username' | 'clientId'>,
+): LoginAttemptFields => {
   const account = accountOf(server, username)
   return clientId === undefined ? { account } : { clientId, account }
 }
 
 /** The names under which an attempt is announced and counted. */
-export interface AttemptNames extends Pick<Credentials, 'username' | 'clientId'> {
+export interface AttemptNames extends Pick<TypedCredentials, 'username' | 'clientId'> {
   /** The name under which failures are counted. @default {@link accountOf} the username */
   readonly account?: string
   readonly device: KnownDevice | undefined
@@ -40,7 +40,7 @@ export const limitedAttempt = async (
   context: Context,
   { account, device, ...names }: AttemptNames,
   authenticate: () => Promise<User | undefined>,
-  announceFailure = (details: LoginAttempt): void =>
+  announceFailure = (details: LoginAttemptFields): void =>
     context.server.events.announce('login.failed', context.info, details),
 ): Promise<LoginOutcome<User>> => {
   const { server, info } = context
@@ -65,7 +65,7 @@ export const limitedAttempt = async (
  */
 export const attemptLogin = async (
   context: Context,
-  { username, password, clientId }: Credentials,
+  { username, password, clientId }: TypedCredentials,
 ): Promise<LoginOutcome<User>> => {
   const { server, req } = context
   const device = deviceOf(context, username)
@@ -75,7 +75,7 @@ export const attemptLogin = async (
 }
 
 /** A user who has completed every step of the sign-in. */
-export interface CompletedLogin extends Pick<Credentials, 'username' | 'clientId'>, Authenticated {}
+export interface CompletedLogin extends Pick<TypedCredentials, 'username' | 'clientId'>, Authenticated {}
 
 /**
  * Records the login of a user who has proved everything that they must, and announces it.

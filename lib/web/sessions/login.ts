@@ -195,7 +195,7 @@ export const endRest = async (context: PageContext): Promise<SignedOut> => {
  * Logs the user out in this browser, and at the host if it says how (`login.forget`). What was granted without
  * `offline_access` ends with it, and clients are notified.
  */
-export const endLogin = async (context: PageContext): Promise<SignedOut> => {
+export const signOut = async (context: PageContext): Promise<SignedOut> => {
   const { server, session } = context
   const nothing = { ended: [], isAtHost: false }
   const current = await loginOfSession(server, session.secretHash())

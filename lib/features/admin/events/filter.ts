@@ -69,7 +69,7 @@ export const filterOf = (parameters: Parameters): EventFilter => {
 }
 
 /** The parameters of a URL with this filter. */
-export const queryOf = ({ errorId, ...filter }: EventFilter): Record<string, string> =>
+export const filterParameters = ({ errorId, ...filter }: EventFilter): Record<string, string> =>
   Object.fromEntries(Object.entries({ ...filter, error_id: errorId }).filter(([, value]) => value !== ''))
 
 /** The place after the minute in which a search ends; undefined if it begins with the newest event. */
@@ -83,7 +83,7 @@ export const startOf = ({ from, span }: EventFilter, now: number): number =>
   Math.max(secondsOf('from', from) ?? 0, span === '' ? 0 : now - spans[span])
 
 /** Whether a filter finds an event. `login` finds all events whose type begins with `login.`. */
-export const matches = (
+export const matchesFilter = (
   filter: EventFilter,
   user: EventsOfUser | undefined,
   describe: (type: string) => EventDescription | undefined,

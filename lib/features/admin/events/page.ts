@@ -5,7 +5,7 @@ import type { OperatorContext, OperatorPage } from '../../../web/endpoints/opera
 import { iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
-import { type EventFilter, filterOf, queryOf } from './filter.ts'
+import { type EventFilter, filterOf, filterParameters } from './filter.ts'
 import './models.ts'
 import { type FoundEvents, searchEvents } from './search.ts'
 import { eventDescriptions, namesIn, shownDays } from './shown.ts'
@@ -38,9 +38,9 @@ const show = async (context: OperatorContext, parameters: Parameters): Promise<v
   const found: FoundEvents =
     server.eventLog === undefined ? { events: [] } : await searchEvents(context, filter, descriptions, before)
   const { events, next, isCut, user } = found
-  const query = queryOf(filter)
+  const query = filterParameters(filter)
   const urlWith = (span: EventFilter['span']) =>
-    ownPath(server, path, queryOf({ ...filter, from: '', to: '', span }))
+    ownPath(server, path, filterParameters({ ...filter, from: '', to: '', span }))
   context.send('operator-events', {
     ...(await person.header()),
     isOn: server.eventLog !== undefined,

@@ -11,7 +11,7 @@ import {
 import { isLookup } from '../../../users/users.ts'
 import type { OperatorContext } from '../../../web/endpoints/operator-page.ts'
 import { accountOf } from '../../../web/sessions/device-cookie.ts'
-import { type EventFilter, type EventsOfUser, endOf, matches, startOf } from './filter.ts'
+import { type EventFilter, type EventsOfUser, endOf, matchesFilter, startOf } from './filter.ts'
 
 /** Events on one page: with the details of each it weighs less than 30 kB. */
 const pageSize = 24
@@ -100,7 +100,7 @@ export const searchEvents = async (
   const { database } = context.server
   const user = await userOf(context, filter)
   const now = context.server.now()
-  const isFound = matches(filter, user, (type) => descriptions.get(type), now)
+  const isFound = matchesFilter(filter, user, (type) => descriptions.get(type), now)
   if (filter.errorId !== '') {
     const events = await listEventsOfRequest(database, { requestId: filter.errorId })
     return { events: events.filter(isFound), user }

@@ -14,7 +14,7 @@ import {
   type SigningKeyRecord,
 } from '../../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../../web/endpoints/operator-page.ts'
-import { aboutClient, iso } from '../../../web/endpoints/page-values.ts'
+import { clientParameter, iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
 import { letterAbout } from './letter.ts'
@@ -105,7 +105,7 @@ const shownTrouble = async (
     ...shown,
     client: { name: nameOf(client), url: person.clientUrl(clientId) },
     mend: {
-      url: `${ownPath(server, '/admin/client', aboutClient(clientId))}${field ? `#field-${field}` : ''}`,
+      url: `${ownPath(server, '/admin/client', clientParameter(clientId))}${field ? `#field-${field}` : ''}`,
       field,
     },
     letterUrl: await letterAbout(context, client, trouble),

@@ -4,7 +4,7 @@ import { countUsageOfUser, maxCounted } from '../../../storage/repositories/inde
 import { revokeAllOf } from '../../../users/account/user-lifecycle.ts'
 import { isLookup } from '../../../users/users.ts'
 import type { OperatorContext, OperatorPage } from '../../../web/endpoints/operator-page.ts'
-import type { Fields } from '../../../web/endpoints/page-values.ts'
+import type { NamedParameters } from '../../../web/endpoints/page-values.ts'
 import type { ActResult } from '../../../web/endpoints/signed-page.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import { operatorTexts } from '../texts.ts'
@@ -50,7 +50,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
     })
   const { question, effect, label } = asked
   const user = await server.users.find(subject)
-  const fields: Fields = isAll ? { subject } : { subject, section, item: item ?? '' }
+  const fields: NamedParameters = isAll ? { subject } : { subject, section, item: item ?? '' }
   context.send('operator-user-act', {
     ...(await person.header()),
     question,

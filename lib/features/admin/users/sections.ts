@@ -1,5 +1,5 @@
 import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
-import type { UserAct, UserRow, UserSection } from '../../../web/endpoints/operator-page.ts'
+import type { UserAct, UserSection, UserSectionRow } from '../../../web/endpoints/operator-page.ts'
 import { iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { SectionModel } from './models.ts'
@@ -20,7 +20,7 @@ const rowOf = (
   server: AuthorizationServer,
   subject: string,
   section: string,
-  { name, facts, act }: UserRow,
+  { name, facts, act }: UserSectionRow,
 ) => ({
   name,
   facts: facts.map(({ label, value }) =>

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { number, query, text } from '../../database/statement.ts'
+import { numberOf, query, textOf } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type ClientRecord, findClientRecords, patternOf, sortNameOf } from '../clients.ts'
 import { batchParams, batchSize, keysIn } from '../pruning/batch.ts'
@@ -123,7 +123,7 @@ export const listClientsByName = async (
 ): Promise<ClientRecord[]> => {
   const { filter, offset, now } = values
   const rows = await run(pages[filter], db, values, { offset })
-  const clientIds = rows.map((row) => text(row, 'client_id'))
+  const clientIds = rows.map((row) => textOf(row, 'client_id'))
   if (clientIds.length === 0) return []
   const records = new Map(
     (await findClientRecords(db, { clientIds, now })).map((record) => [record.clientId, record]),
@@ -151,11 +151,11 @@ export const countClients = async (
 ): Promise<Readonly<Record<ClientFilter, number>>> => {
   const [[row], [unused]] = [await run(count, db, values), await run(countUnused, db, values)]
   return {
-    all: row ? number(row, 'every_client') : 0,
-    disabled: row ? number(row, 'disabled') : 0,
-    'self-described': row ? number(row, 'self_described') : 0,
-    'first-party': row ? number(row, 'first_party') : 0,
-    unused: unused ? number(unused, 'unused') : 0,
+    all: row ? numberOf(row, 'every_client') : 0,
+    disabled: row ? numberOf(row, 'disabled') : 0,
+    'self-described': row ? numberOf(row, 'self_described') : 0,
+    'first-party': row ? numberOf(row, 'first_party') : 0,
+    unused: unused ? numberOf(unused, 'unused') : 0,
   }
 }
 
@@ -175,8 +175,8 @@ export const findAmong = async (
   const rows = await among(db, batchParams(clientIds.slice(0, batchSize)) as never)
   const sought = search.toLowerCase()
   return rows
-    .filter((row) => text(row, 'search_text').includes(sought) || also.includes(text(row, 'client_id')))
-    .map((row) => text(row, 'client_id'))
+    .filter((row) => textOf(row, 'search_text').includes(sought) || also.includes(textOf(row, 'client_id')))
+    .map((row) => textOf(row, 'client_id'))
 }
 
 const named = query<{ name: string; clientId: string }>((table, v, _name, raw) =>
@@ -195,5 +195,5 @@ export const countOthersNamed = async (
   { name, clientId }: { readonly name: string; readonly clientId: string },
 ): Promise<number> => {
   const [row] = await named(db, { name: sortNameOf(name), clientId })
-  return row ? number(row, 'count') : 0
+  return row ? numberOf(row, 'count') : 0
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { number, query, text } from '../../database/statement.ts'
+import { numberOf, query, textOf } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import type { Places } from '../statements.ts'
 
@@ -63,12 +63,12 @@ export const countEventsByHour = async (
   db: Database,
   values: EventsOfTime,
 ): Promise<ReadonlyMap<number, number>> =>
-  new Map((await byHour(db, values)).map((row) => [number(row, 'hour'), number(row, 'count')]))
+  new Map((await byHour(db, values)).map((row) => [numberOf(row, 'hour'), numberOf(row, 'count')]))
 
 /** Counts events of a type, at most {@link maxCountedEvents}. */
 export const countEvents = async (db: Database, values: EventsOfTime): Promise<number> => {
   const [row] = await inAll(db, values)
-  return row ? number(row, 'count') : 0
+  return row ? numberOf(row, 'count') : 0
 }
 
 /** The eight clients with the most of these events, among the newest {@link maxSignIns}. */
@@ -77,6 +77,6 @@ export const countEventsByClient = async (
   values: EventsOfTime,
 ): Promise<{ clientId: string; count: number }[]> =>
   (await byClient(db, values)).map((row) => ({
-    clientId: text(row, 'client_id'),
-    count: number(row, 'count'),
+    clientId: textOf(row, 'client_id'),
+    count: numberOf(row, 'count'),
   }))

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type { AuthorizationDetails } from '../../../protocol/requests/authorization.ts'
-import { json, query, text } from '../../database/statement.ts'
+import { json, query, textOf } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type AuthorizationRecord, recordOf, records } from '../authorization-records.ts'
 import { historyColumns, historyOf, type LoginHistory } from '../logins.ts'
@@ -121,7 +121,7 @@ const loginsOfClient = async (
   { after, now }: KeyPage,
 ): Promise<FoundPage<LoginHistory>> => {
   const read = db.driver.dialect === 'postgresql' ? sidsOnPostgres : sidsOfClient
-  const sids = (await read(db, { clientId, after })).map((row) => text(row, 'sid'))
+  const sids = (await read(db, { clientId, after })).map((row) => textOf(row, 'sid'))
   const rows = sids.length === 0 ? [] : await activeLogins(db, batchParams(sids, { now }) as never)
   return { rows: rows.map(historyOf), last: lastOf(sids) }
 }
@@ -195,10 +195,10 @@ export const loginClients = async (
   const found = new Map<string, LoginClient[]>()
   if (sids.length === 0) return found
   for (const row of await clientsOf(db, batchParams(sids) as never)) {
-    const sid = text(row, 'sid')
+    const sid = textOf(row, 'sid')
     const { organization } = json<AuthorizationDetails>(row, 'request')
     const others = found.get(sid) ?? []
-    others.push({ clientId: text(row, 'client_id'), organization })
+    others.push({ clientId: textOf(row, 'client_id'), organization })
     found.set(sid, others)
   }
   return found

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { command, number, numberOrNull, query, text } from '../../database/statement.ts'
+import { command, numberOf, numberOrNull, query, textOf } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { type BatchParams, batchesOf, batchParams, batchSize, isLast, keysIn, type Removal } from './batch.ts'
 
@@ -15,7 +15,7 @@ const tokensIn = (name: string, { onlyUsed = false } = {}) => {
   const remove = command<BatchParams>((table, v) => table(name).whereIn('hash', keysIn(v)).delete())
   return async function* (db: Database, ids: readonly string[]): Removal {
     for await (const rows of batchesOf(() => find(db, batchParams(ids))))
-      yield { table: name, count: await remove(db, batchParams(rows.map((row) => text(row, 'hash')))) }
+      yield { table: name, count: await remove(db, batchParams(rows.map((row) => textOf(row, 'hash')))) }
   }
 }
 
@@ -37,7 +37,7 @@ export const removeFamilies = async function* (db: Database, ids: readonly strin
   yield* removeRefreshTokens(db, ids)
 }
 
-const idOf = (row: Row): string => text(row, 'id')
+const idOf = (row: Row): string => textOf(row, 'id')
 
 const ofLogins = query<BatchParams>((table, v) =>
   table('authorizations')
@@ -141,7 +141,7 @@ const removeEnded = async function* (
     // All of these stay: yield anyway, so that the caller can pause.
     else yield { table: 'authorizations', count: 0 }
     const last = rows.at(-1)
-    const end = last ? number(last, 'ended_at') : before
+    const end = last ? numberOf(last, 'ended_at') : before
     from = over.length > 0 || end > from ? end : end + 1
   } while (!isLast(rows))
 }

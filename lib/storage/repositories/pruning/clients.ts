@@ -1,5 +1,5 @@
 import type { Knex } from 'knex'
-import { command, query, text } from '../../database/statement.ts'
+import { command, query, textOf } from '../../database/statement.ts'
 import type { Database } from '../../database/types.ts'
 import { removeFamilies } from './authorizations.ts'
 import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
@@ -16,7 +16,8 @@ const batchOf = (name: string, key: string, only = (rows: Knex.QueryBuilder) => 
       .limit(batchSize, { skipBinding: true }),
   )
   return async function* (db: Database, clientId: string): AsyncGenerator<readonly string[]> {
-    for await (const rows of batchesOf(() => find(db, { clientId }))) yield rows.map((row) => text(row, key))
+    for await (const rows of batchesOf(() => find(db, { clientId })))
+      yield rows.map((row) => textOf(row, key))
   }
 }
 

@@ -1,4 +1,4 @@
-import { command, query, text } from '../../database/statement.ts'
+import { command, query, textOf } from '../../database/statement.ts'
 import type { Database, Row } from '../../database/types.ts'
 import { removeEndedFamilies, removeFamiliesOfLogins } from './authorizations.ts'
 import { type BatchParams, batchesOf, batchParams, batchSize, keysIn, type Removal } from './batch.ts'
@@ -31,7 +31,7 @@ const expiredIn = (name: string, key: string) => {
       .where('expires_at', '<=', v.before ?? null)
       .delete(),
   )
-  return { name, find, remove, keyOf: (row: Row): string => text(row, key) }
+  return { name, find, remove, keyOf: (row: Row): string => textOf(row, key) }
 }
 
 /**

@@ -4,7 +4,7 @@ import {
   type RegisteredClient,
 } from '../../../oauth/clients/administration.ts'
 import type { Command } from '../../command.ts'
-import { note, print, printJson, table, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, table, titledTable } from '../terminal.ts'
 
 const headings = ['CLIENT ID', 'NAME', 'KIND', 'REDIRECT URIS']
 
@@ -43,7 +43,8 @@ export const listClientsCommand: Command = {
   async run(context, invocation) {
     const clients = await everyClient(clientAdministration(context))
     if (invocation.flag('json')) return printJson(clients)
-    if (clients.length === 0) return note('no clients are registered; see: latchkey client create --help')
+    if (clients.length === 0)
+      return printNote('no clients are registered; see: latchkey client create --help')
     print(...titledTable([headings, ...clients.flatMap(rowsOf)]))
   },
 }

@@ -1,6 +1,6 @@
 import { clientAdministration } from '../../../oauth/clients/administration.ts'
 import { type Command, UsageError } from '../../command.ts'
-import { note } from '../terminal.ts'
+import { printNote } from '../terminal.ts'
 
 /** `latchkey client disable` */
 export const disableClientCommand: Command = {
@@ -12,7 +12,7 @@ export const disableClientCommand: Command = {
   example: 'latchkey client disable shop',
   async run(context, { arguments: [clientId = ''] }) {
     await clientAdministration(context).disable(clientId)
-    note(`client ${clientId} is disabled`)
+    printNote(`client ${clientId} is disabled`)
   },
 }
 
@@ -26,7 +26,7 @@ export const enableClientCommand: Command = {
   example: 'latchkey client enable shop',
   async run(context, { arguments: [clientId = ''] }) {
     await clientAdministration(context).enable(clientId)
-    note(`client ${clientId} is enabled`)
+    printNote(`client ${clientId} is enabled`)
   },
 }
 
@@ -48,6 +48,6 @@ export const deleteClientCommand: Command = {
   },
   async run(context, { arguments: [clientId = ''] }) {
     await clientAdministration(context).delete(clientId)
-    note(`client ${clientId} is deleted`)
+    printNote(`client ${clientId} is deleted`)
   },
 }

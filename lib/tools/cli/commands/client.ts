@@ -3,7 +3,7 @@ import type { ClientCredentials, ClientRegistration } from '../../../oauth/clien
 import type { ClientChanges } from '../../../protocol/clients/client-metadata.ts'
 import { parseJsonObject } from '../../../protocol/json.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
-import { note, print, readSecret, table } from '../terminal.ts'
+import { print, printNote, readSecret, table } from '../terminal.ts'
 
 /** Prints a client's id and its new secret, if it has one. */
 export const printCredentials = (
@@ -13,7 +13,7 @@ export const printCredentials = (
   const credentials = { client_id, ...(client_secret !== undefined && { client_secret }) }
   print(...(invocation.flag('json') ? [JSON.stringify(credentials)] : table(Object.entries(credentials))))
   if (client_secret !== undefined)
-    note('Store the secret now: only its hash is kept, so it is not shown again.')
+    printNote('Store the secret now: only its hash is kept, so it is not shown again.')
 }
 
 const metadataOptions: Command['options'] = {

@@ -13,8 +13,8 @@ import { countUsageOfClient, maxCounted } from '../../../storage/repositories/cl
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { loadDefaultExport } from '../config.ts'
 import { withProgress } from '../progress.ts'
-import { secondsOf } from '../seconds.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { secondsOption } from '../seconds.ts'
+import { print, printJson, printNote } from '../terminal.ts'
 import { printCredentials } from './client.ts'
 
 const names = ['latchkey.clients.js', 'latchkey.clients.mjs', 'latchkey.clients.ts']
@@ -152,7 +152,7 @@ const confirmedLosses = async (
   const planned = await withLosses(context, await planClients(context, registrations, { unlisted }))
   const removed = planned.filter(({ action }) => action === 'remove')
   if (removed.length > 0 && !invocation.flag('yes')) {
-    for (const line of removed.flatMap(described)) note(line)
+    for (const line of removed.flatMap(described)) printNote(line)
     throw new UsageError(
       `clients apply --remove removes ${counted(removed.length, 'client', 'clients')} with consents and tokens; nothing was changed; to confirm, add --yes`,
     )
@@ -171,14 +171,14 @@ export const applyClientsCommand: Command = {
     keep: { value: 'SECONDS', help: 'how long a replaced secret stays valid; 86400 by default' },
   },
   example: 'latchkey clients apply',
-  check: (invocation) => void secondsOf(invocation, 'keep'),
+  check: (invocation) => void secondsOption(invocation, 'keep'),
   async run(context, invocation) {
     const asked = await read(context, invocation)
     const { registrations } = asked
     const losses = await confirmedLosses(context, asked, invocation)
     // Clients that were created meanwhile were not confirmed.
     const unlisted = losses.size > 0 ? 'remove' : 'keep'
-    const keepPreviousFor = secondsOf(invocation, 'keep')
+    const keepPreviousFor = secondsOption(invocation, 'keep')
     const { differences, credentials } = await withProgress((say) =>
       applyClients(context, registrations, {
         unlisted,
@@ -211,6 +211,6 @@ export const driftOfClientsCommand: Command = {
     const changes = differences.filter(({ action }) => action !== 'keep')
     report(await withLosses(context, differences), invocation)
     if (changes.length > 0) throw new Error(`the database differs from ${file}: ${countsOf(changes)}`)
-    note(`the database has the clients of ${file}`)
+    printNote(`the database has the clients of ${file}`)
   },
 }

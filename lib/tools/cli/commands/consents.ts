@@ -3,7 +3,7 @@ import { parseEntry, shownEntries } from '../../../protocol/requests/consent.ts'
 import { listAuthorizations, listConsents } from '../../../storage/repositories/index.ts'
 import { disconnectClient } from '../../../users/account/disconnect-client.ts'
 import type { Command } from '../../command.ts'
-import { note, print, printJson, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, titledTable } from '../terminal.ts'
 
 const day = (time: number): string => new Date(time * 1000).toISOString().slice(0, 10)
 
@@ -38,7 +38,7 @@ export const listConsentsCommand: Command = {
       ).length,
     }))
     if (invocation.flag('json')) return printJson(consents)
-    if (consents.length === 0) return note(`user ${subject} allows no client anything`)
+    if (consents.length === 0) return printNote(`user ${subject} allows no client anything`)
     const rows = consents.map(({ clientId, organization, scopes, createdAt, active }) => [
       clientId,
       organization ?? '',
@@ -67,6 +67,6 @@ export const revokeConsentCommand: Command = {
     if (!(await disconnectClient(context, connection))) {
       throw new Error(`user ${subject} allows client ${clientId} nothing`)
     }
-    note(`client ${clientId} has no access for user ${subject} any more`)
+    printNote(`client ${clientId} has no access for user ${subject} any more`)
   },
 }

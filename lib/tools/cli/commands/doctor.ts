@@ -27,7 +27,7 @@ import {
   withoutConsequences,
 } from '../../doctor/index.ts'
 import { loadOptions } from '../config.ts'
-import { type Line, note, print, printJson, styled, table } from '../terminal.ts'
+import { type Line, print, printJson, printNote, styled, table } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 const now = (): number => Math.floor(Date.now() / 1000)
@@ -44,7 +44,7 @@ const ofOpenDatabase = async (
   subject: Subject,
 ): Promise<Diagnosis[]> => {
   const location = databaseLocation(hostKnex)
-  note(`database: ${location}`)
+  printNote(`database: ${location}`)
   if (lacksFile(hostKnex)) return [unavailable(location, 'the file does not exist')]
   try {
     return await diagnoseDatabase({ ...subject, database, hostKnex })
@@ -70,13 +70,13 @@ const ofMount = async (url: string | undefined, subject: Subject): Promise<Diagn
     return await untilStopped(async () => {
       const mount = await openMount(url ?? options.issuer, options, now)
       const isPastProxy = mount.url.startsWith('http:') && options.issuer.startsWith('https:')
-      note(`server: ${mount.url}${isPastProxy ? ', past the proxy, which is not checked' : ''}`)
+      printNote(`server: ${mount.url}${isPastProxy ? ', past the proxy, which is not checked' : ''}`)
       return diagnoseMount({ ...subject, mount }, await loadTools(definitionsOf(options)))
     })
   } catch (error) {
     if (!(error instanceof UnreachableError)) throw error
     if (url !== undefined) throw new UsageError(error.message)
-    note(`${error.message}; without a running server, only the configuration was checked`)
+    printNote(`${error.message}; without a running server, only the configuration was checked`)
     return []
   }
 }
@@ -134,8 +134,8 @@ const load = async (invocation: Invocation): Promise<Options> => {
       { changesNothing: true },
       environmentOf(urlOf(invocation)),
     )
-    note(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
-    note(`rules: ${describeRules(process.env, options)}`)
+    printNote(`configuration: ${file ?? 'default options: this folder has no configuration file'}`)
+    printNote(`rules: ${describeRules(process.env, options)}`)
     return options
   } catch (error) {
     throw new UsageError(reasonOf(error).replace(/^latchkey: /, ''), { cause: error })
@@ -175,7 +175,7 @@ const hostAsJson = ({ host: { id, name }, stop }: PlayedHost): object => ({
 /** Prints the findings, and fails if there is an error among them. */
 const conclude = (found: readonly Diagnosis[], invocation: Invocation, json: unknown): void => {
   if (invocation.flag('json')) printJson(json)
-  else if (found.length === 0) note('no mistakes were found')
+  else if (found.length === 0) printNote('no mistakes were found')
   else print(...found.flatMap(shown))
   const errors = found.filter(({ level }) => level === 'error').length
   if (errors > 0) throw new Error(errors === 1 ? '1 error was found' : `${errors} errors were found`)

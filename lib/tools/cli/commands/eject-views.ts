@@ -11,7 +11,7 @@ import {
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { suggest } from '../command-line.ts'
 import { loadHostOptions } from '../config.ts'
-import { note, print } from '../terminal.ts'
+import { print, printNote } from '../terminal.ts'
 
 /** The accepted spellings of a file: with or without its folder and its extension. */
 const namesOf = (file: string): string[] => [
@@ -81,6 +81,6 @@ export const ejectViewsCommand: Command = {
       writeFileSync(path, copy)
       print(path)
     }
-    if (left.length > 0) note(`kept your changes (--force overwrites them): ${left.join(', ')}`)
+    if (left.length > 0) printNote(`kept your changes (--force overwrites them): ${left.join(', ')}`)
   },
 }

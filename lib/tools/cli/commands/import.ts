@@ -15,7 +15,7 @@ import { suggest } from '../command-line.ts'
 import { loadDefaultExport } from '../config.ts'
 import { namedDatabase } from '../named-database.ts'
 import { withProgress } from '../progress.ts'
-import { note, print, printJson } from '../terminal.ts'
+import { print, printJson, printNote } from '../terminal.ts'
 import { printDifferences } from './clients.ts'
 
 const names = presets.map(({ name }) => name)
@@ -148,13 +148,13 @@ export const importCommand: Command = {
       lifetimes: options.lifetimes,
     }
     try {
-      note(`reading: ${source.location}`)
+      printNote(`reading: ${source.location}`)
       const imported = await withProgress((progress) =>
         importServer({ ...target, progress }, maps, source, settingsOf(invocation)),
       )
       printImport(imported, invocation)
       const { keepsTokens } = presetOf(invocation) ?? {}
-      if (invocation.flag('refresh-tokens') && keepsTokens) note(keepsTokens)
+      if (invocation.flag('refresh-tokens') && keepsTokens) printNote(keepsTokens)
       const { length } = imported.refused
       if (length > 0)
         throw new Error(

@@ -6,7 +6,7 @@ import { databaseLocation } from '../../../storage/database/location.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { loadDefaultExport } from '../config.ts'
 import { type NamedDatabase, namedDatabase } from '../named-database.ts'
-import { heading, note, print } from '../terminal.ts'
+import { heading, print, printNote } from '../terminal.ts'
 import { type ActiveValue, findUserTable, type UserTable } from './user-table.ts'
 
 const defaultConfigFile = 'latchkey.config.mjs'
@@ -111,7 +111,7 @@ const clientSource = (redirectUri: string): string => `export default [
 const writeNew = (file: string, source: string): void => {
   const isNew = !existsSync(file)
   if (isNew) writeFileSync(file, source, { flag: 'wx' })
-  note(isNew ? `wrote ${file}` : `${file} exists and stays as it is`)
+  printNote(isNew ? `wrote ${file}` : `${file} exists and stays as it is`)
 }
 
 /** Keeps the secret of development out of the repository. */
@@ -119,7 +119,7 @@ const ignoreSecret = (): void => {
   const ignored = existsSync('.gitignore') ? readFileSync('.gitignore', 'utf8') : ''
   if (ignored.split('\n').includes(secretFile)) return
   appendFileSync('.gitignore', `${ignored === '' || ignored.endsWith('\n') ? '' : '\n'}${secretFile}\n`)
-  note(`added ${secretFile} to .gitignore`)
+  printNote(`added ${secretFile} to .gitignore`)
 }
 
 /** The lines that import the configuration; in TypeScript from beside the file that has it, under its compiled name. */
@@ -178,10 +178,12 @@ const databaseOf = (invocation: Invocation): NamedDatabase => {
 const tableUsers = async (connection: Knex, invocation: Invocation): Promise<string> => {
   const table = await findUserTable(connection, invocation.text('users') ?? 'users', activeOf(invocation))
   if (table.hasOtherHashes) {
-    note(`Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`)
+    printNote(
+      `Latchkey cannot verify the hashes in ${table.table}.${table.columns.password}: write users.verify`,
+    )
   }
   if (table.secondFactors.length > 0) {
-    note(
+    printNote(
       `${table.table} has ${table.secondFactors.join(', ')}, but the login page asks for a password only: set secondFactor() or login.url`,
     )
   }
@@ -219,7 +221,7 @@ export const initCommand: Command = {
     const { filename } = Object(database.settings.connection)
     if (filename !== undefined && !existsSync(filename)) throw new Error(`${filename} does not exist`)
     const connection = knex(database.settings)
-    note(`database: ${databaseLocation(connection)}`)
+    printNote(`database: ${databaseLocation(connection)}`)
     try {
       const users = invocation.flag('functions') ? functionsSource : await tableUsers(connection, invocation)
       writeNew(configFile, configSource(database, users, isTypeScript(configFile)))
@@ -237,7 +239,7 @@ export const initCommand: Command = {
       'app.use(oauth.wellKnown)',
     )
     const option = named === undefined ? '' : ` --config ${named}`
-    note('', 'Then run:', `  npx latchkey migrate${option}`, `  npx latchkey clients apply${option}`)
+    printNote('', 'Then run:', `  npx latchkey migrate${option}`, `  npx latchkey clients apply${option}`)
     await assertHasUri(redirectUriOf(invocation))
   },
 }

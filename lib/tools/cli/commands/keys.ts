@@ -6,7 +6,7 @@ import { type SigningAlgorithm, signingAlgorithms } from '../../../protocol/clie
 import { listSigningKeys, type SigningKeyRecord } from '../../../storage/repositories/signing-keys.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { withProgress } from '../progress.ts'
-import { note, print, printJson, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, titledTable } from '../terminal.ts'
 
 const described = (keys: readonly SigningKeyRecord[], now: number) =>
   withStates(keys, now).map(({ kid, algorithm, state, createdAt, activeAt, retiredAt }) => ({
@@ -26,7 +26,7 @@ const headings = ['ALG', 'KEY ID', 'STATE', 'SIGNS FROM', 'PUBLISHED UNTIL']
 const printKeys = async ({ database, now }: CommandContext, asJson: boolean): Promise<void> => {
   const keys = described(await listSigningKeys(database), now())
   if (asJson) return printJson(keys)
-  if (keys.length === 0) return note('no keys exist yet; the server creates them when it first starts')
+  if (keys.length === 0) return printNote('no keys exist yet; the server creates them when it first starts')
   const rows = keys.map((key) => [key.alg, key.kid, key.state, time(key.active_at), time(key.retired_at)])
   print(...titledTable([headings, ...rows]))
 }
@@ -83,7 +83,7 @@ export const rotateKeysCommand: Command = {
         events.announce('key.revoked', undefined, { keyId: kid, algorithm })
     } else await rotateKeys(database, options, request)
     await printKeys(context, invocation.flag('json'))
-    if (invocation.flag('now')) note(warningOf(context))
+    if (invocation.flag('now')) printNote(warningOf(context))
   },
 }
 
@@ -106,10 +106,10 @@ export const revokeKeyCommand: Command = {
     const [kid = ''] = invocation.arguments
     if ((await withdrawKey(context, kid)) === undefined)
       throw new Error(`no signing key has the id ${kid}; see: latchkey keys list`)
-    note(`key ${kid} is withdrawn`)
+    printNote(`key ${kid} is withdrawn`)
     if (!invocation.flag('no-wait')) {
       const seconds = secondsUntilRead(options.lifetimes)
-      note(`waiting ${seconds} seconds, until every running server has read the keys again`)
+      printNote(`waiting ${seconds} seconds, until every running server has read the keys again`)
       await withProgress(async (say) => {
         for (let left = seconds; left > 0; left -= 1) {
           say(`${left} s left`)

@@ -12,7 +12,7 @@ import type { Database } from '../../../storage/database/types.ts'
 import { migrationsIn, migrationsOf } from '../../../storage/schema.ts'
 import { type Command, UsageError } from '../../command.ts'
 import { withProgress } from '../progress.ts'
-import { note, print } from '../terminal.ts'
+import { print, printNote } from '../terminal.ts'
 
 const list = (names: readonly string[]): void => {
   for (const name of names) print(name)
@@ -57,8 +57,8 @@ export const migrateCommand: Command = {
     list(names)
     const { newer } = await schemaVersion(database, migrations)
     if (newer.length > 0)
-      note(`the database has migrations that this version does not know: ${newer.join(', ')}`)
-    else if (names.length === 0) note('the tables are up to date')
+      printNote(`the database has migrations that this version does not know: ${newer.join(', ')}`)
+    else if (names.length === 0) printNote('the tables are up to date')
   },
 }
 
@@ -81,6 +81,6 @@ export const rollbackCommand: Command = {
   async run({ database, options }) {
     const names = await rollbackDatabase(database, migrationsOf(definitionsOf(options)))
     list(names)
-    if (names.length === 0) note('no tables to remove')
+    if (names.length === 0) printNote('no tables to remove')
   },
 }

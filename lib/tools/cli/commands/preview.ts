@@ -8,7 +8,7 @@ import { resolveOptions } from '../../../options/resolve.ts'
 import { type Command, type Invocation, UsageError } from '../../command.ts'
 import { previewPages } from '../../preview/pages.ts'
 import { configFile, loadHostOptions } from '../config.ts'
-import { note, print } from '../terminal.ts'
+import { print, printNote } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 /** Options that production requires, and that development would write to a file. */
@@ -58,7 +58,7 @@ export const previewCommand: Command = {
       throw new Error(`port ${port} cannot be used; choose another with --port`, { cause })
     }
     print(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-    note('Press Ctrl-C to stop.')
+    printNote('Press Ctrl-C to stop.')
     await once(server, 'close')
   },
 }

@@ -3,7 +3,7 @@ import { removeExpiredRows } from '../../../storage/repositories/pruning/schedul
 import { expiredOf } from '../../../storage/schema.ts'
 import type { Command } from '../../command.ts'
 import { withProgress } from '../progress.ts'
-import { note, print, printJson, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, titledTable } from '../terminal.ts'
 
 const sumOf = (counts: ReadonlyMap<string, number>): number =>
   [...counts.values()].reduce((sum, count) => sum + count, 0)
@@ -30,7 +30,7 @@ export const pruneCommand: Command = {
     )
     const removed = [...counts].filter(([, count]) => count > 0)
     if (invocation.flag('json')) return printJson(Object.fromEntries(removed))
-    if (removed.length === 0) return note('no rows are expired')
+    if (removed.length === 0) return printNote('no rows are expired')
     const rows = removed.map(([name, count]) => [name, String(count)])
     print(...titledTable([['TABLE', 'REMOVED'], ...rows]))
   },

@@ -1,7 +1,7 @@
 import { type Assessed, assess } from '../../assessment/requirements.ts'
 import type { Command } from '../../command.ts'
 import { loadOptions } from '../config.ts'
-import { note, print, printJson, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, titledTable } from '../terminal.ts'
 
 const titles = ['document', 'number', 'requirement', 'state', 'setting or proof']
 
@@ -35,6 +35,6 @@ export const reportCommand: Command = {
     if (invocation.flag('markdown'))
       print(markdownRow(titles), markdownRow(titles.map(() => '---')), ...rows.map(cellsOf).map(markdownRow))
     else print(...titledTable([titles, ...rows.map(cellsOf)]))
-    note(counted(rows))
+    printNote(counted(rows))
   },
 }

@@ -1,7 +1,7 @@
 import { clientAdministration } from '../../../oauth/clients/administration.ts'
 import type { Command } from '../../command.ts'
-import { secondsOf } from '../seconds.ts'
-import { note } from '../terminal.ts'
+import { secondsOption } from '../seconds.ts'
+import { printNote } from '../terminal.ts'
 import { printCredentials } from './client.ts'
 
 /** `latchkey client rotate-secret` */
@@ -17,13 +17,13 @@ export const rotateSecretCommand: Command = {
     json: { help: 'print JSON' },
   },
   example: 'latchkey client rotate-secret shop --keep 3600',
-  check: (invocation) => void secondsOf(invocation, 'keep'),
+  check: (invocation) => void secondsOption(invocation, 'keep'),
   async run(context, invocation) {
     const [clientId = ''] = invocation.arguments
-    const keepPreviousFor = secondsOf(invocation, 'keep')
+    const keepPreviousFor = secondsOption(invocation, 'keep')
     const rotated = await clientAdministration(context).rotateSecret(clientId, { keepPreviousFor })
     printCredentials(rotated, invocation)
     const expiry = new Date(rotated.previous_secret_expires_at * 1000).toISOString()
-    note(`The previous secret is valid until ${expiry}.`)
+    printNote(`The previous secret is valid until ${expiry}.`)
   },
 }

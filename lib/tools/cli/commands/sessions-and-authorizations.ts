@@ -13,7 +13,7 @@ import {
 } from '../../../users/account/sessions-and-authorizations.ts'
 import { type Command, type CommandContext, type Invocation, UsageError } from '../../command.ts'
 import { type Say, withProgress } from '../progress.ts'
-import { note, print, printJson, titledTable } from '../terminal.ts'
+import { print, printJson, printNote, titledTable } from '../terminal.ts'
 
 /** The kind of thing that the command lists and ends: `oauth.sessions` or `oauth.authorizations`. */
 interface Kind<Item extends { readonly id: string }> {
@@ -107,8 +107,8 @@ const listing = <Item extends { readonly id: string }>(kind: Kind<Item>): Body =
       const { items, next } = await kind.list(context, options)
       if (invocation.flag('json')) return printJson({ items, ...(next !== undefined && { next }) })
       if (items.length > 0) print(...titledTable([headings, ...items.map(kind.row)]))
-      if (next !== undefined) note(`for the next page, add: --after=${next}`)
-      else if (items.length === 0) note(`there are no such ${many}`)
+      if (next !== undefined) printNote(`for the next page, add: --after=${next}`)
+      else if (items.length === 0) printNote(`there are no such ${many}`)
     },
   }
 }
@@ -186,7 +186,7 @@ const ending = <Item extends { readonly id: string }>(kind: Kind<Item>): Body =>
       if (given.length > 0) {
         const ended = await endAll(context, kind, given)
         const missing = given.filter((id) => !ended.includes(id))
-        for (const id of ended) note(`the ${one} ${id} has ended`)
+        for (const id of ended) printNote(`the ${one} ${id} has ended`)
         if (missing.length > 0) throw new Error(`no active ${one} has the id ${missing.join(', ')}`)
         return
       }
@@ -195,7 +195,7 @@ const ending = <Item extends { readonly id: string }>(kind: Kind<Item>): Body =>
         throw new UsageError(`this ends ${counted(ids.length)}; nothing was changed; to confirm, add --yes`)
       }
       const ended = ids.length === 0 ? [] : await endAll(context, kind, ids)
-      note(`ended ${counted(ended.length)}`)
+      printNote(`ended ${counted(ended.length)}`)
     },
   }
 }

@@ -23,7 +23,7 @@ import {
 } from '../../../storage/repositories/index.ts'
 import { listSigningKeys } from '../../../storage/repositories/signing-keys.ts'
 import type { Command, CommandContext, InspectedToken } from '../../command.ts'
-import { note, print, printJson, readSecret, table } from '../terminal.ts'
+import { print, printJson, printNote, readSecret, table } from '../terminal.ts'
 import { loadTools } from '../tools.ts'
 
 const stateOf = (family: Family | undefined, now: number): string => {
@@ -187,7 +187,7 @@ export const revokeTokenCommand: Command = {
     }
     for (const tokens of await tokenTools(context)) {
       const revoked = await tokens.revoke(context, value)
-      if (revoked !== undefined) return note(revoked)
+      if (revoked !== undefined) return printNote(revoked)
     }
     if (authorizationId === undefined) {
       if (await revokeAccessToken(database, { hash: hashSecret(value), clientId, now: now() }))
@@ -199,6 +199,6 @@ export const revokeTokenCommand: Command = {
           await tell('authorization.revoked', undefined, { ...about, reason: 'revoked_by_host' })
       })
     }
-    note(`the ${type} of client ${clientId} is revoked`)
+    printNote(`the ${type} of client ${clientId} is revoked`)
   },
 }

@@ -1,6 +1,6 @@
 import { setUserDisabled } from '../../../storage/repositories/users.ts'
 import type { Command, CommandContext } from '../../command.ts'
-import { note } from '../terminal.ts'
+import { printNote } from '../terminal.ts'
 import { assertOwnUsers } from './user.ts'
 
 const setDisabled = async (
@@ -16,7 +16,7 @@ const setDisabled = async (
     now: time,
   })
   if (!isKnown) throw new Error(`user ${username} does not exist`)
-  note(`user ${username} is ${isDisabled ? 'disabled' : 'enabled'}`)
+  printNote(`user ${username} is ${isDisabled ? 'disabled' : 'enabled'}`)
 }
 
 /** `latchkey user disable` */

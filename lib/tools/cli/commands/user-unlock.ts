@@ -3,7 +3,7 @@ import { createThrottle } from '../../../limits/throttle.ts'
 import { unlockLoginName } from '../../../users/account/unlock.ts'
 import { createUsers } from '../../../users/index.ts'
 import type { Command } from '../../command.ts'
-import { note } from '../terminal.ts'
+import { printNote } from '../terminal.ts'
 
 /** `latchkey user unlock` */
 export const unlockUserCommand: Command = {
@@ -26,6 +26,6 @@ export const unlockUserCommand: Command = {
     const throttle = createThrottle(options.limits, { database, now })
     const users = createUsers({ ...options, secret: options.secrets[0], knex, database })
     const wasLocked = await unlockLoginName({ pairwiseSalt, throttle, users, installed, events }, username)
-    note(`user ${username} ${wasLocked ? 'can sign in again' : 'was not locked'}`)
+    printNote(`user ${username} ${wasLocked ? 'can sign in again' : 'was not locked'}`)
   },
 }

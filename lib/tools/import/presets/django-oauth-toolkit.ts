@@ -1,5 +1,5 @@
 import type { Preset } from '../map.ts'
-import { flagIn, listIn, type SourceRow, textIn } from '../source.ts'
+import { flagIn, listIn, type SourceRow, sourceText } from '../source.ts'
 
 const deviceCode = 'urn:ietf:params:oauth:grant-type:device_code'
 
@@ -16,10 +16,10 @@ const responseTypes: Readonly<Record<string, readonly string[]>> = {
   'openid-hybrid': ['code', 'code id_token', 'code token', 'code id_token token'],
 }
 
-const grantOf = (row: SourceRow): string => textIn(row, 'authorization_grant_type')
+const grantOf = (row: SourceRow): string => sourceText(row, 'authorization_grant_type')
 
 /** With its setting for hashed tokens, the column of the token is empty. */
-const isHashed = (row: SourceRow): boolean => textIn(row, 'token') === ''
+const isHashed = (row: SourceRow): boolean => sourceText(row, 'token') === ''
 
 /**
  * django-oauth-toolkit. Its columns: https://github.com/django-oauth/django-oauth-toolkit, from version 1.7. All applications
@@ -42,7 +42,7 @@ export const djangoOauthToolkit: Preset = {
           grant_types: (row) => grantTypes[grantOf(row)] ?? [grantOf(row)],
           response_types: (row) => responseTypes[grantOf(row)],
           token_endpoint_auth_method: (row) =>
-            textIn(row, 'client_type') === 'public' ? 'none' : row.token_endpoint_auth_method,
+            sourceText(row, 'client_type') === 'public' ? 'none' : row.token_endpoint_auth_method,
           jwks: ['client_jwks'],
           jwks_uri: ['client_jwks_uri'],
           first_party: 'skip_authorization',
@@ -52,10 +52,10 @@ export const djangoOauthToolkit: Preset = {
         stored: (row) =>
           row.hash_client_secret !== undefined && !flagIn(row, 'hash_client_secret') ? 'plain' : undefined,
         note: (row) =>
-          textIn(row, 'algorithm') === 'HS256' &&
+          sourceText(row, 'algorithm') === 'HS256' &&
           'ID tokens are signed with RS256; it must verify them with the published keys',
         ignored: (row) =>
-          textIn(row, 'registration_source') === 'cimd' && 'it is read again from its metadata document',
+          sourceText(row, 'registration_source') === 'cimd' && 'it is read again from its metadata document',
       },
     ],
     refreshTokens: [

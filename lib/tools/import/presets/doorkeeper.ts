@@ -1,5 +1,5 @@
 import type { Preset } from '../map.ts'
-import { flagIn, listIn, type SourceRow, textIn } from '../source.ts'
+import { flagIn, listIn, type SourceRow, sourceText } from '../source.ts'
 
 /** Registered by applications on devices without a browser: the page shows the code (removed in OAuth 2.1). */
 const outOfBand = /^urn:ietf:wg:oauth:2\.0:oob/
@@ -10,7 +10,7 @@ const isPublic = (row: SourceRow): boolean => row.confidential !== undefined && 
 const hasUsers = (row: SourceRow): boolean => usableUris(row).length > 0
 
 /** With polymorphic owners, ids of several types may be equal. */
-const ownerType = (row: SourceRow): string => textIn(row, 'resource_owner_type') || 'User'
+const ownerType = (row: SourceRow): string => sourceText(row, 'resource_owner_type') || 'User'
 
 /**
  * Doorkeeper (Rails). Its columns: https://github.com/doorkeeper-gem/doorkeeper, from version 5.0. Which grants are allowed is

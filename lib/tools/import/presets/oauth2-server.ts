@@ -1,5 +1,5 @@
 import type { Preset } from '../map.ts'
-import { textIn } from '../source.ts'
+import { sourceText } from '../source.ts'
 
 /**
  * Tables of a model for node-oauth2-server. The package has no schema. These are the names of the example for PostgreSQL
@@ -18,7 +18,7 @@ export const oauth2Server: Preset = {
           client_name: ['name', 'client_name'],
           redirect_uris: ['redirect_uris', 'redirect_uri'],
           grant_types: ['grants', 'grant_types'],
-          token_endpoint_auth_method: (row) => (textIn(row, 'client_secret') === '' ? 'none' : undefined),
+          token_endpoint_auth_method: (row) => (sourceText(row, 'client_secret') === '' ? 'none' : undefined),
           scope: ['scope', 'scopes'],
         },
       },

@@ -1,16 +1,16 @@
 import type { Preset } from '../map.ts'
-import { flagIn, listIn, type SourceRow, textIn } from '../source.ts'
+import { flagIn, listIn, type SourceRow, sourceText } from '../source.ts'
 
 /** Before version 13 two flags said what a client is for, and every other client had all grants. */
 const grantsOf = (row: SourceRow): string[] => {
   if (row.grant_types !== undefined && row.grant_types !== null) return listIn(row, 'grant_types')
   if (flagIn(row, 'personal_access_client')) return ['personal_access']
   if (flagIn(row, 'password_client')) return ['password', 'refresh_token']
-  const forUsers = textIn(row, 'redirect') === '' ? [] : ['authorization_code', 'refresh_token']
+  const forUsers = sourceText(row, 'redirect') === '' ? [] : ['authorization_code', 'refresh_token']
   return isPublic(row) ? forUsers : [...forUsers, 'client_credentials']
 }
 
-const isPublic = (row: SourceRow): boolean => textIn(row, 'secret') === ''
+const isPublic = (row: SourceRow): boolean => sourceText(row, 'secret') === ''
 
 /**
  * Laravel Passport. Its columns: https://github.com/laravel/passport, versions 9 to 13. Unless the app has a column for it,

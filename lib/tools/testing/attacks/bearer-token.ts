@@ -1,4 +1,4 @@
-import type { Attack, Outcome } from '../attack.ts'
+import type { Attack, AttackOutcome } from '../attack.ts'
 import { described, wrongAnswers } from '../outcome.ts'
 import { callApi, newCode, newTokens, program, withToken } from '../tokens.ts'
 import type { VisitedTarget } from '../visit.ts'
@@ -31,7 +31,7 @@ const userinfo: Attack = {
   source,
   expected: 'status 401 or 400 for everything that is not an access token, and for a token in the URL',
   remedy: 'Do not copy a token from the query or a cookie into the Authorization header.',
-  run: async (target): Promise<Outcome> => {
+  run: async (target): Promise<AttackOutcome> => {
     const path = '/userinfo'
     const { accessToken } = await newTokens(target, target.signedIn())
     const good = await withToken(target, target.path(path), accessToken)

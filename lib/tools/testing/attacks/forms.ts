@@ -1,4 +1,4 @@
-import type { Attack, Outcome } from '../attack.ts'
+import type { Attack, AttackOutcome } from '../attack.ts'
 import type { Browser, Sent } from '../browser.ts'
 import { isConsentPage, isLoginPage, isSignedIn, newRequest } from '../flow.ts'
 import { type Form, formWith } from '../html.ts'
@@ -78,7 +78,7 @@ const login: Attack = {
   source: 'RFC 6749 §10.12, RFC 9700 §4.7',
   expected: 'each is refused with a status of 400 to 499, and no user is signed in',
   remedy,
-  run: async (target): Promise<Outcome> => {
+  run: async (target): Promise<AttackOutcome> => {
     if (target.options.login) return { skipped: 'the login page is the host’s own' }
     const browser = target.browser()
     const pages = await opened(target, [browser, target.browser()])

@@ -1,4 +1,4 @@
-import type { Attack, Outcome } from '../attack.ts'
+import type { Attack, AttackOutcome } from '../attack.ts'
 import { newRequest } from '../flow.ts'
 import { described } from '../outcome.ts'
 
@@ -20,7 +20,7 @@ export const hostHeader: Attack = {
   expected: 'unchanged metadata and no link to that host, or a refusal',
   remedy:
     'Do not rewrite bodies or Location headers based on the Host header; Latchkey builds all URLs from the issuer.',
-  run: async (target): Promise<Outcome> => {
+  run: async (target): Promise<AttackOutcome> => {
     const path = target.path('/.well-known/openid-configuration')
     const honest = await target.browser().get(path)
     const deviations: string[] = []

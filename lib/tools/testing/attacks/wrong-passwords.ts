@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import type { Attack, Outcome } from '../attack.ts'
+import type { Attack, AttackOutcome } from '../attack.ts'
 import { Browser, type Sent } from '../browser.ts'
 import { isLoginPage, newRequest } from '../flow.ts'
 import { formWith } from '../html.ts'
@@ -30,7 +30,7 @@ const stranger = ({ place }: VisitedTarget): Browser | undefined => {
 }
 
 /** Sends wrong passwords for an account that does not exist. */
-const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Promise<Outcome> => {
+const guess = async (target: VisitedTarget, headers: () => Sent['headers']): Promise<AttackOutcome> => {
   const { wrongPasswords: told, login } = target.options
   if (login) return { skipped: 'the login page is the host’s own' }
   if (told === false) return { skipped: 'wrongPasswords is false' }

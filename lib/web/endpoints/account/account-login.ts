@@ -10,11 +10,11 @@ import type { PageContext } from '../../http/context.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/redirect.ts'
 import { ownPath } from '../../http/urls.ts'
-import { type Browser, bindBrowser } from '../../sessions/browser-binding.ts'
+import { type BoundBrowser, bindBrowser } from '../../sessions/browser-binding.ts'
 import { formToken, submittedForm } from '../../sessions/csrf.ts'
 import { type ActiveLogin, activeLogin } from '../../sessions/login.ts'
 import { hasTypedNames, type LoginPage, logIn, loginPage, methodPrompts } from '../login-form.ts'
-import { type Fields, fieldsIn } from '../page-values.ts'
+import { fieldsIn, type NamedParameters } from '../page-values.ts'
 
 // No request is pending when a user logs in here. The form leads to this page and nowhere else, so no parameter can send
 // the browser elsewhere. Its CSRF token contains the secret of this browser, so no other site can log it in. The login
@@ -31,7 +31,7 @@ const pageParameter = 'page'
 export const namedAccountPage = (
   server: AuthorizationServer,
   parameters: Parameters,
-): { path: string; query: Fields } => {
+): { path: string; query: NamedParameters } => {
   const named = parameters.optional(pageParameter)
   const page = server.endpoints.find(({ path, signInParameters }) => signInParameters && path === named)
   if (page === undefined) return { path: '/account', query: {} }
@@ -42,8 +42,8 @@ export const namedAccountPage = (
 export const accountSignIn = (
   server: AuthorizationServer,
   path: string,
-  query: Fields = {},
-): { topic: string; parameters: Fields; acrValues: readonly string[] } => {
+  query: NamedParameters = {},
+): { topic: string; parameters: NamedParameters; acrValues: readonly string[] } => {
   if (path === '/account') return { topic: 'account', parameters: {}, acrValues: [] }
   // What the user adds there signs in at every level.
   const isHighest = accountPageAt(server, path)?.needsEveryLevel
@@ -58,9 +58,9 @@ const signInForm = ['sign in']
 const pageFor = (
   context: PageContext,
   path: string,
-  browser: Browser,
+  browser: BoundBrowser,
   active: ActiveLogin | undefined,
-  query: Fields,
+  query: NamedParameters,
 ): LoginPage => {
   const { server } = context
   const url = ownPath(server, path, query)
@@ -93,7 +93,7 @@ export const showAccountLogin = async (
   context: PageContext,
   path: string,
   active?: ActiveLogin,
-  query: Fields = {},
+  query: NamedParameters = {},
   needed?: string,
 ): Promise<void> => {
   const { server, req } = context
@@ -116,7 +116,7 @@ export const showAccountLogin = async (
 export const submitAccountLogin = async (
   context: PageContext,
   path: string,
-  query: Fields = {},
+  query: NamedParameters = {},
 ): Promise<void> => {
   const { server } = context
   const form = submittedForm(context, signInForm)

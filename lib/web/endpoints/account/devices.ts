@@ -10,7 +10,7 @@ import {
 } from '../../../users/account/devices.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { DevicesDone } from '../../pages/device-models.ts'
-import { aboutClient, iso } from '../page-values.ts'
+import { clientParameter, iso } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
 import { accountModel } from './account-pages.ts'
 
@@ -24,7 +24,7 @@ const others = 'others'
 const appsOf = async ({ server, language }: Context, sids: readonly string[]) =>
   (await clientsOfLogins(server, sids)).map(({ clientId, metadata }) => ({
     name: inLanguage(metadata, 'client_name', language) ?? clientId,
-    url: ownPath(server, '/account', aboutClient(clientId)),
+    url: ownPath(server, '/account', clientParameter(clientId)),
   }))
 
 /** The logins that were just ended, and the advice to the user. */

@@ -23,7 +23,7 @@ import { decidePendingRequest } from '../../../storage/repositories/index.ts'
 import type { Outcome, PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { ConsentNotice } from '../../pages/page-models.ts'
-import { endLogin } from '../../sessions/login.ts'
+import { signOut } from '../../sessions/login.ts'
 import { clearNotice, leaveNotice, noticeOf, readNotice } from '../../sessions/notice.ts'
 import {
   type AnsweredThings,
@@ -145,7 +145,7 @@ export const switchUser = async (
     const location = loginLocation(server, pending.secret, pending.request, { replaces: login.sid })
     return { redirectToPage: location }
   }
-  await endLogin(context)
+  await signOut(context)
   return { changes: { signedOut: true } }
 }
 
