@@ -198,18 +198,21 @@ const nameIn = (parts: ObjectExpression | undefined): string | undefined => {
   return name?.type === 'ObjectProperty' && name.value.type === 'StringLiteral' ? name.value.value : undefined
 }
 
+/** The constants that an object names, also within a group such as `limits`. */
+const constantsIn = ({ properties }: ObjectExpression): [string, string][] =>
+  properties.flatMap((each): [string, string][] => {
+    if (each.type !== 'ObjectProperty' || each.key.type !== 'Identifier') return []
+    if (each.value.type === 'ObjectExpression') return constantsIn(each.value)
+    return each.value.type === 'Identifier' ? [[each.key.name, each.value.name]] : []
+  })
+
 /** The constants of the call of `defineFeature` that makes a function. */
 const madeBy = (name: string): Made => {
   for (const folder of ofFeatures) {
     const values = constantsOf(folder.replace('option.ts', 'index.ts')).values()
     const parts = [...values].map(partsOf).find((each) => nameIn(each) === name)
     if (parts === undefined) continue
-    const constants = parts.properties.flatMap((each): [string, string][] =>
-      each.type === 'ObjectProperty' && each.key.type === 'Identifier' && each.value.type === 'Identifier'
-        ? [[each.key.name, each.value.name]]
-        : [],
-    )
-    return { file: folder, constants: Object.fromEntries(constants) }
+    return { file: folder, constants: Object.fromEntries(constantsIn(parts)) }
   }
   throw new Error(`no folder of lib/features makes ${name}`)
 }
