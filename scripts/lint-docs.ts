@@ -260,6 +260,10 @@ const membersOf = (file: string, name: string): string[] => {
   return members
 }
 
+/** The names before the colon of each item of a list, without their parameters. */
+const namesOfItems = (text: string): string[] =>
+  all(text, /^- ((?:`[^`]+`(?:, )?)+)/gm).flatMap((names) => all(names, /`(\w+)[^`]*`/g))
+
 /** What features add to the router. */
 const membersOfFeatures = (): string[] =>
   readdirSync(join(root, 'lib/features'), { recursive: true, encoding: 'utf8' })
@@ -274,8 +278,7 @@ const checkApi = (): void => {
     ['users', membersOf('lib/users/account/user-lifecycle.ts', 'UserLifecycle')],
     ['clients', membersOf('lib/oauth/clients/administration.ts', 'ClientAdministration')],
   ] as const
-  for (const [heading, members] of parts)
-    sameSet(all(section('docs/api.md', heading), /^\| `(\w+)/gm), members)
+  for (const [heading, members] of parts) sameSet(namesOfItems(section('docs/api.md', heading)), members)
 }
 
 /** Every page is in the index, except the recipes, which have their own. */

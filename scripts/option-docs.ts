@@ -295,12 +295,24 @@ const choiceOf = ({ must, description, range: { min = 1, max } = {} }: OptionDoc
   return values.some((value) => !description.includes(value)) ? ` It is ${must}.` : ''
 }
 
+/** Sentences that say what else an option needs or must not do. */
+const condition =
+  /^(?:Required|It requires|They require|Not together|It must|There is no other guard|They are deprecated)\b/
+
+/** The first sentence of a description, its conditions, and the pages to which other sentences lead. */
+const briefly = (description: string): string => {
+  const [first = '', ...others] = description.split(/(?<=\.\)?)\s+(?=[A-Z`'“[])/)
+  const kept = others.filter((each) => condition.test(each))
+  const left = others.filter((each) => !condition.test(each)).join(' ')
+  return [first, ...kept, ...[...left.matchAll(links)].map(([link]) => `See ${link}.`)].join(' ')
+}
+
 /** @param name as it stands in the list. @param inherited the default of the option around it */
 const item = (doc: OptionDoc, name: string, inherited?: string): string => {
   const { required, default: given, description } = doc
   const start = given === undefined || isOff(given) || given === inherited ? '' : ` Default: ${shown(given)}.`
-  const indent = doc.path.includes('({') ? '  ' : ''
-  return `${indent}- \`${name}\`: ${linked(`${description}${choiceOf(doc)}${required ? ' Required.' : start}`)}`
+  const text = `${briefly(description)}${choiceOf(doc)}${required ? ' Required.' : start}`
+  return `${doc.path.includes('({') ? '  ' : ''}- \`${name}\`: ${linked(text)}`
 }
 
 /** An option below its heading; an option of a feature below its function: `limits.document`. */
