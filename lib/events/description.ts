@@ -36,6 +36,8 @@ export type EventTypesOf<Prefix extends string> = Extract<keyof EventDetails, `$
 export interface SentencePart {
   readonly text: string
   readonly isValue: boolean
+  /** Set for a value that is a time in ISO 8601, which a page shows as it shows others. */
+  readonly isTime?: true
 }
 
 /** The values of an event by the names of its placeholders. */
@@ -49,7 +51,7 @@ const partsOf = (template: string, values: SentenceValues): SentencePart[] =>
       const [, name] = /^\{(\w+)\}$/.exec(piece) ?? []
       return name === undefined
         ? { text: piece, isValue: false }
-        : { text: values[name] ?? 'unknown', isValue: true }
+        : { text: values[name] ?? 'unknown', isValue: true, ...(name === 'time' && { isTime: true }) }
     })
 
 const isComplete = (template: string, values: SentenceValues): boolean =>

@@ -162,6 +162,26 @@ globalThis.inPage = (() => {
       })
     })
 
+  /** Words that a line breaks in two, although they are no longer than words are. */
+  const brokenWords = () => {
+    const found = []
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const parent = node.parentElement
+      if (!isSeen(parent) || parent.closest('code, pre, .code, bdi[dir]')) continue
+      for (const { 0: word, index } of node.data.matchAll(/[\p{L}\p{M}]+/gu)) {
+        // Japanese has no spaces.
+        if (word.length > 24 || /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u.test(word)) continue
+        const range = document.createRange()
+        range.setStart(node, index)
+        range.setEnd(node, index + word.length)
+        const lines = new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom)))
+        if (lines.size > 1) found.push(`${nameOf(parent)} breaks ${quote(word)}`)
+      }
+    }
+    return found
+  }
+
   /** How high what a finger presses is: of a box with a label its label too, of a link each of its lines. */
   const targetHeight = (control) =>
     control.labels?.length > 0
@@ -310,6 +330,7 @@ globalThis.inPage = (() => {
     focused,
     layoutFaults,
     lostSpaces,
+    brokenWords,
     smallTargets,
     faultsWith,
     contrastOf,

@@ -23,7 +23,7 @@ const openDetails = `document.querySelectorAll('details').forEach((details) => {
 /** The faults of the page with its details open; after that, those that the reader's own text styles add. */
 const layout = `(() => {
   ${openDetails}
-  return [...inPage.layoutFaults(), ...inPage.smallTargets(), ...inPage.lostSpaces()]
+  return [...inPage.layoutFaults(), ...inPage.smallTargets(), ...inPage.lostSpaces(), ...inPage.brokenWords()]
 })()`
 const layoutWithOwnStyles = `({
   spaced: inPage.faultsWith(${JSON.stringify(spacing)}),
@@ -349,6 +349,9 @@ describeWith('chromium', 'every state of every page', () => {
       expect(found).not.toContain('h2 cuts off what it holds')
       expect(spaced).toContain('h2 cuts off what it holds')
       expect(large).toContain('h2 cuts off what it holds')
+      await gallery.show(page, 'things', 'de')
+      await page.addStyleTag({ content: '.buttons > * { overflow-wrap: anywhere; max-width: 5rem }' })
+      expect(await page.evaluate('inPage.brokenWords()')).toContain('button.primary breaks “Übernehmen”')
       await gallery.show(page, 'login')
       await page.addStyleTag({ content: '#lead { display: flex; white-space: nowrap }' })
       expect(await page.evaluate('inPage.lostSpaces()')).toEqual([

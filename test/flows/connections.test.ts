@@ -390,7 +390,7 @@ describe.each(both)('a client %s', (_, behaviour) => {
     await client.post({ grant_type: 'refresh_token', refresh_token: client.refreshToken ?? 'none' })
     if (behaviour.introduces === 'registration') await stopped(client.authorize(mcp))
     expect(await page(app)).toMatch(
-      /The registration of the client was deleted at [\dTZ:-]+, and the client still uses it/,
+      /The registration of the client was deleted at \w{3} \d+, \d{4}, [\d:]+ UTC, and the client still uses it/,
     )
     expect((await doctorOf(app, behaviour, { clientId: client.id! })).causes).toEqual([
       'registration-deleted',

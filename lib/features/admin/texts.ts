@@ -71,11 +71,11 @@ export const operatorTexts = {
   'operator-client.rotate': 'Create a new secret',
   'operator-client.rotate.text':
     'The present secret stays valid for a day, so that the client can switch over.',
-  'operator-client.disable': 'Disable …',
+  'operator-client.disable': 'Disable …',
   'operator-client.disable.text': 'Stops the client and all its tokens at once. You’ll be asked first.',
   'operator-client.enable': 'Enable',
   'operator-client.enable.text': 'Its tokens and consents work again, except those that have expired.',
-  'operator-client.delete': 'Delete …',
+  'operator-client.delete': 'Delete …',
   'operator-client.delete.text': 'Deletes the client and everything users granted it. You’ll be asked first.',
   'operator-client.events': 'Events of this client',
 
@@ -136,7 +136,7 @@ export const operatorTexts = {
   'operator-keys.published': 'Published since',
   'operator-keys.signs-from': 'Signs from',
   'operator-keys.published-until': 'Published until',
-  'operator-keys.rotate': 'Publish the next keys …',
+  'operator-keys.rotate': 'Publish the next keys …',
   'operator-keys.rotate.text':
     'Starts a rotation early. You’ll be asked first. If a key may be known to others, use the command latchkey keys revoke.',
   'operator-keys.notice.rotated': 'The next keys are published.',

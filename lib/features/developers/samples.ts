@@ -106,7 +106,7 @@ const shown: PageModels['developer-client'] = {
       time: '2026-11-21T09:52:00.000Z',
       path: '/authorize',
       reason: 'redirect_uri is not registered for this client',
-      expected: 'one of https://desk.example.com/callback',
+      expected: 'https://desk.example.com/callback',
       received: ['https://desk.example.com/callback', '/'],
     },
   },

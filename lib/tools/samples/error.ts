@@ -3,7 +3,7 @@ import { long, type Sample, statesOf } from './sample.ts'
 
 const error: PageModels['error'] = {
   kind: 'error',
-  code: 'invalid_redirect_uri',
+  code: 'invalid_request',
   errorId: '7F3C-91A2-B4',
   time: '2026-11-21T09:41:00.000Z',
 }
@@ -22,7 +22,7 @@ export const errorSamples: readonly Sample[] = statesOf('error', {
     ...error,
     detail: 'redirect_uri is not registered for this client',
     explanation: {
-      expected: 'one of https://desk.example.com/callback',
+      expected: 'https://desk.example.com/callback',
       received: ['https://desk.example.com/callback', '/'],
     },
     command: 'npx latchkey explain 7F3C-91A2-B4',

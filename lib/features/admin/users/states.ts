@@ -1,7 +1,9 @@
 import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
 import type { PageForm } from '../../../web/pages/page-parts.ts'
+import { operatorTexts } from '../texts.ts'
 import type { TroubleModel } from './models.ts'
+import { userTexts } from './texts.ts'
 
 type Users = PageModels['operator-users']
 type User = NonNullable<Users['user']>
@@ -116,8 +118,9 @@ export const userActStates = (
     'operator-user-act': act,
     'operator-user-act-all': {
       ...act,
-      question: 'End everything of this user?',
-      label: 'End everything',
+      question: userTexts['operator-user-act.all.question'],
+      effect: operatorTexts['operator-users.all.text'],
+      label: operatorTexts['operator-users.all'],
       username: undefined,
       usage: { logins: 3, clients: 12, authorizations: 10_000 },
     },

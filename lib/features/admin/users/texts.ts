@@ -23,7 +23,7 @@ export const userTexts = {
   'operator-users.device': 'Device',
   'operator-users.device.unknown': 'Unknown device',
   'operator-users.signed-in': 'Signed in',
-  'operator-users.all.ask': 'Sign out everywhere and revoke tokens …',
+  'operator-users.all.ask': 'Sign out everywhere and revoke tokens …',
   'operator-user-act.all.question': 'Sign this user out everywhere and revoke all tokens?',
   'operator-user-act.user': 'User',
   'operator-user-act.id': 'User ID',

@@ -25,7 +25,7 @@ export const ar = {
   'passkey.later': 'ليس الآن',
   'passkey.name': 'اسم مفتاح المرور',
   'passkey.rename': 'حفظ الاسم',
-  'passkey.remove.text': 'لن تتمكن من تسجيل الدخول به. احذفه من جهازك أيضًا.',
+  'passkey.remove.text': 'إذا أزلت مفتاح المرور هذا، فلن تتمكن من تسجيل الدخول به. احذفه من جهازك أيضًا.',
   'passkey.remove': 'إزالة',
   'passkey.cancel': 'إلغاء',
 }

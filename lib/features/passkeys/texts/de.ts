@@ -31,7 +31,7 @@ export const de = {
   'passkey.name': 'Name des Passkeys',
   'passkey.rename': 'Namen speichern',
   'passkey.remove.text':
-    'Sie können sich dann nicht mehr damit anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
+    'Wenn Sie diesen Passkey entfernen, können Sie sich nicht mehr damit anmelden. Löschen Sie ihn auch auf Ihrem Gerät.',
   'passkey.remove': 'Entfernen',
   'passkey.cancel': 'Abbrechen',
 }

@@ -25,7 +25,8 @@ export const en = {
   'passkey.later': 'Not now',
   'passkey.name': 'Name of the passkey',
   'passkey.rename': 'Save name',
-  'passkey.remove.text': 'You won’t be able to sign in with it. Delete it on your device, too.',
+  'passkey.remove.text':
+    'If you remove this passkey, you won’t be able to sign in with it. Delete it on your device, too.',
   'passkey.remove': 'Remove',
   'passkey.cancel': 'Cancel',
 }

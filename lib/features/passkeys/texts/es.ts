@@ -26,7 +26,8 @@ export const es = {
   'passkey.later': 'Ahora no',
   'passkey.name': 'Nombre de la llave de acceso',
   'passkey.rename': 'Guardar nombre',
-  'passkey.remove.text': 'Ya no podrá iniciar sesión con ella. Elimínela también en su dispositivo.',
+  'passkey.remove.text':
+    'Si elimina esta llave de acceso, ya no podrá iniciar sesión con ella. Elimínela también en su dispositivo.',
   'passkey.remove': 'Eliminar',
   'passkey.cancel': 'Cancelar',
 }

@@ -30,7 +30,7 @@ export const fr = {
   'passkey.name': 'Nom de la clé d’accès',
   'passkey.rename': 'Enregistrer le nom',
   'passkey.remove.text':
-    'Vous ne pourrez plus vous connecter avec elle. Supprimez-la aussi sur votre appareil.',
+    'Si vous supprimez cette clé d’accès, vous ne pourrez plus vous connecter avec elle. Supprimez-la aussi sur votre appareil.',
   'passkey.remove': 'Supprimer',
   'passkey.cancel': 'Annuler',
 }

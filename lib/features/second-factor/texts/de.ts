@@ -9,7 +9,7 @@ export const de = {
   'second-factor.send': 'Weiteren Code senden',
   'second-factor.use-recovery': 'Wiederherstellungscode verwenden',
   'second-factor.use-code': 'Code aus der App verwenden',
-  'second-factor.recovery.title': 'Wiederherstellungscode eingeben',
+  'second-factor.recovery.title': 'Wiederherstellungs­code eingeben',
   'second-factor.recovery.text':
     'Geben Sie einen der Wiederherstellungscodes ein, die Sie gespeichert haben. Jeder Code gilt einmal.',
   'second-factor.recovery.code': 'Wiederherstellungscode',
