@@ -8,8 +8,13 @@ export const isObject = (value: unknown): value is Readonly<Record<string, unkno
  *
  * @example setMembers({ subject: '1', organization: undefined }) // { subject: '1' }
  */
-export const setMembers = <Value extends object>(value: Value): Value =>
-  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as Value
+export const setMembers = <Value extends object>(value: Value): Value => {
+  const set: Record<string, unknown> = {}
+  // To assign this name would set the prototype.
+  for (const [name, member] of Object.entries(value))
+    if (member !== undefined && name !== '__proto__') set[name] = member
+  return set as Value
+}
 
 // C0, DEL and C1 controls, and halves of surrogate pairs.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the purpose
