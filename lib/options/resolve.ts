@@ -27,7 +27,9 @@ const assertProduction = (set: object, { NODE_ENV }: NodeJS.ProcessEnv): void =>
   for (const [name, remedy] of Object.entries(remedies)) {
     if (Reflect.get(set, name) !== undefined) continue
     const because = NODE_ENV === 'production' ? '' : `, and NODE_ENV=${NODE_ENV} counts as production`
-    refuse(`${name} is required in production${because}: ${remedy}`)
+    const otherwise =
+      because === '' ? '' : '; on your own machine set NODE_ENV=development, or an issuer on localhost'
+    refuse(`${name} is required in production${because}: ${remedy}${otherwise}`)
   }
 }
 

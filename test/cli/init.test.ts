@@ -79,22 +79,30 @@ test('files that exist stay as they are; a second run adds nothing', async () =>
   expect(contents()).toEqual(before)
 })
 
-test('in TypeScript the configuration stands among the sources, with its type', async () => {
-  const folder = await folderWith('users', ['id', 'email', 'password', 'banned'])
-  mkdirSync(join(folder, 'src'))
-  const file = 'src/latchkey.config.ts'
-  const { code, stdout, stderr } = await init(folder, '--config', file)
-  expect({ code, stdout, stderr }).toEqual({
-    code: 0,
-    stdout: expect.stringContaining("import config from './latchkey.config.js'"),
-    stderr: expect.stringContaining(`npx latchkey clients apply --config ${file}`),
-  })
-  const source = readFileSync(join(folder, file), 'utf8')
-  expect(source).toContain("import type { AuthRouterOptions } from 'latchkey'\n")
-  expect(source).toContain('isActive: (row) => !row["banned"],')
-  expect(source).toMatch(/\} satisfies AuthRouterOptions\n$/)
-  expect(readdirSync(folder)).not.toContain('latchkey.config.mjs')
-})
+test.each([
+  ['module', './latchkey.config.js'],
+  // ts-node finds a source of a CommonJS package only without an ending.
+  ['commonjs', './latchkey.config'],
+])(
+  'in TypeScript the configuration stands among the sources, with its type (package: %s)',
+  async (type, path) => {
+    const packageFile = { 'package.json': JSON.stringify({ type }) }
+    const folder = await folderWith('users', ['id', 'email', 'password', 'banned'], packageFile)
+    mkdirSync(join(folder, 'src'))
+    const file = 'src/latchkey.config.ts'
+    const { code, stdout, stderr } = await init(folder, '--config', file)
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: expect.stringContaining(`import config from '${path}'`),
+      stderr: expect.stringContaining(`npx latchkey clients apply --config ${file}`),
+    })
+    const source = readFileSync(join(folder, file), 'utf8')
+    expect(source).toContain("import type { AuthRouterOptions } from 'latchkey'\n")
+    expect(source).toContain('isActive: (row) => !row["banned"],')
+    expect(source).toMatch(/\} satisfies AuthRouterOptions\n$/)
+    expect(readdirSync(folder)).not.toContain('latchkey.config.mjs')
+  },
+)
 
 test('a URL is not written to a file, because it may contain a password', async () => {
   const folder = cli.folder()

@@ -114,6 +114,7 @@ describe('production', () => {
     expect({ host: isMeant(issuers.host), here: isMeant(issuers.here) }).toEqual(expected)
     const explained = () => resolveOptions({}, { NODE_ENV: 'staging' })
     expect(explained).toThrow('NODE_ENV=staging counts as production')
+    expect(explained).toThrow('on your own machine set NODE_ENV=development, or an issuer on localhost')
   })
 
   test('is asked for if the issuer is public and NODE_ENV is not set', () => {

@@ -122,11 +122,18 @@ const ignoreSecret = (): void => {
   printNote(`added ${secretFile} to .gitignore`)
 }
 
-/** The lines that import the configuration; in TypeScript from beside the file that has it, under its compiled name. */
+/**
+ * The lines that import the configuration; in TypeScript from beside the file that has it, under its compiled name. Programs that run
+ * sources of a CommonJS package, such as ts-node, find them only without `.js`.
+ */
 const importLines = (configFile: string): string[] => {
   const hasTypes = isTypeScript(configFile)
-  const path = hasTypes ? `./${basename(configFile).replace(/ts$/, 'js')}` : `./${configFile}`
-  return hasTypes || packageFile().type === 'module'
+  const isModule = packageFile().type === 'module'
+  const compiled = basename(configFile)
+    .replace(/\.ts$/, isModule ? '.js' : '')
+    .replace(/\.([mc])ts$/, '.$1js')
+  const path = `./${hasTypes ? compiled : configFile}`
+  return hasTypes || isModule
     ? [`import { authRouter } from 'latchkey'`, `import config from '${path}'`]
     : [`const { authRouter } = require('latchkey')`, `const config = require('${path}').default`]
 }
