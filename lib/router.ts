@@ -12,9 +12,15 @@ import { requireTokenOf, type TokenVerifierMaker, tokenVerifierOf, verifyOf } fr
 import type { RequireToken } from './guard/types.ts'
 import type { VerifyRequest } from './guard/verify.ts'
 import { type KeyAdministration, keyAdministration } from './keys/key-administration.ts'
+import { clientPages } from './oauth/authorization/client-error.ts'
 import { type Interactions, interactionPath, interactions } from './oauth/authorization/interaction.ts'
+import { featureRequestKinds, requestOpeners } from './oauth/authorization/request-kind.ts'
 import { createAuthorizationServer, type ServerSetup } from './oauth/authorization-server.ts'
+import { clientSources } from './oauth/client-authentication/client-source.ts'
 import { type ClientAdministration, clientAdministration } from './oauth/clients/administration.ts'
+import { type Addition, addition, collected, metadataFields } from './oauth/extension-point.ts'
+import { featureGrants } from './oauth/grants/grant.ts'
+import { featureTokenKinds } from './oauth/tokens/verified-token.ts'
 import type { AddedBy, Feature } from './options/features.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
@@ -35,7 +41,10 @@ import { wellKnownNames } from './web/endpoints/discovery.ts'
 import { healthEndpoint } from './web/endpoints/health.ts'
 import { createEndpoints, type Endpoints } from './web/endpoints/index.ts'
 import { apiKind, fileKind, pageKinds, proxyCheck, rootKind } from './web/endpoints/kinds.ts'
+import { signInMethods, signInSteps } from './web/endpoints/login-form.ts'
+import { featureUserSections } from './web/endpoints/operator-page.ts'
 import { protectedResources } from './web/endpoints/protected-resources.ts'
+import { featureAccountPages } from './web/http/account-page.ts'
 import type { Incoming } from './web/http/context.ts'
 import { oauthErrorOf } from './web/http/json-error.ts'
 import { createRequestInfo, type EndpointKind, pathOf, route } from './web/http/route.ts'
@@ -244,10 +253,29 @@ export const activeFeatures = (options: Options): ActiveFeature[] =>
     return active === undefined ? [] : [active]
   })
 
+/** What a feature adds, each at the point where the server looks for it. */
+const additionsOf = ({ account, signIn, oauth, operators, clientPageFor }: ActiveFeature): Addition[] => [
+  addition(featureAccountPages, account),
+  addition(signInMethods, signIn?.methods),
+  addition(signInSteps, signIn?.steps),
+  addition(featureGrants, oauth?.grants),
+  addition(featureTokenKinds, oauth?.tokenKinds),
+  addition(featureRequestKinds, oauth?.requestKinds),
+  addition(requestOpeners, [oauth?.openRequest]),
+  addition(clientSources, [oauth?.clients]),
+  addition(metadataFields, [oauth?.metadata]),
+  addition(featureUserSections, operators?.userSections),
+  addition(clientPages, [clientPageFor]),
+]
+
 /** Composes the server and its endpoints from the core and the features that are on. */
 export const compose = (
   options: Options,
-): { readonly server: ServerSetup; readonly endpoints: Endpoints } => {
+): {
+  readonly server: ServerSetup
+  readonly endpoints: Endpoints
+  readonly features: readonly ActiveFeature[]
+} => {
   const installed = definitionsOf(options)
   const active = activeFeatures(options)
   const choosing =
@@ -256,11 +284,12 @@ export const compose = (
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
     installed,
+    added: collected(active.flatMap(additionsOf)),
     features: active,
     migrations: migrationsOf(installed),
     assertListed,
   })
-  return { server, endpoints }
+  return { server, endpoints, features: active }
 }
 
 const pruningContext = (server: ServerSetup): PruningContext => {
@@ -298,17 +327,17 @@ export const authRouter = <
   options: AuthRouterOptions<User, Features, Kind> = {},
 ): AuthRouter<Kind> & AddedBy<Features> => {
   const resolved = resolveOptions(options as AuthRouterOptions)
-  const { server, endpoints } = compose(resolved)
+  const { server, endpoints, features } = compose(resolved)
   const { router, interaction } = mount(server, endpoints)
   // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
   server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
   if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
-  for (const { background } of server.features) if (background) server.runInBackground(background(server))
+  for (const { background } of features) if (background) server.runInBackground(background(server))
   const checks = warnAtStart(server)
   server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
   const wellKnown = mountWellKnown(server, endpoints)
-  const added: AddedBy<Features> = Object.assign({}, ...server.features.map(({ api }) => api?.(server)))
+  const added: AddedBy<Features> = Object.assign({}, ...features.map(({ api }) => api?.(server)))
   return Object.assign(router, added, {
     wellKnown,
     handler: handlerOf(server, router, wellKnown),

@@ -28,14 +28,16 @@ const linesOfCode = (source: string): number =>
 const linesOf = (isCounted: (path: string) => boolean): number =>
   sum([...lib].filter(([path]) => isCounted(path) && !isTexts(path)).map(([, source]) => linesOfCode(source)))
 
-/** Every node of a program. */
-const nodesOf = (source: string): readonly Node[] => {
-  const nodes: unknown[] = [parse(source, { sourceType: 'module', plugins: ['typescript'] }).program]
+/** A node, and every node in it. */
+const nodesBelow = (root: Node): readonly Node[] => {
+  const nodes: unknown[] = [root]
   for (const node of nodes)
     for (const [key, value] of Object.entries(node as Node))
       if (key !== 'loc' && typeof value === 'object' && value !== null) nodes.push(value)
   return nodes.filter((node): node is Node => typeof (node as Partial<Node>).type === 'string')
 }
+const nodesOf = (source: string): readonly Node[] =>
+  nodesBelow(parse(source, { sourceType: 'module', plugins: ['typescript'] }).program)
 const longestFunctionIn = (source: string): number =>
   Math.max(
     0,
@@ -95,22 +97,39 @@ const namesForFeatures = (): Set<string> => {
   return new Set(names.map((name) => name.trim().replace(/^type | as .*/g, '')).filter(Boolean))
 }
 
+/** Files that only say what a feature adds. */
+const contractFiles = [
+  'lib/features/feature.ts',
+  'lib/oauth/clients/client-data.ts',
+  'lib/oauth/client-authentication/client-source.ts',
+  'lib/web/http/account-page.ts',
+]
+/** Interfaces of other files that say what a feature adds. */
+const contractParts: Readonly<Record<string, readonly string[]>> = {
+  'lib/oauth/authorization-server.ts': ['UserData', 'StartedFeature'],
+  'lib/oauth/tokens/verified-token.ts': ['TokenKind'],
+  'lib/web/endpoints/index.ts': ['FeatureEndpoints'],
+  'lib/web/endpoints/login-form.ts': ['SignInMethod', 'SignInStep'],
+  'lib/web/endpoints/operator-page.ts': ['FeatureOperators'],
+}
+
 const folders = [...lib.keys()].map((path) => posix.dirname(path))
 const measured: Figures = {
   lines: linesOf(() => true),
   coreLines: linesOf((path) => !beside.test(path)),
   namesInLib: readdirSync(join(root, 'lib')).length,
-  featureMembers: membersIn(
-    read('lib/features/feature.ts'),
-    'FeatureDefinition',
-    'FeatureParts',
-    'ActiveFeature',
-  ),
+  featureMembers:
+    membersIn(read('lib/features/feature.ts'), 'FeatureDefinition', 'FeatureParts', 'ActiveFeature') +
+    membersIn(read('lib/oauth/authorization-server.ts'), 'StartedFeature'),
   featureMembersAtEveryDepth: sum(
-    ['lib/features/feature.ts', 'lib/oauth/clients/client-data.ts'].map(
-      (path) =>
-        nodesOf(read(path)).filter(({ type }) => /^TS(?:Property|Method)Signature$/.test(type)).length,
-    ),
+    [
+      ...contractFiles.map((path) => nodesOf(read(path))),
+      ...Object.entries(contractParts).map(([path, names]) =>
+        nodesOf(read(path)).flatMap((node) =>
+          node.type === 'TSInterfaceDeclaration' && names.includes(node.id.name) ? nodesBelow(node) : [],
+        ),
+      ),
+    ].map((nodes) => nodes.filter(({ type }) => /^TS(?:Property|Method)Signature$/.test(type)).length),
   ),
   namesForFeatures: namesForFeatures().size,
   largestCircle: largestCircleIn(importGraph(lib, { types: true })),

@@ -1,12 +1,12 @@
 import type { SchemaChange } from '../../migrations/migration.ts'
 import type { EventDescriptions } from '../events/description.ts'
-import type { EventCompanion } from '../events/event-log.ts'
-import type { Observe } from '../events/sighting.ts'
-import type { OpenedRequest, PendingRequestKind } from '../oauth/authorization/request-kind.ts'
-import type { AuthorizationServer, ServerSetup } from '../oauth/authorization-server.ts'
+import type { ClientPageFinder } from '../oauth/authorization/client-error.ts'
+import type { PendingRequestKind, RequestOpener } from '../oauth/authorization/request-kind.ts'
+import type { ServerSetup, StartedFeature, UserData } from '../oauth/authorization-server.ts'
+import type { ClientSource } from '../oauth/client-authentication/client-source.ts'
 import type { ClientData } from '../oauth/clients/client-data.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
-import type { TokenWithUser } from '../oauth/tokens/verified-token.ts'
+import type { TokenKind } from '../oauth/tokens/verified-token.ts'
 import {
   type ConfiguredFeature,
   configuredFeatures,
@@ -24,40 +24,21 @@ import {
   type Schema,
   type Shape,
 } from '../options/schema.ts'
-import type { Client } from '../protocol/clients/client.ts'
-import type { Parameters } from '../protocol/parameters.ts'
-import type { Database } from '../storage/database/types.ts'
 import type { EventRecord } from '../storage/repositories/index.ts'
 import type { RemoveExpired } from '../storage/repositories/pruning/expired.ts'
 import type { Check, MountedSubject } from '../tools/check.ts'
 import type { Command, CommandContext, InspectedToken } from '../tools/command.ts'
-import type { AnswerCounter } from '../users/account/answer-counters.ts'
-import type { User } from '../users/users.ts'
-import type { LoginPage, PasswordProved, ProvenUser, SignInMoment } from '../web/endpoints/login-form.ts'
-import type { OperatorPage, UserSection } from '../web/endpoints/operator-page.ts'
-import type { Context, PageContext } from '../web/http/context.ts'
-import type { Endpoint } from '../web/http/route.ts'
+import type { FeatureEndpoints } from '../web/endpoints/index.ts'
+import type { SignInMethod, SignInStep } from '../web/endpoints/login-form.ts'
+import type { FeatureOperators } from '../web/endpoints/operator-page.ts'
+import type { AccountPage } from '../web/http/account-page.ts'
 import type { Sample } from '../web/pages/page-models.ts'
-import type { ActiveLogin } from '../web/sessions/login.ts'
-import type { Notice } from '../web/sessions/notice.ts'
 
 // The contract of a feature. A feature is a folder in lib/features: its option, rules, table, endpoints, pages, texts and
 // templates. The core knows no feature by name: it reads the list of the host. `defineFeature` makes the function that hosts call.
 //
 // A feature adds its own names to interfaces of the core by declaration merging: its events to `EventDetails`, its pages to
 // `PageModels`, and its data to `UserExport`.
-
-/** What a feature stores about users. What is stored outlives the feature, so this also runs after `.off()`. */
-export interface UserData {
-  /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
-  export(database: Database, subject: string): Promise<object>
-  /** Ends what the user could still use without a login, in the transaction in which their logins have ended. */
-  revoke(tx: Database, subject: string): Promise<unknown>
-  /** Removes every row about a user. It can be repeated after an error. */
-  erase(server: ServerSetup, subject: string): Promise<unknown>
-  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
-  readonly answerCounter?: AnswerCounter
-}
 
 /** What a feature stores. Every member is required, so that a feature cannot forget to erase or to prune. */
 export interface FeatureStorage {
@@ -71,69 +52,6 @@ export interface FeatureStorage {
   readonly expired: readonly RemoveExpired[]
 }
 
-/** Access tokens of a form of their own. */
-export interface TokenKind {
-  /** Whether a value has the form of such a token. If so, no other kind is tried. */
-  matches(value: string): boolean
-  /** Verifies a token for no resource. @returns undefined if it is not valid */
-  verify(server: AuthorizationServer, value: string): Promise<TokenWithUser | undefined>
-}
-
-/** A page on which users look after their account. */
-export interface AccountPage {
-  /** Its name in `PageModels`; the text `<name>.title` is the link to it. */
-  readonly page: string
-  readonly endpoint: Endpoint<PageContext>
-  /** Whether the pages of the account link to it. @default true */
-  readonly isLinked?: boolean
-  /** The parameters without which its URL shows nothing. @default none */
-  readonly parameters?: readonly string[]
-  /** Whether the pages of the account link to it for this user. If it throws, they do not. @default true */
-  isOffered?(context: PageContext, user: User): Promise<boolean>
-  /** Whether a sign-in there must have the highest level, because what the user adds signs in at every level. */
-  readonly needsEveryLevel?: boolean
-}
-
-/** A way to sign in beside the password: a button on the login page. */
-export interface SignInMethod {
-  /** Its name: the field of the login form that it fills in, its partial template, and `login.<name>` in its texts. */
-  readonly field: string
-  /** What it adds to the `autocomplete` of the field before it, such as `webauthn`. */
-  readonly autocomplete?: string
-  /** What the script of the template needs; undefined if this account cannot use it. */
-  prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
-  /** Whether a user could use it at this sign-in. The text `login.<name>.needed` says that the password alone is not enough. */
-  isSetUp(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
-  /** Finds the user whom the value of the field proves, or says why there is none. */
-  attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
-}
-
-/** A step after the password, before the login. */
-export interface SignInStep {
-  /** Whether a user needed the step at this sign-in. */
-  isNeeded(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
-  /**
-   * Begins the step if this user needs it.
-   *
-   * @param page the login page, which names the levels that the request asks for
-   * @returns the URL of the page that goes on; undefined if the password is enough
-   */
-  begin(context: PageContext, page: LoginPage, attempt: PasswordProved): Promise<string | undefined>
-}
-
-/** Clients that describe themselves elsewhere. */
-export interface ClientSource {
-  /**
-   * Stores or renews a client before it is looked up. An id that is not of this source costs no statement.
-   *
-   * @param from.address of a request that may introduce a new client; without one only a known client is renewed
-   * @throws OAuthError `unauthorized_client` if the client cannot be used
-   */
-  refresh(server: AuthorizationServer, clientId: string, from: { readonly address?: string }): Promise<void>
-  /** Whether the host vouches for a client, by where it describes itself: then pages do not call it unverified. */
-  vouchesFor(client: Client): boolean
-}
-
 /** What a feature adds to the protocol. */
 export interface FeatureProtocol {
   /** Grants of the token endpoint. */
@@ -142,27 +60,12 @@ export interface FeatureProtocol {
   readonly tokenKinds?: readonly TokenKind[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
-  /** Opens the authorization request that these parameters only name; undefined if it is not one of this feature. */
-  openRequest?(context: PageContext, parameters: Parameters): Promise<OpenedRequest | undefined>
+  /** Opens the authorization requests that parameters only name. */
+  readonly openRequest?: RequestOpener
   /** Clients that describe themselves elsewhere. */
   readonly clients?: ClientSource
   /** Fields of the discovery document (RFC 8414 §2). */
   readonly metadata?: Readonly<Record<string, unknown>>
-}
-
-/** What a feature adds for the people who operate the server. */
-export interface FeatureOperators {
-  /** Pages for operators. They are served if a feature lets operators in. */
-  readonly pages?: readonly OperatorPage[]
-  /** What it adds to the page about a user. */
-  readonly userSections?: readonly UserSection[]
-  /**
-   * Lets operators in.
-   *
-   * @param others the pages of the other features
-   * @returns the endpoints of these and its own pages
-   */
-  area?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
 }
 
 /**
@@ -170,16 +73,11 @@ export interface FeatureOperators {
  *
  * @typeParam Added what the host gets on the router
  */
-export interface ActiveFeature<Added extends object = object> {
+export interface ActiveFeature<Added extends object = object> extends StartedFeature {
   /** What the host gets on the router, such as `{ passkeys: { removeAll } }`. */
   api?(server: ServerSetup): Added
   /** Endpoints beside the pages of the account and of operators. */
-  readonly endpoints?: {
-    /** Programs call them; errors are JSON. */
-    readonly programs?: readonly Endpoint<Context>[]
-    /** Browsers open them; errors are pages. */
-    readonly browsers?: readonly Endpoint<PageContext>[]
-  }
+  readonly endpoints?: FeatureEndpoints
   /** Pages of the account. */
   readonly account?: readonly AccountPage[]
   readonly signIn?: {
@@ -188,26 +86,8 @@ export interface ActiveFeature<Added extends object = object> {
   }
   readonly oauth?: FeatureProtocol
   readonly operators?: FeatureOperators
-  /**
-   * The page on which this person looks after a client, as its owner or as an operator.
-   *
-   * @param active who is signed in, if anyone
-   * @returns its path; undefined for everyone else
-   */
-  clientPageFor?(
-    context: PageContext,
-    active: ActiveLogin | undefined,
-    id: string,
-  ): Promise<string | undefined>
-  /** Observers, each made once, before any request. */
-  readonly observe?: {
-    /** Receives all that the server sees of clients and announces as no event. */
-    sightings?(server: ServerSetup): Observe
-    /** Writes beside stored events, in their transaction. */
-    events?(server: ServerSetup): EventCompanion
-  }
-  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
-  start?(): Promise<void>
+  /** Finds the page on which someone looks after a client. */
+  readonly clientPageFor?: ClientPageFinder
   /** Work beside the requests, from the mount until `server.closing` is aborted. */
   background?(server: ServerSetup): Promise<unknown>
 }

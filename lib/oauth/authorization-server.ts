@@ -1,11 +1,11 @@
 import { createHash, type KeyObject } from 'node:crypto'
+import type { EventDescriptions } from '../events/description.ts'
 import { coreEvents } from '../events/descriptions.ts'
 import type { EventDetails } from '../events/event.ts'
 import { createEventLog, type EventCompanion, type EventLog } from '../events/event-log.ts'
 import { createEvents, type Events } from '../events/events.ts'
 import type { Observe } from '../events/sighting.ts'
 import { createTracing, type Tracing } from '../events/tracing.ts'
-import type { ActiveFeature, FeatureDefinition } from '../features/feature.ts'
 import { type KeyRing, openKeyRing } from '../keys/key-ring.ts'
 import { namingSecretFile } from '../keys/left-secret.ts'
 import { openPairwiseSalt } from '../keys/pairwise-salt.ts'
@@ -27,12 +27,16 @@ import { lackOf, schemaVersion } from '../storage/database/schema-version.ts'
 import type { Database } from '../storage/database/types.ts'
 import { isClientAllowed } from '../storage/repositories/client-usage.ts'
 import { findClient } from '../storage/repositories/clients.ts'
+import type { RemoveExpired } from '../storage/repositories/pruning/expired.ts'
+import type { AnswerCounter } from '../users/answer-counters.ts'
 import { createUsers } from '../users/index.ts'
 import { createPasswordVerifier, type PasswordVerifier } from '../users/passwords/password-verifier.ts'
 import type { Users } from '../users/users.ts'
-import { createLanguages, type Languages } from '../web/pages/i18n/languages.ts'
+import { createLanguages, type Languages, type Texted } from '../web/pages/i18n/languages.ts'
 import { warnOfOldCopies } from '../web/pages/template-version.ts'
 import { createViews, type Views } from '../web/pages/views.ts'
+import type { ClientData } from './clients/client-data.ts'
+import type { Added } from './extension-point.ts'
 
 /**
  * An endpoint without its handlers. Discovery, limits on failures and the audiences of client assertions derive from
@@ -53,6 +57,43 @@ export interface EndpointDescription {
   readonly signInParameters?: readonly string[]
 }
 
+/** What a feature stores about users. What is stored outlives the feature, so this also runs after `.off()`. */
+export interface UserData {
+  /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
+  export(database: Database, subject: string): Promise<object>
+  /** Ends what the user could still use without a login, in the transaction in which their logins have ended. */
+  revoke(tx: Database, subject: string): Promise<unknown>
+  /** Removes every row about a user. It can be repeated after an error. */
+  erase(server: ServerSetup, subject: string): Promise<unknown>
+  /** What counts wrong answers of a user and may lock the user out: operators see it and unlock it. @default nothing */
+  readonly answerCounter?: AnswerCounter
+}
+
+/** A feature as the server knows it. */
+export interface KnownFeature extends Texted {
+  readonly storage?: {
+    readonly users: UserData | undefined
+    readonly clients: ClientData | undefined
+    /** Removes its expired rows. */
+    readonly expired: readonly RemoveExpired[]
+  }
+  /** What operators read about each type of event that it announces. */
+  readonly events?: EventDescriptions<string>
+}
+
+/** What a feature does at the start. */
+export interface StartedFeature {
+  /** Prepares what requests need, when the server starts. The server is not ready if it throws. */
+  start?(): Promise<void>
+  /** Observers, each made once, before any request. */
+  readonly observe?: {
+    /** Receives all that the server sees of clients and announces as no event. */
+    sightings?(server: ServerSetup): Observe
+    /** Writes beside stored events, in their transaction. */
+    events?(server: ServerSetup): EventCompanion
+  }
+}
+
 /** The server before its schema and keys are loaded: enough to route requests and to render errors. */
 export interface ServerSetup {
   readonly options: Options
@@ -61,9 +102,9 @@ export interface ServerSetup {
   readonly fingerprint: string
   readonly endpoints: readonly EndpointDescription[]
   /** The features of the list, also after `.off()`: what they store outlives them. */
-  readonly installed: readonly FeatureDefinition[]
-  /** What the features that are on add to the server. */
-  readonly features: readonly ActiveFeature[]
+  readonly installed: readonly KnownFeature[]
+  /** What the features that are on add at a point. */
+  readonly added: Added
   /** Whether a feature is on, by the name of its function: `server.has('pushedRequests')`. */
   has(name: string): boolean
   readonly database: Database
@@ -204,7 +245,9 @@ const reachesOf = ({
 }
 
 /** The parts that a server is composed of. */
-export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'features'> {
+export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed' | 'added'> {
+  /** The features that are on. */
+  readonly features: readonly StartedFeature[]
   readonly migrations: Migrations
   /**
    * Requires the list to have every feature that the database keeps rows of.
@@ -215,7 +258,7 @@ export interface ServerParts extends Pick<ServerSetup, 'endpoints' | 'installed'
 }
 
 /** The types of events that anyone can cause as often as they like. */
-const briefEvents = (installed: readonly FeatureDefinition[]): ReadonlySet<string> =>
+const briefEvents = (installed: readonly KnownFeature[]): ReadonlySet<string> =>
   new Set(
     [coreEvents, ...installed.map(({ events }) => events ?? {})].flatMap((descriptions) =>
       Object.entries(descriptions).flatMap(([type, { isBrief }]) => (isBrief ? [type] : [])),
@@ -230,7 +273,7 @@ const briefEvents = (installed: readonly FeatureDefinition[]): ReadonlySet<strin
  */
 export const createAuthorizationServer = (
   given: Options,
-  { endpoints, installed, features, migrations, assertListed }: ServerParts,
+  { endpoints, installed, added, features, migrations, assertListed }: ServerParts,
 ): ServerSetup => {
   const options: Options = { ...given, logger: plainLogger(given.logger) }
   const opened = openDatabase(options.database.knex, options.database.tablePrefix, options.database)
@@ -311,7 +354,7 @@ export const createAuthorizationServer = (
     fingerprint: createHash('sha256').update(options.issuer).digest('hex').slice(0, 8),
     endpoints,
     installed,
-    features,
+    added,
     has: (name) => featureNamed(options, name) !== undefined,
     database,
     passwords,

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { migrations as ofCore } from '../../migrations/index.ts'
 import { definitionsIn, type FeatureDefinition } from '../features/feature.ts'
+import type { KnownFeature } from '../oauth/authorization-server.ts'
 import { finishDeletions } from '../oauth/clients/erasure.ts'
 import type { AuthRouterOptions } from '../options/options.ts'
 import { database } from '../options/server.ts'
@@ -21,7 +22,7 @@ export type MigrateOptions = Pick<AuthRouterOptions, 'database' | 'features'>
 const prefixOf = (options: MigrateOptions): string => database.check(options.database, 'database').tablePrefix
 
 /** Removes the expired rows of every table, and clients whose deletion was interrupted. */
-export const expiredOf = (installed: readonly FeatureDefinition[]): readonly RemoveExpired[] => [
+export const expiredOf = (installed: readonly KnownFeature[]): readonly RemoveExpired[] => [
   ...removals,
   ...installed.flatMap(({ storage }) => storage?.expired ?? []),
   finishDeletions({ installed }),

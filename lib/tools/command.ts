@@ -4,7 +4,7 @@ import type { Installed } from '../oauth/clients/client-data.ts'
 import type { Options } from '../options/options.ts'
 import type { TokenBinding } from '../protocol/tokens/token-binding.ts'
 import type { OpenedDatabase } from '../storage/database/open.ts'
-import type { Counting } from '../users/account/answer-counters.ts'
+import type { Counting } from '../users/answer-counters.ts'
 
 /** An option of a command, with its help text. */
 export interface CommandOption {

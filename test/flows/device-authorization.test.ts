@@ -1,10 +1,10 @@
 import { decodeJwt } from 'jose'
 import supertest from 'supertest'
+import { defineFeature } from '../../lib/features/feature.ts'
 import { device } from '../../lib/features/index.ts'
 import { type AuthEvent, OAuthError } from '../../lib/index.ts'
 import { hashSecret } from '../../lib/keys/secrets.ts'
 import type { Grant } from '../../lib/oauth/grants/grant.ts'
-import { serverBehind } from '../../lib/router.ts'
 import { findClientAndCode } from '../../lib/storage/repositories/index.ts'
 import { stopClock } from '../support/clock.ts'
 import {
@@ -309,11 +309,6 @@ describe('a device may ask for what an authorization request may ask for', () =>
 })
 
 test('a grant of a feature gets what is presented, read with the client in one statement', async () => {
-  const own = await startHost({
-    clients: [...clients, ...deviceClients],
-    options: { features: [device()] },
-  })
-  const code = await codeFor(own)
   const presented: unknown[] = []
   const grant: Grant = {
     grantType: deviceGrant,
@@ -324,8 +319,17 @@ test('a grant of a feature gets what is presented, read with the client in one s
       throw new OAuthError('authorization_pending', 'read')
     },
   }
-  const ofDevice = serverBehind(own.oauth)?.features.find(({ oauth }) => oauth?.grants)
-  if (ofDevice?.oauth?.grants) jest.replaceProperty(ofDevice.oauth, 'grants', [grant])
+  const activate = () => ({ oauth: { grants: [grant] } })
+  const reading = defineFeature(
+    { name: 'reading' },
+    { name: 'reading', members: {}, complete: () => {}, activate },
+  )
+  const own = await startHost({
+    clients: [...clients, ...deviceClients],
+    // The first grant of a name is the one that is used.
+    options: { features: [reading(), device()] },
+  })
+  const code = await codeFor(own)
   const count = await countStatements(own.database.knex, [own.usersTable])
   count.reset()
   expectError(await poll(own, { device_code: code }), 400, 'authorization_pending')

@@ -12,7 +12,7 @@ import {
   type SignedInUser,
 } from '../../web/endpoints/signed-page.ts'
 import type { PageContext } from '../../web/http/context.ts'
-import type { Endpoint } from '../../web/http/route.ts'
+import type { Endpoint } from '../../web/http/endpoint.ts'
 import type { DeveloperOption } from './option.ts'
 import type { Developer } from './register.ts'
 import { type ClientOwner, findClientOwner } from './table.ts'

@@ -4,8 +4,9 @@ import { StoppedClientError } from '../../protocol/requests/stopped-client.ts'
 import type { PageContext } from '../../web/http/context.ts'
 import { reportServerError, sendErrorPage } from '../../web/http/errors.ts'
 import { oauthErrorOf } from '../../web/http/json-error.ts'
-import { activeLogin } from '../../web/sessions/login.ts'
+import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import { ownershipsIn } from '../clients/client-data.ts'
+import { extensionPoint } from '../extension-point.ts'
 
 /** An error that ends on a page and is about one client of this server. */
 export const isAboutClient = (error: unknown): error is OAuthError & { readonly clientId: string } =>
@@ -24,12 +25,26 @@ const withApproval = async ({ server }: PageContext, error: OAuthError): Promise
   return error
 }
 
+/**
+ * Finds the page on which this person looks after a client, as its owner or as an operator.
+ *
+ * @param active the person who is signed in, if anyone is
+ * @returns its path; undefined for everyone else
+ */
+export type ClientPageFinder = (
+  context: PageContext,
+  active: ActiveLogin | undefined,
+  clientId: string,
+) => Promise<string | undefined>
+
+export const clientPages = extensionPoint<ClientPageFinder>('clientPageFor')
+
 /** The page on which this person looks after a client. The error page is shown in any case. */
 const manageUrl = async (context: PageContext, clientId: string): Promise<string | undefined> => {
   try {
     const active = await activeLogin(context)
-    for (const { clientPageFor } of context.server.features) {
-      const url = await clientPageFor?.(context, active, clientId)
+    for (const find of context.server.added(clientPages)) {
+      const url = await find(context, active, clientId)
       if (url !== undefined) return url
     }
   } catch (error) {

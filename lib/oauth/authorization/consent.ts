@@ -13,6 +13,7 @@ import { ownPath } from '../../web/http/urls.ts'
 import type { ClientCard, ConsentDetail, ConsentNotice } from '../../web/pages/page-models.ts'
 import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { clientSources } from '../client-authentication/client-source.ts'
 import { keepLogo } from '../clients/logo.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { consentDetails, receiptDetails } from './consent-details.ts'
@@ -36,8 +37,8 @@ export interface ConsentView extends ActiveLogin {
 }
 
 /** Whether a client described itself, so that the host has not decided about it. */
-const isUnverified = ({ features }: AuthorizationServer, client: Client): boolean =>
-  isStranger(client) && !features.some(({ oauth }) => oauth?.clients?.vouchesFor(client))
+const isUnverified = ({ added }: AuthorizationServer, client: Client): boolean =>
+  isStranger(client) && !added(clientSources).some((source) => source.vouchesFor(client))
 
 /** Characters that pages show of the name of a client that described itself. */
 const maxStrangersName = 60

@@ -24,12 +24,13 @@ import { authorizeKind } from './authorize-kind.ts'
 import { readFacts, scopeOptions, toDecide } from './context.ts'
 import { loginLocation } from './login-location.ts'
 import { keepPending, requestParameter } from './pending-request.ts'
-import type {
-  Changes,
-  PendingRequest,
-  PendingRequestKind,
-  RequestToDecide,
-  UserLogin,
+import {
+  type Changes,
+  featureRequestKinds,
+  type PendingRequest,
+  type PendingRequestKind,
+  type RequestToDecide,
+  type UserLogin,
 } from './request-kind.ts'
 
 /** The page where the user chooses an organization. */
@@ -75,9 +76,8 @@ export interface DecidedRequest extends Omit<ExaminedRequest, 'step'> {
  *
  * @throws EndedRequestError for a kind that this version does not know: a newer process stored it
  */
-const kindNamed = ({ features }: AuthorizationServer, name: string): PendingRequestKind => {
-  const kinds = [authorizeKind, ...features.flatMap(({ oauth }) => oauth?.requestKinds ?? [])]
-  const kind = kinds.find((each) => each.name === name)
+const kindNamed = ({ added }: AuthorizationServer, name: string): PendingRequestKind => {
+  const kind = [authorizeKind, ...added(featureRequestKinds)].find((each) => each.name === name)
   if (kind === undefined) throw new EndedRequestError('unknown')
   return kind
 }

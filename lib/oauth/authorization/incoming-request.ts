@@ -25,6 +25,7 @@ import { findForAuthorize } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { isServed, refreshClient } from '../client-authentication/served-client.ts'
 import { withCurrentScope } from '../clients/followed-scope.ts'
+import { metadataFields } from '../extension-point.ts'
 import { acceptedDetails } from '../tokens/accepted-details.ts'
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id-token.ts'
 import type { ClientRequest, IncomingRequest } from './request-kind.ts'
@@ -108,10 +109,8 @@ const challengeMethods = (
     : ['S256']
 
 /** Whether the request must be pushed: this server publishes it for every client, or the client registered it (RFC 9126 §5, §6). */
-const requiresPushing = ({ features }: AuthorizationServer, client: Client): boolean =>
-  [client, ...features.map(({ oauth }) => oauth)].some(
-    (each) => each?.metadata?.require_pushed_authorization_requests === true,
-  )
+const requiresPushing = ({ added }: AuthorizationServer, { metadata }: Client): boolean =>
+  [metadata, ...added(metadataFields)].some((each) => each.require_pushed_authorization_requests === true)
 
 /**
  * Tells a developer which requested scopes the client does not get: the request goes on without them (RFC 6749 §3.3), and the

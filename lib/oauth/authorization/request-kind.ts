@@ -1,5 +1,6 @@
 import type { AccessStep } from '../../options/access.ts'
 import type { Client } from '../../protocol/clients/client.ts'
+import type { Parameters } from '../../protocol/parameters.ts'
 import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
 import type { IssueStep, Obstacle, Refusal, RequestFacts } from '../../protocol/requests/decide.ts'
 import type { Decision } from '../../protocol/requests/next-step.ts'
@@ -8,6 +9,7 @@ import type { User } from '../../users/users.ts'
 import type { Outcome, PageContext } from '../../web/http/context.ts'
 import type { BoundBrowser } from '../../web/sessions/browser-binding.ts'
 import type { ActiveLogin } from '../../web/sessions/login.ts'
+import { extensionPoint } from '../extension-point.ts'
 import type { AllowedUser } from '../tokens/allowed.ts'
 
 // A request on its way through the browser, and the kinds of it.
@@ -83,3 +85,13 @@ export interface PendingRequestKind {
    */
   refuse(context: PageContext, request: RequestToDecide, refusal: Refusal): Promise<Outcome>
 }
+
+export const featureRequestKinds = extensionPoint<PendingRequestKind>('oauth.requestKinds')
+
+/** Opens the authorization request that parameters only name; undefined if it is not one of the feature. */
+export type RequestOpener = (
+  context: PageContext,
+  parameters: Parameters,
+) => Promise<OpenedRequest | undefined>
+
+export const requestOpeners = extensionPoint<RequestOpener>('oauth.openRequest')

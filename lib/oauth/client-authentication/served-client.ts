@@ -1,5 +1,6 @@
 import { type Client, describedAt } from '../../protocol/clients/client.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { clientSources } from './client-source.ts'
 
 /**
  * Lets the features store or renew a client that describes itself elsewhere. Call it before the client is looked up.
@@ -12,7 +13,7 @@ export const refreshClient = async (
   clientId: string,
   from: { readonly address?: string } = {},
 ): Promise<void> => {
-  for (const { oauth } of server.features) await oauth?.clients?.refresh(server, clientId, from)
+  for (const source of server.added(clientSources)) await source.refresh(server, clientId, from)
 }
 
 /**
@@ -20,11 +21,10 @@ export const refreshClient = async (
  * only while a feature renews it. An API that only introspects gets no tokens, and is not a client in the sense of the
  * profile.
  */
-export const isServed = ({ options, features }: AuthorizationServer, client: Client): boolean => {
+export const isServed = ({ options, added }: AuthorizationServer, client: Client): boolean => {
   const required = options.protocol.fapi2 ? 'fapi2' : undefined
   const { metadata } = client
   const hasProfile =
     required === undefined || metadata.security_profile === required || metadata.grant_types.length === 0
-  const isRenewed = features.some(({ oauth }) => oauth?.clients !== undefined)
-  return hasProfile && (isRenewed || describedAt(client) === undefined)
+  return hasProfile && (added(clientSources).length > 0 || describedAt(client) === undefined)
 }

@@ -8,6 +8,7 @@ import type { TokenRequest, TokenResponse } from '../../protocol/tokens/token-re
 import type { Database } from '../../storage/database/types.ts'
 import type { ClientLookup } from '../../storage/repositories/index.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { extensionPoint } from '../extension-point.ts'
 
 /** The stored rows of what a token request presents; undefined for an unknown value. */
 export interface Presented {
@@ -41,3 +42,5 @@ export interface Grant {
     presented: Presented,
   ): Promise<TokenResponse>
 }
+
+export const featureGrants = extensionPoint<Grant>('oauth.grants')

@@ -10,18 +10,18 @@ import type { AuthorizationServer } from '../authorization-server.ts'
 import { authorizationCode } from './authorization-code.ts'
 import { clientCredentials } from './client-credentials.ts'
 import { definedGrant } from './defined-grant.ts'
-import type { Grant, Presented } from './grant.ts'
+import { featureGrants, type Grant, type Presented } from './grant.ts'
 import { refreshToken } from './refresh-token.ts'
 import { tokenExchangeGrant } from './token-exchange.ts'
 
 const all: readonly Grant[] = [authorizationCode, refreshToken, clientCredentials, tokenExchangeGrant]
 
-type Configured = Pick<AuthorizationServer, 'options' | 'features'>
+type Configured = Pick<AuthorizationServer, 'options' | 'added'>
 
 /** Every grant that the host has turned on or defined; discovery publishes their names. */
-export const grantsOf = ({ options, features }: Configured): Grant[] => [
+export const grantsOf = ({ options, added }: Configured): Grant[] => [
   ...all.filter((grant) => grant.isOn?.(options) ?? true),
-  ...features.flatMap(({ oauth }) => oauth?.grants ?? []),
+  ...added(featureGrants),
   ...options.protocol.grants.map(definedGrant),
 ]
 

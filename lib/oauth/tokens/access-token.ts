@@ -17,7 +17,7 @@ import { issuedChoices } from '../choices/things.ts'
 import type { AccessTokenDraft, AccessTokenFormat, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
-import type { TokenWithUser } from './verified-token.ts'
+import { featureTokenKinds, type TokenWithUser } from './verified-token.ts'
 
 export type { AccessTokenDraft, IssuedAccessToken, UserTokenDraft } from './access-token-format.ts'
 
@@ -135,9 +135,7 @@ export const verifyAccessToken = async (
   value: string,
   resource?: string,
 ): Promise<TokenWithUser> => {
-  const kind = server.features
-    .flatMap(({ oauth }) => oauth?.tokenKinds ?? [])
-    .find((each) => each.matches(value))
+  const kind = server.added(featureTokenKinds).find((each) => each.matches(value))
   if (kind) {
     const verified = await kind.verify(server, value)
     if (verified === undefined || !isFor([], resource)) throw refusal('token_unknown')

@@ -7,6 +7,8 @@ import { confirmationClaim, type TokenBinding } from '../../protocol/tokens/toke
 import type { ActClaim } from '../../protocol/tokens/token-context.ts'
 import type { AccessToken } from '../../storage/repositories/index.ts'
 import type { User } from '../../users/users.ts'
+import type { AuthorizationServer } from '../authorization-server.ts'
+import { extensionPoint } from '../extension-point.ts'
 
 /** The content of a valid access token. */
 export interface VerifiedToken
@@ -32,6 +34,16 @@ export interface TokenWithUser {
   /** From the authorization request; undefined if the client acts for itself. */
   readonly details: AuthorizationDetails | undefined
 }
+
+/** Access tokens of a form of their own. */
+export interface TokenKind {
+  /** Whether a value has the form of such a token. If so, no other kind is tried. */
+  matches(value: string): boolean
+  /** Verifies a token for no resource. @returns undefined if it is not valid */
+  verify(server: AuthorizationServer, value: string): Promise<TokenWithUser | undefined>
+}
+
+export const featureTokenKinds = extensionPoint<TokenKind>('oauth.tokenKinds')
 
 /**
  * The claims of a token that is stored, with the names of RFC 7662 §2.2. Members that are undefined do not go out.

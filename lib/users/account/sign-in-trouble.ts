@@ -2,7 +2,7 @@ import type { LoginLock } from '../../limits/login-throttle.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { listNewestEvents } from '../../storage/repositories/index.ts'
 import { accountOf } from '../../web/sessions/device-cookie.ts'
-import { countersOf } from './answer-counters.ts'
+import { countersOf } from '../answer-counters.ts'
 
 /** Why sign-ins under a login name do not succeed. */
 export interface SignInTrouble {

@@ -2,8 +2,8 @@ import type { Events } from '../../events/events.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { accountOf } from '../../web/sessions/device-cookie.ts'
+import { type Counting, countersOf, type Salted } from '../answer-counters.ts'
 import type { Users } from '../users.ts'
-import { type Counting, countersOf, type Salted } from './answer-counters.ts'
 
 /** Who unlocks a login name, and for which user. */
 interface UnlockedBy {

@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express'
 import { refusal } from '../../protocol/refusal.ts'
 import type { Incoming } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { type AssetEncoding, assetEncodings } from '../pages/assets.ts'
 
 /** For a file that never changes: it is fresh for a year. */

@@ -4,18 +4,18 @@ import { continueRequest } from '../../oauth/authorization/continue.ts'
 import { readIncomingRequest } from '../../oauth/authorization/incoming-request.ts'
 import { returnedParameter } from '../../oauth/authorization/login-location.ts'
 import { inItsLanguage, openPending, requestParameter } from '../../oauth/authorization/pending-request.ts'
-import type { OpenedRequest } from '../../oauth/authorization/request-kind.ts'
+import { type OpenedRequest, requestOpeners } from '../../oauth/authorization/request-kind.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import type { PageContext } from '../http/context.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { formParameters, queryParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 import { repeatedForm, repeatForm, takesClientForms } from '../sessions/repeated-form.ts'
 
 /** The request that the parameters name, or that they are. */
 const openRequest = async (context: PageContext, parameters: Parameters): Promise<OpenedRequest> => {
   const { server, session, info } = context
-  for (const { oauth } of server.features) {
-    const opened = await oauth?.openRequest?.(context, parameters)
+  for (const open of server.added(requestOpeners)) {
+    const opened = await open(context, parameters)
     if (opened) return opened
   }
   // Our own pages name a pending request; a request with a client_id is a new one.

@@ -3,8 +3,8 @@ import type { Client } from '../../protocol/clients/client.ts'
 import type { TokenRequest } from '../../protocol/tokens/token-request.ts'
 import { findClient } from '../../storage/repositories/index.ts'
 import type { Context } from '../http/context.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { tokenRequest } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 
 interface ClientEndpoint extends Pick<Endpoint<Context>, 'path' | 'metadataName' | 'cors' | 'limit'> {
   answer(context: Context, client: Client, request: TokenRequest): Promise<void>

@@ -1,6 +1,7 @@
 import { supportedResponseTypes } from '../../oauth/authorization/incoming-request.ts'
 import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { clientAuthMethodsOf } from '../../oauth/client-authentication/index.ts'
+import { metadataFields } from '../../oauth/extension-point.ts'
 import { grantsOf } from '../../oauth/grants/index.ts'
 import { knownScopes } from '../../options/scopes.ts'
 import { claimNames, withSuppliedClaims } from '../../protocol/claims.ts'
@@ -12,7 +13,8 @@ import { promptValues } from '../../protocol/requests/authorization-request.ts'
 import { requestObjectAlgorithms } from '../../protocol/requests/request-object.ts'
 import { proofAlgorithms } from '../../protocol/tokens/dpop-proof.ts'
 import type { Incoming } from '../http/context.ts'
-import { type Endpoint, pathOf } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+import { pathOf } from '../http/route.ts'
 import { type JsonDocument, jsonDocument, sendJsonDocument } from '../http/send.ts'
 
 /** The URLs of the published endpoints, by metadata field. */
@@ -118,7 +120,7 @@ const metadataOf = (server: ServerSetup): Record<string, unknown> => {
     ...(options.protocol.dpop && {
       dpop_signing_alg_values_supported: profileAlgorithms(profile, proofAlgorithms),
     }),
-    ...Object.assign({}, ...server.features.map(({ oauth }) => oauth?.metadata)),
+    ...Object.assign({}, ...server.added(metadataFields)),
   }
 }
 

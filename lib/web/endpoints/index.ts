@@ -1,6 +1,6 @@
-import type { ServerSetup } from '../../oauth/authorization-server.ts'
+import type { AccountPage } from '../http/account-page.ts'
 import type { Context, Incoming, PageContext } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { accountEndpoint } from './account/account.ts'
 import { devicesEndpoint } from './account/devices.ts'
 import { assetsEndpoint } from './assets.ts'
@@ -13,7 +13,7 @@ import { createJwksEndpoint } from './jwks.ts'
 import { loginEndpoint } from './login.ts'
 import { logosEndpoint } from './logos.ts'
 import { logoutEndpoint } from './logout.ts'
-import type { OperatorPage } from './operator-page.ts'
+import type { FeatureOperators, OperatorPage } from './operator-page.ts'
 import { revokeEndpoint } from './revoke.ts'
 import { accessDeniedEndpoint, selectAccountEndpoint } from './select-account.ts'
 import { selfReportEndpoint } from './self-report.ts'
@@ -33,10 +33,22 @@ export interface Endpoints {
   readonly operators: readonly Endpoint<Context>[]
 }
 
-/** The parts of a feature that have endpoints. */
-type Added = Pick<ServerSetup['features'][number], 'endpoints' | 'account' | 'operators'>
+/** The endpoints of a feature beside the pages of the account and of operators. */
+export interface FeatureEndpoints {
+  /** Programs call them; errors are JSON. */
+  readonly programs?: readonly Endpoint<Context>[]
+  /** Browsers open them; errors are pages. */
+  readonly browsers?: readonly Endpoint<PageContext>[]
+}
 
-const pagesForOperators = (added: readonly Added[]): readonly OperatorPage[] =>
+/** The parts of a feature that have endpoints. */
+interface WithEndpoints {
+  readonly endpoints?: FeatureEndpoints
+  readonly account?: readonly AccountPage[]
+  readonly operators?: FeatureOperators
+}
+
+const pagesForOperators = (added: readonly WithEndpoints[]): readonly OperatorPage[] =>
   added.flatMap(({ operators }) => operators?.pages ?? [])
 
 /**
@@ -44,7 +56,7 @@ const pagesForOperators = (added: readonly Added[]): readonly OperatorPage[] =>
  *
  * @param added what the features add
  */
-export const createEndpoints = (added: readonly Added[]): Endpoints => ({
+export const createEndpoints = (added: readonly WithEndpoints[]): Endpoints => ({
   api: [
     tokenEndpoint,
     userinfoEndpoint,

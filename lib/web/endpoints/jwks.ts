@@ -1,6 +1,6 @@
 import { freshnessOf } from '../../keys/key-schedule.ts'
 import type { Context } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 
 /** RFC 7517 §5: the public keys that verify ID tokens, serialised again only when they change. */

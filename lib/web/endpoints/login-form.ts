@@ -1,5 +1,6 @@
 import { loginWays } from '../../oauth/authorization/login-location.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { extensionPoint } from '../../oauth/extension-point.ts'
 import { identifierOf } from '../../options/login.ts'
 import { isUserMapping } from '../../options/users.ts'
 import { OAuthError } from '../../protocol/errors.ts'
@@ -56,9 +57,36 @@ export interface ProvenUser {
   readonly proof?: Proof
 }
 
-const methodsOf = ({ server }: PageContext) => server.features.flatMap(({ signIn }) => signIn?.methods ?? [])
+/** A way to sign in beside the password: a button on the login page. */
+export interface SignInMethod {
+  /** Its name: the field of the login form that it fills in, its partial template, and `login.<name>` in its texts. */
+  readonly field: string
+  /** What it adds to the `autocomplete` of the field before it, such as `webauthn`. */
+  readonly autocomplete?: string
+  /** What the script of the template needs; undefined if this account cannot use it. */
+  prompt(context: PageContext, page: LoginPage): Promise<string | undefined>
+  /** Whether a user could use it at this sign-in. The text `login.<name>.needed` says that the password alone is not enough. */
+  isSetUp(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
+  /** Finds the user whom the value of the field proves, or says why there is none. */
+  attempt(context: PageContext, page: LoginPage, value: string): Promise<ProvenUser | Notice>
+}
 
-const stepsOf = ({ server }: PageContext) => server.features.flatMap(({ signIn }) => signIn?.steps ?? [])
+export const signInMethods = extensionPoint<SignInMethod>('signIn.methods')
+
+/** A step after the password, before the login. */
+export interface SignInStep {
+  /** Whether a user needed the step at this sign-in. */
+  isNeeded(context: PageContext, user: User, at: SignInMoment): Promise<boolean>
+  /**
+   * Begins the step if this user needs it.
+   *
+   * @param page the login page, which names the levels that the request asks for
+   * @returns the URL of the page that goes on; undefined if the password is enough
+   */
+  begin(context: PageContext, page: LoginPage, attempt: PasswordProved): Promise<string | undefined>
+}
+
+export const signInSteps = extensionPoint<SignInStep>('signIn.steps')
 
 /** The ways to sign in other than the password, for the form. */
 export const methodPrompts = async (
@@ -66,7 +94,7 @@ export const methodPrompts = async (
   page: LoginPage,
 ): Promise<PageModels['login']['methods']> => {
   const prompts: NonNullable<PageModels['login']['methods']>[number][] = []
-  for (const method of methodsOf(context)) {
+  for (const method of context.server.added(signInMethods)) {
     const { field, autocomplete } = method
     const prompt = await method.prompt(context, page)
     if (prompt !== undefined) prompts.push({ method: field, prompt, autocomplete })
@@ -146,8 +174,9 @@ export const strongerProof = async (
   user: User,
   at: SignInMoment,
 ): Promise<'step' | { readonly method: string } | undefined> => {
-  for (const step of stepsOf(context)) if (await step.isNeeded(context, user, at)) return 'step'
-  for (const method of methodsOf(context))
+  for (const step of context.server.added(signInSteps))
+    if (await step.isNeeded(context, user, at)) return 'step'
+  for (const method of context.server.added(signInMethods))
     if (await method.isSetUp(context, user, at)) return { method: method.field }
   return undefined
 }
@@ -171,7 +200,7 @@ const attemptByMethod = async (
   page: LoginPage,
   form: Parameters,
 ): Promise<ProvenUser | Notice | undefined> => {
-  for (const method of methodsOf(context)) {
+  for (const method of context.server.added(signInMethods)) {
     const value = form.verbatim(method.field, maxFieldLength)
     if (value) return method.attempt(context, page, value)
   }
@@ -193,7 +222,7 @@ const beginStep = async (
   page: LoginPage,
   attempt: PasswordProved,
 ): Promise<string | undefined> => {
-  for (const step of stepsOf(context)) {
+  for (const step of context.server.added(signInSteps)) {
     const url = await step.begin(context, page, attempt)
     if (url !== undefined) return url
   }

@@ -1,7 +1,7 @@
 import { refusal } from '../../protocol/refusal.ts'
 import { findLogo } from '../../storage/repositories/index.ts'
 import type { Incoming } from '../http/context.ts'
-import type { Endpoint } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { forever, sendFile } from './assets.ts'
 
 /** The logo of a client, by its hash: browsers load it from here only, and it never changes. */

@@ -1,6 +1,8 @@
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { extensionPoint } from '../../oauth/extension-point.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { PageContext } from '../http/context.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import type { OperatorPageModel } from '../pages/operator-page-model.ts'
 import type { Person, SignedContext, SignedPage } from './signed-page.ts'
 
@@ -103,4 +105,21 @@ export interface UserSection {
   read(server: AuthorizationServer, subject: string): Promise<UserSectionContent | undefined>
   /** Does the act with this id, if it is still there to be done, and announces it. */
   run(context: UserActContext, id: string): Promise<void>
+}
+
+export const featureUserSections = extensionPoint<UserSection>('operators.userSections')
+
+/** What a feature adds for the people who operate the server. */
+export interface FeatureOperators {
+  /** Pages for operators. They are served if a feature lets operators in. */
+  readonly pages?: readonly OperatorPage[]
+  /** What it adds to the page about a user. */
+  readonly userSections?: readonly UserSection[]
+  /**
+   * Lets operators in.
+   *
+   * @param others the pages of the other features
+   * @returns the endpoints of these and its own pages
+   */
+  area?(others: readonly OperatorPage[]): readonly Endpoint<PageContext>[]
 }

@@ -3,7 +3,8 @@ import { protectedResourceMetadata, resourceMetadataUrl } from '../../protocol/p
 import { refusal } from '../../protocol/refusal.ts'
 import { proofAlgorithms } from '../../protocol/tokens/dpop-proof.ts'
 import type { Incoming } from '../http/context.ts'
-import { type Endpoint, pathOf } from '../http/route.ts'
+import type { Endpoint } from '../http/endpoint.ts'
+import { pathOf } from '../http/route.ts'
 import { jsonDocument, sendJsonDocument } from '../http/send.ts'
 
 /** The documents about the resources of the option `resources` (RFC 9728 §3). */

@@ -3,8 +3,8 @@ import type { Problem } from '../../protocol/problem.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { Context } from '../http/context.ts'
 import { setCookie } from '../http/cookies.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { formParameters } from '../http/form.ts'
-import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 import {
   describeHostSession,

@@ -4,9 +4,9 @@ import type { Client } from '../../protocol/clients/client.ts'
 import { aboutClient } from '../../protocol/errors.ts'
 import { type TokenRequest, tokenBinding } from '../../protocol/tokens/token-request.ts'
 import type { Context } from '../http/context.ts'
+import type { Endpoint } from '../http/endpoint.ts'
 import { tokenRequest } from '../http/form.ts'
 import { provedKey } from '../http/own-proofs.ts'
-import type { Endpoint } from '../http/route.ts'
 import { sendJson } from '../http/send.ts'
 
 /** The request with the key that its tokens are bound to. */

@@ -8,6 +8,7 @@ import {
 } from '../../protocol/languages.ts'
 import type { PageModels, PageName } from '../pages/page-models.ts'
 import type { LanguageChoice } from '../pages/views.ts'
+import { featureAccountPages } from './account-page.ts'
 import type { Incoming, Outcome } from './context.ts'
 import { readCookie, setCookie } from './cookies.ts'
 import { queryOf } from './form.ts'
@@ -70,8 +71,8 @@ const pathsOf = (server: ServerSetup): Partial<Record<PageName, string>> => ({
   'account-sign-in': ownPath(server, '/account', { returned: '1' }),
   'signed-out': ownPath(server, '/logout'),
   ...Object.fromEntries(
-    server.features
-      .flatMap(({ account = [] }) => account)
+    server
+      .added(featureAccountPages)
       // A page about one thing needs the id of that thing in its URL.
       .filter(({ parameters }) => parameters === undefined)
       .map(({ page, endpoint }) => [page, ownPath(server, endpoint.path)]),

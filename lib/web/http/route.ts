@@ -3,30 +3,15 @@ import type { IRouter, Request, Response } from 'express'
 import { type ActiveTracing, inSpan, type Span, type SpanDescription } from '../../events/tracing.ts'
 import { createRequestId } from '../../keys/secrets.ts'
 import { plainAddress } from '../../limits/network.ts'
-import type { EndpointDescription, ServerSetup } from '../../oauth/authorization-server.ts'
+import type { ServerSetup } from '../../oauth/authorization-server.ts'
 import { refusal } from '../../protocol/refusal.ts'
 import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import type { ApiRequest } from './api-request.ts'
 import type { Incoming } from './context.ts'
+import type { Endpoint, Handler, Method } from './endpoint.ts'
 import { runHandler } from './run-handler.ts'
 import { sendEmpty } from './send.ts'
 import { deliverToBrowser } from './send-page.ts'
-
-/** Where GET is, HEAD is too: it runs the same handler, and Express drops the body. For pages it runs no handler. */
-type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
-
-type Handler<C extends Incoming> = (context: C) => void | Promise<void>
-
-/** An endpoint, said once: routes, 405 answers, CORS, discovery and limits derive from this record. */
-export interface Endpoint<C extends Incoming> extends EndpointDescription {
-  readonly methods: Readonly<Partial<Record<Method, Handler<C>>>>
-  /** Whether scripts of any origin may read the answer; only for endpoints that read no cookie. */
-  readonly cors?: boolean
-  /** Of pages: the most bytes of a form. @default 16384 */
-  readonly maxForm?: number
-  /** Of pages: whether a request may read and start a session. @default every request may */
-  readonly usesSession?: (incoming: Incoming) => boolean
-}
 
 /** The frame of the endpoints of one kind: the steps before the handler, and the form of errors. */
 export interface EndpointKind<C extends Incoming> {

@@ -1,15 +1,16 @@
 import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
-import type { UserAct, UserSection, UserSectionRow } from '../../../web/endpoints/operator-page.ts'
+import {
+  featureUserSections,
+  type UserAct,
+  type UserSection,
+  type UserSectionRow,
+} from '../../../web/endpoints/operator-page.ts'
 import { iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { SectionModel } from './models.ts'
 
 /** The page that asks before an act. */
 export const userActPath = '/admin/user-act'
-
-/** The sections that features add to the page about a user. */
-const sectionsOf = ({ features }: AuthorizationServer): readonly UserSection[] =>
-  features.flatMap(({ operators }) => operators?.userSections ?? [])
 
 const actLink = (server: AuthorizationServer, subject: string, section: string, { id, label }: UserAct) => ({
   label,
@@ -32,7 +33,7 @@ const rowOf = (
 /** What the features say about a user. */
 export const userSections = async (server: AuthorizationServer, subject: string): Promise<SectionModel[]> => {
   const models: SectionModel[] = []
-  for (const section of sectionsOf(server)) {
+  for (const section of server.added(featureUserSections)) {
     const content = await section.read(server, subject)
     if (content === undefined) continue
     const { summary, act, rows = [] } = content
@@ -57,7 +58,7 @@ export const findUserAct = async (
   subject: string,
   { section: name, item }: { readonly section: string | undefined; readonly item: string | undefined },
 ): Promise<FoundAct | undefined> => {
-  const section = sectionsOf(server).find((each) => each.name === name)
+  const section = server.added(featureUserSections).find((each) => each.name === name)
   const content = await section?.read(server, subject)
   if (section === undefined || content === undefined) return undefined
   const acts = [content.act, ...(content.rows ?? []).map((row) => row.act)]

@@ -6,6 +6,7 @@ import {
 import type { AuthorizationServer } from '../../../oauth/authorization-server.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
 import { countRevocations } from '../../../storage/repositories/index.ts'
+import { featureAccountPages } from '../../http/account-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import { queryParameters } from '../../http/form.ts'
 import { redirectToPage } from '../../http/redirect.ts'
@@ -21,8 +22,8 @@ import { fieldsIn, type NamedParameters } from '../page-values.ts'
 // gives the session a new id, so a session that was planted before is worth nothing.
 
 /** A page of the account, as a feature describes it. */
-const accountPageAt = ({ features }: AuthorizationServer, path: string | undefined) =>
-  features.flatMap(({ account = [] }) => account).find(({ endpoint }) => endpoint.path === path)
+const accountPageAt = ({ added }: AuthorizationServer, path: string | undefined) =>
+  added(featureAccountPages).find(({ endpoint }) => endpoint.path === path)
 
 /** Names the page that a user signs in to, on other pages than that one. */
 const pageParameter = 'page'

@@ -1,15 +1,14 @@
-import type { AuthorizationServer, EndpointDescription } from '../../../oauth/authorization-server.ts'
+import type { EndpointDescription } from '../../../oauth/authorization-server.ts'
 import { OAuthError } from '../../../protocol/errors.ts'
 import { hostLink } from '../../../protocol/links.ts'
 import type { User } from '../../../users/users.ts'
+import { type AccountPage, featureAccountPages } from '../../http/account-page.ts'
 import type { PageContext } from '../../http/context.ts'
 import { reportServerError } from '../../http/errors.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { AccountPageModel } from '../../pages/account-page-model.ts'
 
-type OfFeature = NonNullable<AuthorizationServer['features'][number]['account']>[number]
-
-interface Listed extends Pick<OfFeature, 'page' | 'isLinked' | 'isOffered'> {
+interface Listed extends Pick<AccountPage, 'page' | 'isLinked' | 'isOffered'> {
   readonly endpoint: EndpointDescription
 }
 
@@ -47,8 +46,7 @@ export const accountModel = async (
   present: string,
 ): Promise<AccountPageModel> => {
   const { server } = context
-  const features = server.features.flatMap(({ account = [] }) => account)
-  const all: readonly Listed[] = [...own, ...features]
+  const all: readonly Listed[] = [...own, ...server.added(featureAccountPages)]
   const pages: { page: string; url: string; isCurrent: boolean }[] = []
   for (const each of all) {
     const { page, endpoint } = each
