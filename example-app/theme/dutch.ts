@@ -137,6 +137,11 @@ export const dutch: Readonly<Record<string, string>> = {
   'consent.notice.things': 'Kies wat {client} mag gebruiken.',
   'consent.notice.lost':
     'Tot een deel van je keuze heb je geen toegang meer. Dat is uit je keuze verwijderd.',
+  'consent.presets': 'Wat {client} mag doen',
+  'consent.preset.all': 'Alles wat wordt gevraagd',
+  'consent.preset.read': 'Alleen lezen',
+  'consent.preset.choose': 'Zelf kiezen',
+  'consent.left-out': 'Niet inbegrepen',
   'consent.things': 'Welke {things}',
   'consent.things.all': 'Alle {things}',
   'consent.things.total': 'Nu {count}, en nieuwe',

@@ -289,7 +289,11 @@ const detailsOf = (identifiers: readonly string[] | undefined) =>
 /** A form with nothing ticked but what the form of the step says. */
 const filled = (page: Answer, { modes, ids: chosen, keeps }: Form): [Answer, Record<string, string>] => {
   const html = page.html.replace(/(name="(?:thing|scope|choice):[^>]*?) checked/g, '$1')
-  const fields: Record<string, string> = { 'choice:project': modes.project, 'choice:account': modes.account }
+  const fields: Record<string, string> = {
+    'choice:project': modes.project,
+    preset: 'choose',
+    'choice:account': modes.account,
+  }
   for (const kind of kinds) for (const id of chosen[kind]) fields[`thing:${kind}:${id}`] = 'on'
   for (const name of keeps) fields[`scope:${name}`] = 'on'
   return [{ ...page, html }, fields]
@@ -449,6 +453,9 @@ const step = fc.oneof(
   })),
 )
 
+const several = fc.array(step, { minLength: 1, maxLength: 6, size: 'max' })
+const narrowing = steps.narrow.map((given) => ({ name: 'narrow' as const, given }))
+
 const noForm: Form = {
   modes: { project: 'none', account: 'these' },
   ids: { project: [], account: [] },
@@ -465,19 +472,16 @@ const begin = fc.array(steps.authorize, { minLength: 1, maxLength: 2 }).map((all
 
 test('whatever happens, nothing says more than the user, the client, the organization and find allow', async () => {
   await fc.assert(
-    fc.asyncProperty(
-      fc.tuple(begin, fc.array(step, { minLength: 3, maxLength: 12, size: 'max' })),
-      async ([first, others]) => {
-        await reset()
-        for (const { name, given } of [...first, ...others]) {
-          await act[name](given as never)
-          await checkAll()
-        }
-        // What was allowed bit by bit is asked for at once, without a page.
-        for (const [at, pairs] of state.remembered)
-          await act.authorize({ ...silent, scopes: [...pairs.keys()], organization: at })
-      },
-    ),
+    fc.asyncProperty(fc.tuple(begin, several, narrowing, several), async ([first, before, narrow, after]) => {
+      await reset()
+      for (const { name, given } of [...first, ...before, narrow, ...after]) {
+        await act[name](given as never)
+        await checkAll()
+      }
+      // What was allowed bit by bit is asked for at once, without a page.
+      for (const [at, pairs] of state.remembered)
+        await act.authorize({ ...silent, scopes: [...pairs.keys()], organization: at })
+    }),
     { numRuns: runs(20) },
   )
   expect(counted.tokens).toBeGreaterThan(20)

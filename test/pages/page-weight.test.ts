@@ -9,6 +9,7 @@ const most = 12_200
 const heavier: readonly [pages: RegExp, most: number][] = [
   [/^(passkeys|second-factor-settings)/, 12_700],
   [/^developer/, 13_600],
+  [/^consent-things-presets/, 14_000],
   [/^consent-things/, 13_600],
 ]
 const mostFor = (page: string): number => heavier.find(([pages]) => pages.test(page))?.[1] ?? most

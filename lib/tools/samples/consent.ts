@@ -224,6 +224,18 @@ export const consentSamples: readonly Sample[] = [
       things: [{ ...some, mode: 'these', total: 0, items: [], mayAll: false }],
       notice: 'things',
     },
+    'consent-things-presets': {
+      ...consent,
+      scopes: sampleScopes.map((each) => ({
+        ...each,
+        isNew: false,
+        ...(each.group === 'change' && { optional: true, isLeftOut: true }),
+      })),
+      presets: ['all', 'read', 'choose'],
+      preset: 'read',
+      things: [some],
+      durations,
+    },
     'consent-things-lost': { ...consent, things: [some], notice: 'lost' },
     'consent-device': { ...consent, redirectTo: undefined, device: true },
   }),

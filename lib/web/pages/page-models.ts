@@ -49,7 +49,12 @@ export interface ConsentScope {
   isHighRisk?: boolean
   /** Whether the box of an optional scope is ticked initially. */
   checked: boolean
+  /** With presets: "Read only" does not include it. */
+  isLeftOut?: boolean
 }
+
+/** An answer to all permissions at once: everything, only what reads, or what is ticked. */
+export type ConsentPreset = 'all' | 'read' | 'choose'
 
 /** One authorization detail that the client asks for (RFC 9396), such as a payment. */
 export interface ConsentDetail {
@@ -216,6 +221,9 @@ export interface PageModels extends DevicePageModels {
     organization?: ConsentOrganization
     /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
+    /** Answers to all of them at once, of which one is `preset`; it posts as `preset`. Absent if nothing is optional. */
+    presets?: readonly ConsentPreset[]
+    preset?: ConsentPreset
     /** Absent if there are none. */
     details?: readonly ConsentDetail[]
     /** The things to choose, by kind; absent if there are none. */

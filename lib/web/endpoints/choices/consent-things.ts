@@ -1,5 +1,6 @@
 import type { ConsentView } from '../../../oauth/authorization/consent.ts'
 import { allowedBefore, clientCard } from '../../../oauth/authorization/consent.ts'
+import { grantedEntries } from '../../../oauth/authorization/consent-scopes.ts'
 import { consentFor } from '../../../oauth/authorization/context.ts'
 import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
 import {
@@ -9,6 +10,7 @@ import {
   listedKinds,
   shownThings,
 } from '../../../oauth/choices/consent-things.ts'
+import { type FirstPreset, presetEntries, withPresets } from '../../../oauth/choices/presets.ts'
 import type { ThingsContext } from '../../../oauth/choices/things.ts'
 import type { Choice } from '../../../options/choices/option.ts'
 import { askedKinds, type Choices } from '../../../protocol/choices.ts'
@@ -25,7 +27,7 @@ import { intersectScopes } from '../../../protocol/scope.ts'
 import { decidePendingRequest } from '../../../storage/repositories/index.ts'
 import type { PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
-import type { ConsentNotice, PageModels } from '../../pages/page-models.ts'
+import type { ConsentNotice, ConsentScope, PageModels } from '../../pages/page-models.ts'
 
 /** The page where users choose among many things. */
 export const thingsPath = '/things'
@@ -111,6 +113,24 @@ export const thingsOnConsent = async (
     ...(rows && { durations: rows }),
     fields: listed.length > 0 ? { [listedKinds]: listed.join(' ') } : {},
   }
+}
+
+/** The lines of the consent page with answers to all of them at once, if the host has kinds. */
+export const presetsOnConsent = (
+  { server }: PageContext,
+  lines: readonly ConsentScope[],
+  first: FirstPreset,
+): ReturnType<typeof withPresets> =>
+  server.options.choices.length > 0 ? withPresets(lines, first) : { scopes: [...lines] }
+
+/** The lines that a form allows, by name. */
+export const allowedLines = (
+  { server }: PageContext,
+  { scopes }: ConsentView['wording'],
+  form: Parameters,
+): string[] => {
+  const ofPreset = server.options.choices.length > 0 ? presetEntries(scopes, form) : undefined
+  return ofPreset ?? grantedEntries(scopes, form)
 }
 
 /** Keeps what is filled in, and leads to another page of the request. */

@@ -9,7 +9,7 @@ import {
   sharedClaims,
 } from '../../../oauth/authorization/consent.ts'
 import { consentRows, withPreviews } from '../../../oauth/authorization/consent-rows.ts'
-import { consentScopes, grantedEntries, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
+import { consentScopes, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
 import { organizationPath, signInAgain } from '../../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
 import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
@@ -27,8 +27,10 @@ import { signOut } from '../../sessions/login.ts'
 import { clearNotice, leaveNotice, noticeOf, readNotice } from '../../sessions/notice.ts'
 import {
   type AnsweredThings,
+  allowedLines,
   allowedThings,
   leaveForThings,
+  presetsOnConsent,
   thingsOnConsent,
 } from '../choices/consent-things.ts'
 import {
@@ -67,18 +69,25 @@ const consentPage = async (context: PageContext, consentView: ConsentView): Prom
   const previewed = await withPreviews(server, ticked ? withTicks(scopes, ticked) : scopes, user)
   const claims = only ? {} : await sharedClaims(server, consentView)
   const { fields, ...things } = await thingsOnConsent(context, consentView)
+  const card = clientCard(server, client, request.redirectUri, wording.locale)
+  const { scopes: rows, ...presets } = presetsOnConsent(context, previewed, {
+    isDraft: ticked !== undefined,
+    isKnown: consent !== undefined,
+    isVouchedFor: !card.unverified,
+  })
   const model = {
     ...pendingForm(context, pending, {
       [shownLanguage]: wording.locale,
       ...consentSubject(consentView),
       ...fields,
     }),
-    client: clientCard(server, client, request.redirectUri, wording.locale),
+    client: card,
     username: user.username,
     ...(organization && {
       organization: { ...organization, hasOthers: offered.length > 1, ...(only && { only }) },
     }),
-    scopes: consentRows(server, previewed, claims, wording.locale),
+    scopes: consentRows(server, rows, claims, wording.locale),
+    ...presets,
     ...(consentView.details.length > 0 && { details: consentView.details }),
     ...things,
     redirectTo: consentView.wording.client.host || undefined,
@@ -155,7 +164,7 @@ const changeOrganization = async (
   { pending: { id, secret }, login, wording, organization }: ConsentView,
   form: Parameters,
 ): Promise<Outcome> => {
-  const ticked = grantedEntries(wording.scopes, form)
+  const ticked = allowedLines(context, wording, form)
   const decision = {
     allowed: true,
     sid: login.sid,
@@ -181,7 +190,7 @@ const submit: PendingHandler = async (context, pending, form) => {
   if (choice === 'deny') return { changes: { active: consentView, decision: deny(context, consentView) } }
   if (choice === 'organization' && offered) return changeOrganization(context, consentView, form)
   const [step, kind] = choice.split(':')
-  const entries = grantedEntries(consentView.wording.scopes, form)
+  const entries = allowedLines(context, consentView.wording, form)
   const hasKinds = context.server.options.choices.length > 0
   if (hasKinds && step === 'things' && kind)
     return leaveForThings(context, consentView, form, { kind, ticked: entries })

@@ -91,6 +91,11 @@ export const de: Translation = {
     'consent.notice.things': 'Wählen Sie aus, was {client} verwenden darf.',
     'consent.notice.lost':
       'Auf einen Teil Ihrer Auswahl haben Sie keinen Zugriff mehr. Er wurde aus der Auswahl entfernt.',
+    'consent.presets': 'Was {client} darf',
+    'consent.preset.all': 'Alles Angefragte',
+    'consent.preset.read': 'Nur lesen',
+    'consent.preset.choose': 'Selbst auswählen',
+    'consent.left-out': 'Nicht enthalten',
     'consent.things': 'Welche {things}',
     'consent.things.all': 'Alle {things}',
     'consent.things.total': 'Derzeit {count}, und künftige',

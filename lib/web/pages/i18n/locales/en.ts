@@ -86,6 +86,11 @@ export const en = {
     'consent.notice.things': 'Choose what {client} may use.',
     'consent.notice.lost':
       'Some of what you chose is no longer available to you. It was removed from your choice.',
+    'consent.presets': 'What {client} can do',
+    'consent.preset.all': 'All it asks for',
+    'consent.preset.read': 'Read only',
+    'consent.preset.choose': 'Let me choose',
+    'consent.left-out': 'Not included',
     'consent.things': 'Which {things}',
     'consent.things.all': 'All {things}',
     'consent.things.total': '{count} now, and new ones',
