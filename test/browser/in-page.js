@@ -168,10 +168,11 @@ globalThis.inPage = (() => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     for (let node = walker.nextNode(); node; node = walker.nextNode()) {
       const parent = node.parentElement
-      if (!isSeen(parent) || parent.closest('code, pre, .code, bdi[dir]')) continue
-      for (const { 0: word, index } of node.data.matchAll(/[\p{L}\p{M}]+/gu)) {
-        // Japanese has no spaces.
-        if (word.length > 24 || /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u.test(word)) continue
+      if (!isSeen(parent) || parent.closest('code, pre, .code')) continue
+      for (const { 0: word, index } of node.data.matchAll(/[^\s\u00ad-]+/gu)) {
+        // Addresses break anywhere, and Japanese has no spaces.
+        const isOther = /[./:@_]./.test(word) || /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}]/u.test(word)
+        if (word.length > 24 || isOther) continue
         const range = document.createRange()
         range.setStart(node, index)
         range.setEnd(node, index + word.length)

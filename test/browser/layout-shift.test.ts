@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
-import { passkeys } from '../../lib/features/index.ts'
-import { signIn } from '../support/browser-person.ts'
+import { developers, passkeys } from '../../lib/features/index.ts'
+import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
 import { useBrowserApp } from './app.ts'
 
@@ -15,7 +15,7 @@ const shifts = `new Promise((resolve) => {
 })`
 
 describeWith('chromium', 'what a page shows before its scripts have come', () => {
-  const app = useBrowserApp({ options: { features: [passkeys()] } })
+  const app = useBrowserApp({ options: { features: [passkeys(), developers({ allow: () => true })] } })
 
   /** The pages answer at once, and their scripts when the function that is returned is called. */
   const holdScripts = async (page: Page): Promise<() => void> => {
@@ -23,7 +23,7 @@ describeWith('chromium', 'what a page shows before its scripts have come', () =>
     const held = new Promise<void>((resolve) => {
       release = resolve
     })
-    await page.route(/passkey\.js/, async (route) => {
+    await page.route(/(passkey|copy)\.js/, async (route) => {
       await held
       await route.continue()
     })
@@ -47,6 +47,29 @@ describeWith('chromium', 'what a page shows before its scripts have come', () =>
         expect(await page.evaluate(shifts)).toEqual([])
         await signIn(page)
         await page.waitForSelector('[value=allow]')
+        await page.screenshot()
+        expect(await page.evaluate(shifts)).toEqual([])
+      },
+      { viewport: { width, height: 720 } },
+    ),
+  )
+
+  test.each([320, 1280])('the buttons that copy have their place, at %d px', (width) =>
+    app.visit(
+      async (page) => {
+        await page.goto(`${app.origin}/oauth/developer/new`)
+        await signIn(page)
+        await waitForHeading(page, 'Register an app')
+        await page.fill('#field-client_name', 'Trail Maps')
+        await page.fill('#field-redirect_uris', 'https://trail.example/callback')
+        const release = await holdScripts(page)
+        await page.getByRole('button', { name: 'Register', exact: true }).click({ noWaitAfter: true })
+        const button = page.locator('[data-copy=issuer]')
+        await button.waitFor({ state: 'attached' })
+        await page.screenshot()
+        expect(await button.isVisible()).toBe(false)
+        release()
+        await button.waitFor()
         await page.screenshot()
         expect(await page.evaluate(shifts)).toEqual([])
       },

@@ -1,6 +1,7 @@
 /** The texts of the overview. */
 export const overviewTexts = {
   'operator.overview': 'Overview',
+  'operator-overview.user': 'Find a user',
 
   'operator-overview.off': 'Turn on storedEvents to see sign-ins, and what goes wrong, here.',
   'operator-overview.sign-ins': 'Sign-ins in 24 hours',
