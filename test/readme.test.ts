@@ -50,10 +50,10 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
     return promisify(execFile)(process.execPath, args, { cwd: folder.path, env })
   }
 
-  const seed = async (): Promise<string> => {
-    // The secret is shown at a terminal only.
-    const terminal = 'data:text/javascript,process.stdout.isTTY=true'
-    const { stdout } = await run('--import', terminal, 'seed.mjs')
+  const latchkey = (...args: string[]) => run('node_modules/latchkey/lib/tools/cli/index.js', ...args)
+
+  const register = async (): Promise<string> => {
+    const { stdout } = await latchkey('clients', 'apply')
     return stdout
   }
 
@@ -69,11 +69,12 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
       'app.cjs': fileOfFirstPath('app.cjs'),
       'production.config.mjs': production['latchkey.config.mjs'] ?? '',
       'production.cjs': (production['app.cjs'] ?? '').replace('latchkey.config', 'production.config'),
-      'seed.mjs': fileOfFirstPath('seed.mjs').replace(':4000', `:${clientPort}`),
+      'latchkey.clients.mjs': fileOfFirstPath('latchkey.clients.mjs').replace(':4000', `:${clientPort}`),
       'client.mjs': fileOfFirstPath('client.mjs'),
     })
     await createUserTable(join(folder.path, 'app.sqlite'))
-    const [secret = ''] = /lk_cs_[\w-]+/.exec(await seed()) ?? []
+    await latchkey('migrate')
+    const [secret = ''] = /lk_cs_[\w-]+/.exec(await register()) ?? []
     await folder.start('app.mjs', { PORT: String(hostPort) })
     const env = { ISSUER: `${host}/oauth`, CLIENT_SECRET: secret }
     await folder.start('client.mjs', { PORT: String(clientPort), ...env })
@@ -89,7 +90,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
   })
 
   test('the command line beside it works on the same database', async () => {
-    const { stdout, stderr } = await run('node_modules/latchkey/lib/tools/cli/index.js', 'client', 'list')
+    const { stdout, stderr } = await latchkey('client', 'list')
     expect(stdout).toMatch(/^shop +Shop /m)
     expect(stderr).toContain('database: app.sqlite (latchkey.config.mjs)\n')
   })
@@ -105,7 +106,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
   })
 
   test('a secret is shown once', async () => {
-    expect(await seed()).not.toMatch(/lk_cs_/)
+    expect(await register()).not.toMatch(/lk_cs_/)
   })
 
   test('discovery is served in both places, and docs/endpoints.md names every endpoint in it', async () => {

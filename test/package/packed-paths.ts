@@ -84,8 +84,8 @@ const openFolder = async (tarball: string, { type, manager, node, database }: Co
   }
 
   /** Runs commands to their end, and returns what they print. */
-  const run = async (commands: string, more: Files = {}): Promise<string> => {
-    const options = { cwd, env: { ...env, ...more } }
+  const run = async (commands: string): Promise<string> => {
+    const options = { cwd, env }
     const { stdout } = await promisify(execFile)('bash', ['-ec', here(commands)], options).catch((error) => {
       throw new Error(`${error.message}\n${error.stdout}`)
     })
@@ -154,9 +154,6 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 const unescaped = (html: string): string =>
   html.replace(/&(#?\w+);/g, (all, name: string) => entities[name] ?? all)
 
-/** At a terminal secrets are shown, and nowhere else. */
-const atTerminal = { NODE_OPTIONS: '--import=data:text/javascript,process.stdout.isTTY=true' }
-
 const signIn = 'docs/start/sign-in.md'
 const partners = 'docs/start/partners.md'
 const ownApps = 'docs/start/own-apps.md'
@@ -203,10 +200,9 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
   const person = (): RawBrowser => new RawBrowser(folder.app, folder.app)
   const startApp = (file = main): Promise<void> => folder.start(`node ${file}`, folder.app)
 
-  /** Seeds the client, starts it, and signs in with it. */
+  /** Registers the client, starts it, and signs in with it. */
   const signInWithShop = async (): Promise<unknown> => {
-    const [secret = ''] =
-      /lk_cs_[\w-]+/.exec(await folder.run(commandOf(signIn, 'seed.mjs'), atTerminal)) ?? []
+    const [secret = ''] = /lk_cs_[\w-]+/.exec(await folder.run(commandOf(signIn, 'clients apply'))) ?? []
     await folder.start(commandOf(signIn, 'client.mjs').replace('=SECRET', `=${secret}`), folder.client)
     return ordersShownBy(folder.client, person())
   }
