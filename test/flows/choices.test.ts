@@ -292,6 +292,50 @@ describe('attacks', () => {
     expect(page.html).not.toContain('\u202e')
   })
 
+  test('more ids than a page shows are refused, and grant nothing', async () => {
+    const many = Array.from({ length: 300 }, (_, n) => ({ id: `p${n}`, name: `Project ${n}` }))
+    projects.set('1', many)
+    const page = await agent.open(requestUrl())
+    const fields = { ...these(...many.map(({ id }) => id)), listed: 'project' }
+    expect(pageOf(await agent.decide(page, 'allow', fields))).toBe('400 /consent')
+    expect(await host.table('authorizations')).toEqual([])
+    for (const { 2: given } of asked) expect(given).not.toHaveProperty('ids.200')
+  })
+
+  test('a form that is sent twice at once grants one thing once', async () => {
+    const page = await agent.open(requestUrl())
+    const press = () => agent.clone().decide(page, 'allow', { ...these('p1'), preset: 'all' })
+    const answers = await Promise.all([press(), press(), press()])
+    const codes = answers.flatMap(({ location }) => location?.searchParams.get('code') ?? [])
+    expect(codes).toHaveLength(1)
+    expect(await host.table('authorizations')).toHaveLength(1)
+  })
+
+  test('the form of a request whose scopes mean something else now is asked again', async () => {
+    const page = await agent.open(requestUrl())
+    const shown = page.html.replace(/(name="shown" value=")[^"]*/, '$1x'.padEnd(45, 'x'))
+    const answer = await agent.decide({ ...page, html: shown }, 'allow', these('p1'))
+    expect(pageOf(answer)).toBe('200 /consent')
+    expect(await host.table('authorizations')).toEqual([])
+  })
+
+  test.each(['list', 'find'])('a slow %s has a bound: the page says that it is unavailable', async (slow) => {
+    const page = await agent.open(requestUrl())
+    hooks.before = (name) => (name === slow ? new Promise(() => {}) : undefined)
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'Date'] })
+    try {
+      const calls = asked.length
+      const begun = slow === 'list' ? agent.open(requestUrl()) : agent.decide(page, 'allow', these('p1'))
+      const isAsked = () => asked.length > calls && asked.at(-1)?.[0] === slow
+      while (!isAsked()) await new Promise(setImmediate)
+      jest.advanceTimersByTime(10_000)
+      expect((await begun).status).toBe(503)
+    } finally {
+      jest.useRealTimers()
+    }
+    expect(await host.table('authorizations')).toEqual([])
+  })
+
   test('a list that throws is an error page, and allows nothing', async () => {
     hooks.before = () => Promise.reject(new Error('broken'))
     const answer = await agent.open(requestUrl())
