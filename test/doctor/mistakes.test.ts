@@ -275,6 +275,24 @@ const rewritesCookies =
     next()
   }
 
+/** As a cache in front of the app that ignores `Cache-Control`. */
+const cachesPages = (): RequestHandler => {
+  const kept = new Map<
+    string,
+    { readonly headers: object; readonly body: unknown; readonly status: number }
+  >()
+  return (req, res, next) => {
+    const hit = req.path.endsWith('/authorize') ? kept.get(req.originalUrl) : undefined
+    if (hit) return void res.status(hit.status).set(hit.headers).end(hit.body)
+    const { end } = res
+    res.end = ((...given: never[]) => {
+      kept.set(req.originalUrl, { headers: res.getHeaders(), body: given[0], status: res.statusCode })
+      return Reflect.apply(end, res, given)
+    }) as typeof end
+    next()
+  }
+}
+
 const servesFile =
   (path: string, body: string): RequestHandler =>
   (req, res, next) =>
@@ -410,6 +428,7 @@ const mistakes: readonly (readonly [check: string, level: string, fix: RegExp, p
   ['cors', 'error', /before app.use\(cors/, { before: reflectsOrigin }],
   ['headers', 'error', /Content|policy|remove/, { before: otherPolicy }],
   ['headers', 'note', /helmet/, { hsts: false }],
+  ['cache', 'error', /no-store/, { before: cachesPages() }],
   ['admin', 'error', /role === 'admin'/, { admin: { allow: () => true } }],
   [
     'report',

@@ -266,6 +266,23 @@ const headerFindings = async (subject: MountedSubject): Promise<Found> => {
   ]
 }
 
+/** Each error page has an id of its own, so one that comes twice is kept by something in front of the server. */
+const errorId = /\b[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{2}\b/
+
+const cacheFindings = async (subject: MountedSubject): Promise<Found> => {
+  if (issuerThere(subject) === undefined) return undefined
+  const idThere = async () => errorId.exec((await subject.mount.get('/authorize')).text)?.[0]
+  const [first, second] = [await idThere(), await idThere()]
+  return (
+    first !== undefined &&
+    first === second &&
+    error(
+      'a cache answers for the pages: two requests got one error page, so visitors get the pages of others',
+      `let the cache obey Cache-Control: no-store, or turn it off for ${mountPathOf(subject)}`,
+    )
+  )
+}
+
 /** Checks that send requests to the running server. */
 export const requestChecks: readonly Check<MountedSubject>[] = [
   { id: 'https', title: 'requests arrive by https', run: arrivalFindings },
@@ -286,4 +303,5 @@ export const requestChecks: readonly Check<MountedSubject>[] = [
   },
   { id: 'cors', title: 'other sites cannot read the pages', run: corsFindings },
   { id: 'headers', title: 'the pages keep their security headers', run: headerFindings },
+  { id: 'cache', title: 'no cache keeps the pages', run: cacheFindings },
 ]
