@@ -21,6 +21,7 @@ import { type ClientAdministration, clientAdministration } from './oauth/clients
 import { type Addition, addition, collected, metadataFields } from './oauth/extension-point.ts'
 import { featureGrants } from './oauth/grants/grant.ts'
 import { featureTokenKinds } from './oauth/tokens/verified-token.ts'
+import { refuse } from './options/check.ts'
 import type { AddedBy, Feature } from './options/features.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
@@ -307,6 +308,24 @@ const pruningContext = (server: ServerSetup): PruningContext => {
 }
 
 /**
+ * What the features add to the router.
+ *
+ * @throws OptionsError if the router has one of the names already
+ */
+const addedTo = <Added extends object>(
+  oauth: object,
+  features: readonly ActiveFeature[],
+  server: ServerSetup,
+): Added => {
+  const added = features.flatMap(({ api }) => Object.entries(api?.(server) ?? {}))
+  const names = added.map(([name]) => name)
+  const taken = names.find((name, place) => name in oauth || names.indexOf(name) !== place)
+  if (taken !== undefined)
+    refuse(`features: oauth.${taken} is there already; a feature must add another name`)
+  return Object.fromEntries(added) as Added
+}
+
+/**
  * An OAuth 2.0 and OpenID Connect authorization server as an Express router.
  *
  * @typeParam User the host's type of a user, which follows from `users`: a row of its table, or what its functions return
@@ -329,16 +348,9 @@ export const authRouter = <
   const resolved = resolveOptions(options as AuthRouterOptions)
   const { server, endpoints, features } = compose(resolved)
   const { router, interaction } = mount(server, endpoints)
-  // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
-  server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
-  if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
-  for (const { background } of features) if (background) server.runInBackground(background(server))
-  const checks = warnAtStart(server)
-  server.runInBackground(checks)
   Object.defineProperty(router, serverOf, { value: server })
   const wellKnown = mountWellKnown(server, endpoints)
-  const added: AddedBy<Features> = Object.assign({}, ...features.map(({ api }) => api?.(server)))
-  return Object.assign(router, added, {
+  const oauth = Object.assign(router, {
     wellKnown,
     handler: handlerOf(server, router, wellKnown),
     requireToken: requireTokenOf(server),
@@ -359,4 +371,12 @@ export const authRouter = <
     },
     close: () => server.close(),
   })
+  const whole = Object.assign(oauth, addedTo<AddedBy<Features>>(oauth, features, server))
+  // Starts at once, so that the first request need not wait. A failure is logged here and reported to each request.
+  server.ready().catch((error: unknown) => server.options.logger.error('latchkey: not ready', error))
+  if (server.options.database.prune) server.runInBackground(keepPruning(pruningContext(server)))
+  for (const { background } of features) if (background) server.runInBackground(background(server))
+  const checks = warnAtStart(server)
+  server.runInBackground(checks)
+  return whole
 }

@@ -13,7 +13,9 @@ export interface Schema {
 
 /** A migration, up and down. */
 export interface SchemaChange {
+  /** Makes the change. */
   up(schema: Schema): Knex.SchemaBuilder
+  /** Undoes it. */
   down(schema: Schema): Knex.SchemaBuilder
 }
 

@@ -38,8 +38,8 @@ const features = Array.from(
 const featuresLoadServer: Plugin = {
   name: 'features-load-server',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /[/\\]lib[/\\]features[/\\][\w-]+[/\\]index\.ts$/ }, ({ path }) => ({
-      contents: `import '../../index.ts'\n${readFileSync(path, 'utf8')}`,
+    onLoad({ filter: /[/\\]lib[/\\]features[/\\](?:own|[\w-]+[/\\]index)\.ts$/ }, ({ path }) => ({
+      contents: `import '${path.endsWith('own.ts') ? '../index.ts' : '../../index.ts'}'\n${readFileSync(path, 'utf8')}`,
       loader: 'ts',
     })),
 }
@@ -49,6 +49,7 @@ await build({
   entryPoints: [
     'lib/index.ts',
     ...new Set(features.map(([, folder]) => `lib/features/${folder}/index.ts`)),
+    'lib/features/own.ts',
     'lib/guard/index.ts',
     'lib/tools/testing/index.ts',
     'lib/tools/cli/index.ts',
@@ -66,6 +67,7 @@ await build({
 writeFileSync(
   join(lib, 'features/index.js'),
   `import { createRequire } from 'node:module'
+export * from './own.js'
 const load = createRequire(import.meta.url)
 const feature = (folder, name) => {
   const made = () => load(\`./\${folder}/index.js\`)[name]

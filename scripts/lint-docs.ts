@@ -3,6 +3,7 @@ import { deepStrictEqual, ok } from 'node:assert'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseSync } from '@swc/core'
+import { everyFeature } from '../lib/features/every.ts'
 import {
   admin,
   authenticatorApps,
@@ -18,7 +19,7 @@ import { clientMetadataNames } from '../lib/protocol/clients/client-metadata.ts'
 import { errorStatuses } from '../lib/protocol/errors.ts'
 import { reasons } from '../lib/protocol/texts/reasons.ts'
 import { activeFeatures } from '../lib/router.ts'
-import { everyFeature, loadTools } from '../lib/tools/cli/tools.ts'
+import { loadTools } from '../lib/tools/cli/tools.ts'
 import { allChecks } from '../lib/tools/doctor/index.ts'
 import { attacks } from '../lib/tools/testing/attacks/index.ts'
 import { attackOptions } from '../lib/tools/testing/options.ts'
@@ -163,7 +164,7 @@ const checkTitles = (page: string): number => {
 /** A database that does not answer is found before any check. */
 const doctorChecks = [
   ...(await allChecks()),
-  ...(await loadTools(everyFeature)).flatMap(({ mountChecks = [] }) => mountChecks),
+  ...(await loadTools(everyFeature.keys())).flatMap(({ mountChecks = [] }) => mountChecks),
 ]
 
 const checkDoctor = (): void => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parse } from '@babel/parser'
 import type { Comment, Node, ObjectExpression } from '@babel/types'
-import * as functions from '../lib/features/index.ts'
+import { everyFunction } from '../lib/features/every.ts'
 import type { ListedFeature } from '../lib/options/features.ts'
 import { optionTree } from '../lib/options/options.ts'
 import { memberPath, type Schema } from '../lib/options/schema.ts'
@@ -230,7 +230,7 @@ const commentOn = (file: string, name: string): string => {
 
 /** The options of every feature, by its call. */
 const featureDocs = (): OptionDoc[] =>
-  Object.entries(functions).flatMap(([name, make]) => {
+  [...everyFunction].flatMap(([name, make]) => {
     const { file, constants } = madeBy(name)
     const schema = (make.off() as ListedFeature).schemaOf()
     const own = (part: string): [string, Comments][] =>

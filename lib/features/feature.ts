@@ -7,6 +7,7 @@ import type { ClientSource } from '../oauth/client-authentication/client-source.
 import type { ClientData } from '../oauth/clients/client-data.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
 import type { TokenKind } from '../oauth/tokens/verified-token.ts'
+import { refuse } from '../options/check.ts'
 import {
   type ConfiguredFeature,
   configuredFeatures,
@@ -121,12 +122,14 @@ export interface FeatureTexts {
 
 /** What features of one folder have in common, and what remains of them after `.off()`. */
 export interface FeatureDefinition {
-  /** The name of its folder in lib/features, where its templates are. */
+  /** Its own, such as that of its folder. Its migrations begin with it. */
   readonly name: string
   /** @default it stores nothing */
   readonly storage?: FeatureStorage
   /** @default none */
   readonly texts?: FeatureTexts
+  /** The folder of its templates, for a feature outside this package. @default none */
+  readonly views?: URL
   /** What operators read about each type of event that it announces. @default none */
   readonly events?: EventDescriptions<string>
   /** Loads its tools. @default none */
@@ -146,11 +149,23 @@ export const featuresOf = ({ features }: Pick<Options, 'features'>): readonly In
   // Only `defineFeature` makes them.
   features as readonly InstalledFeature[]
 
-/** The definitions of features, each once. */
-export const definitionsOf = (options: Pick<Options, 'features'>): readonly FeatureDefinition[] => [
-  // By name, because a host may have loaded this package twice.
-  ...new Map(featuresOf(options).map(({ definition }) => [definition.name, definition])).values(),
-]
+/**
+ * The definitions of features, each once.
+ *
+ * @throws OptionsError if two of them have one name
+ */
+export const definitionsOf = (options: Pick<Options, 'features'>): readonly FeatureDefinition[] => {
+  const byName = new Map<string, FeatureDefinition>()
+  const tablesOf = ({ storage }: FeatureDefinition): string => String([...(storage?.migrations.keys() ?? [])])
+  for (const { definition } of featuresOf(options)) {
+    const { name } = definition
+    const other = byName.get(name) ?? definition
+    // A host may have loaded this package twice.
+    if (tablesOf(other) !== tablesOf(definition)) refuse(`features: two features have the name ${name}`)
+    byName.set(name, definition)
+  }
+  return [...byName.values()]
+}
 
 /** What the features in a list keep and need, of options that are not checked. */
 export const definitionsIn = (features: readonly Feature[] = []): readonly FeatureDefinition[] =>
@@ -210,11 +225,11 @@ interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends 
     readonly quotas?: Quotas
   }
   /**
-   * Completes its options.
+   * Completes its options. @default as they are given
    *
    * @throws OptionsError if they do not fit the others
    */
-  complete(given: CheckedMembers<Members>, options: Options): Complete
+  complete?(given: CheckedMembers<Members>, options: Options): Complete
   /** Called once per server. */
   activate(option: Complete): ActiveFeature<Added>
 }
@@ -222,21 +237,27 @@ interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends 
 /**
  * Makes the function that hosts call.
  *
+ * @param definition what remains of it after `.off()`
+ * @param parts its options, and what it adds
+ * @returns the function, and `.off()` of it
+ * @experimental not frozen before 1.0: docs/feature-of-your-own.md
  * @example
- * export const device = defineFeature(definition, { name: 'device', members, complete: (given) => given, activate })
+ * export const device = defineFeature(definition, { name: 'device', members, activate })
  */
 export const defineFeature = <
   const Name extends string,
   Members extends object & Shape<Members>,
-  Complete,
-  Added extends object,
+  Added extends object = object,
+  Complete = CheckedMembers<Members>,
   Failures extends Limits = Record<never, never>,
   Quotas extends Limits = Record<never, never>,
 >(
   definition: FeatureDefinition,
   parts: FeatureParts<Name, Members, Failures, Quotas, Complete, Added>,
 ): FeatureFunction<FeatureOptions<Members, Failures, Quotas>, Added, Name> => {
-  const { name, members, limits: { failures, quotas } = {}, complete, activate } = parts
+  const { name, members, limits: { failures, quotas } = {}, activate } = parts
+  // Without `complete` the type of what it would return is that of the options.
+  const complete = parts.complete ?? ((given: CheckedMembers<Members>) => given as unknown as Complete)
   const schema = object({ ...members, limits: limitsOfFeature({ ...failures, ...quotas }) })
   const feature = (given: object | undefined): Feature<Added, Name> & ListedFeature => ({
     name,

@@ -77,6 +77,8 @@ export interface KnownFeature extends Texted {
     /** Removes its expired rows. */
     readonly expired: readonly RemoveExpired[]
   }
+  /** The folder of its templates, if it is outside this package. */
+  readonly views?: URL
   /** What operators read about each type of event that it announces. */
   readonly events?: EventDescriptions<string>
 }
@@ -373,6 +375,7 @@ export const createAuthorizationServer = (
       pages: options.pages,
       pictures: providerIcons(options.login),
       partials: Object.values(options.protocol.authorizationDetails).flatMap(({ partial }) => partial ?? []),
+      folders: installed.flatMap(({ views }) => views ?? []),
       basePath: options.basePath,
       languages,
       ...(options.production && { cache: true }),

@@ -26,7 +26,8 @@ export interface Schema<Given = unknown, Checked = unknown> {
   readonly of?: Schema
 }
 
-interface Range {
+/** The least and the most of a number. */
+export interface Range {
   readonly min?: number
   readonly max?: number
 }

@@ -51,13 +51,9 @@ const hasRows = async ({ knex }: Database, table: string): Promise<boolean> =>
 export const assertListed = async (db: Database, unknown: readonly string[]): Promise<readonly string[]> => {
   if (unknown.length === 0) return unknown
   // Loaded for this only.
-  const functions = await import('../features/index.ts')
-  // Two functions may share a definition, and with it the tables.
-  const namesOf = new Map<FeatureDefinition, string[]>()
-  for (const [name, feature] of Object.entries(functions))
-    for (const each of definitionsIn([feature.off()])) namesOf.set(each, [...(namesOf.get(each) ?? []), name])
+  const { everyFeature } = await import('../features/every.ts')
   const known: string[] = []
-  for (const [definition, names] of namesOf) {
+  for (const [definition, names] of everyFeature) {
     const ran = new Map([...migrationsIn(definition)].filter(([each]) => unknown.includes(each)))
     for (const table of createdTables(ran, db)) {
       if (!(await hasRows(db, table))) continue

@@ -1,11 +1,21 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { hash } from '@node-rs/bcrypt'
 import knex from 'knex'
 import * as openid from 'openid-client'
+import { featureFiles, hostFiles } from '../features/own-host.ts'
 import { describeOauth4webapi } from '../interop/oauth4webapi.ts'
 import { describeOpenidClient } from '../interop/openid-client.ts'
 import { freePort } from '../support/free-ports.ts'
@@ -421,6 +431,12 @@ const compile = async (
       return `${source}.${ending}`
     }),
   )
+  // Only an ECMAScript module knows where its templates are.
+  if (module !== 'commonjs') {
+    const name = `terms.${endings[0]}`
+    writeFileSync(join(path, name), featureFiles['terms.ts'] ?? '')
+    files.push(name)
+  }
   const options = ['--noEmit', '--strict', '--target', 'es2022', '--esModuleInterop', '--types', 'node']
   options.push('--skipLibCheck', 'false', '--module', module, '--moduleResolution', resolution, ...flags)
   await run(path, process.execPath, join(compiler, 'bin/tsc'), ...options, ...files)
@@ -433,6 +449,22 @@ const modes = [
   ['nodenext', 'nodenext'],
   ['es2022', 'bundler'],
 ] as const
+
+test('a feature in a host’s own file runs from the tarball', async () => {
+  const path = packed.hostFolder('own feature')
+  for (const [name, text] of Object.entries(hostFiles)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), text)
+  }
+  const database = { client: 'better-sqlite3', connection: { filename: 'own.sqlite' } }
+  const PORT = `${await freePort()}`
+  const env = { PORT, ISSUER: `http://127.0.0.1:${PORT}/oauth`, DATABASE: JSON.stringify(database) }
+  const origin = await packed.startHost(path, { file: 'app.mjs', env })
+  const browser = new RawBrowser(origin, origin)
+  const page = await browser.signIn(await browser.open(`${origin}/oauth/account/terms`), 'ada', 'secret')
+  await browser.submit(page, 'name="decision"')
+  expect(await (await fetch(`${origin}/host`)).json()).toMatchObject({ acceptedBy: ['2'] })
+})
 
 describe('a host in TypeScript compiles, and so do the declarations', () => {
   const modesOfNewest = [['commonjs', 'bundler'], ...modes.slice(1)] as const

@@ -1,11 +1,11 @@
+import { everyFunction } from '../../lib/features/every.ts'
 import { definitionsIn } from '../../lib/features/feature.ts'
-import * as functions from '../../lib/features/index.ts'
 import type { AuthRouter } from '../../lib/index.ts'
 import { serverBehind } from '../../lib/router.ts'
 import { expiredOf, migrationsOf } from '../../lib/storage/schema.ts'
 
 /** A list that keeps what every feature stores. */
-export const kept = Object.values(functions).map((feature) => feature.off())
+export const kept = [...everyFunction.values()].map((made) => made.off())
 
 export const everyFeature = definitionsIn(kept)
 

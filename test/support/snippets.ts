@@ -4,7 +4,7 @@ import { join } from 'node:path'
 const root = join(__dirname, '../..')
 /** In a list they are indented. */
 const fences = /^( *)```(\w*)\n([\s\S]*?)^\1```$/gm
-const nameOf = /^\/\/ (in )?([\w./-]+\.[cm]?[jt]sx?)\n/
+const nameOf = /^(?:\/\/ |<%\/\* )(in )?([\w./-]+\.(?:[cm]?[jt]sx?|eta))(?: \*\/%>)?\n/
 
 interface Snippet {
   readonly language: string

@@ -57,6 +57,5 @@ const activate = (option: AdminOption): ActiveFeature => ({
 export const admin = defineFeature(definition, {
   name: 'admin',
   members,
-  complete: (given) => given,
   activate,
 })

@@ -34,7 +34,6 @@ export const device = defineFeature(definition, {
   name: 'device',
   members,
   limits: { failures, quotas },
-  complete: (given) => given,
   activate: (option) => ({
     endpoints: { programs: [deviceAuthorizationEndpoint(option)], browsers: [devicePage] },
     oauth: { grants: [deviceCode], requestKinds: [deviceKind] },

@@ -43,7 +43,6 @@ export const registration = defineFeature(definition, {
   name: 'registration',
   members,
   limits: { failures, quotas },
-  complete: (given) => given,
   activate: (option) => ({
     endpoints: { programs: [registerEndpoint(option), registrationEndpoint(option)] },
   }),
@@ -58,7 +57,6 @@ export const clientMetadataDocuments = defineFeature(definition, {
   name: 'clientMetadataDocuments',
   members: documentMembers,
   limits: { quotas: documentQuotas },
-  complete: (given) => given,
   activate: (option): ActiveFeature => ({
     oauth: {
       clients: {

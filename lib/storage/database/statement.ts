@@ -153,12 +153,14 @@ const notNull = (row: Row, column: string): unknown => {
 /** A number. PostgreSQL returns bigint as a string, the other databases as a number. */
 export const numberOf = (row: Row, column: string): number => Number(notNull(row, column))
 
+/** A number, or null. */
 export const numberOrNull = (row: Row, column: string): number | null =>
   columnOf(row, column) === null ? null : numberOf(row, column)
 
 /** A string. */
 export const textOf = (row: Row, column: string): string => String(notNull(row, column))
 
+/** A string, or null. */
 export const textOrNull = (row: Row, column: string): string | null =>
   columnOf(row, column) === null ? null : textOf(row, column)
 

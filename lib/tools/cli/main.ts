@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { changeSilently } from '../../events/events.ts'
+import { everyFeature } from '../../features/every.ts'
 import { definitionsOf, type FeatureDefinition } from '../../features/feature.ts'
 import { assertSchema, type ServerSetup } from '../../oauth/authorization-server.ts'
 import { plainLogger } from '../../options/logger.ts'
@@ -42,7 +43,7 @@ import { unlockUserCommand } from './commands/user-unlock.ts'
 import { loadOptions } from './config.ts'
 import { helpOn } from './help.ts'
 import { print, printError, printNote } from './terminal.ts'
-import { everyFeature, functionsOf, loadTools } from './tools.ts'
+import { functionsOf, loadTools } from './tools.ts'
 
 /** The commands of the core. */
 const own: readonly Command[] = [
@@ -154,7 +155,7 @@ const perform = async (
 
 const answer = async (args: string[]): Promise<void> => {
   const owners = new Map<Command, FeatureDefinition>()
-  for (const feature of everyFeature)
+  for (const feature of everyFeature.keys())
     for (const { commands = [] } of await loadTools([feature]))
       for (const command of commands) owners.set(command, feature)
   const commands = [...own, ...owners.keys()]

@@ -108,10 +108,18 @@ export const previewPages = (
 ): RequestListener => {
   const { pages, login, scopes, lifetimes } = options
   const studio = createStudio(pages, resolve(configuration))
-  const languages = createLanguages(options, definitionsOf(options))
+  const installed = definitionsOf(options)
+  const languages = createLanguages(options, installed)
   const states = [...samples, ...tools.flatMap((each) => each.samples ?? [])]
   const viewsOf = (look: Pages): Views =>
-    createViews({ pages: look, basePath: '', languages, cache: false, pictures: providerIcons(login) })
+    createViews({
+      pages: look,
+      basePath: '',
+      languages,
+      cache: false,
+      pictures: providerIcons(login),
+      folders: installed.flatMap(({ views }) => views ?? []),
+    })
   let views = viewsOf(pages)
   const texts: ScopeTexts = {
     options: { pages, scopes, lifetimes, resources: {}, protocol: { authorizationDetails: {} } },

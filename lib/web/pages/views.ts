@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Eta } from 'eta'
 import type { Pages, Picture } from '../../options/pages.ts'
 import { helpLink, hostLink, httpsLink, mailLink, ownPathOf, ownUrl, webLink } from '../../protocol/links.ts'
@@ -188,6 +189,7 @@ const templateGlobals = (
  *   its `assets/theme.css` is appended to the stylesheet instead
  * @param options.pictures other files that pages show, apart from the logo
  * @param options.partials names of the host's own templates that pages include
+ * @param options.folders folders with templates of the host's own features
  * @param options.basePath path of the mount, `''` for the root
  * @param options.languages languages of the pages; by default Latchkey's own
  * @param options.cache false reads templates and assets again for each page; the default with `views`
@@ -197,13 +199,15 @@ export const createViews = (options: {
   pages: Pages
   pictures?: readonly Picture[]
   partials?: readonly string[]
+  folders?: readonly URL[]
   basePath: string
   languages?: Languages
   cache?: boolean
 }): Views => {
-  const { pages, basePath, partials = [] } = options
+  const { pages, basePath, partials = [], folders = [] } = options
   const directory = pages.views
-  const directories = directory === undefined ? viewFolders : [resolve(directory), ...viewFolders]
+  const own = [...viewFolders, ...folders.map((folder) => fileURLToPath(folder))]
+  const directories = directory === undefined ? own : [resolve(directory), ...own]
   const cache = options.cache ?? directory === undefined
   const engine = createEngine(directories, cache)
   const { light, dark } = logoPair(pages)
@@ -249,6 +253,6 @@ export const createViews = (options: {
     hasFonts: () => fonts.length > 0 || [...assets().values()].some(({ type }) => type.startsWith('font/')),
     picture,
     render: renderWith(engine),
-    renderBuiltIn: directory === undefined ? undefined : renderWith(createEngine(viewFolders, cache)),
+    renderBuiltIn: directory === undefined ? undefined : renderWith(createEngine(own, cache)),
   }
 }

@@ -1,6 +1,5 @@
+import { everyFunction } from '../../../features/every.ts'
 import { definitionsIn, definitionsOf } from '../../../features/feature.ts'
-import * as functions from '../../../features/index.ts'
-import type { Feature } from '../../../options/features.ts'
 import {
   dropMigrations,
   type Migrations,
@@ -20,8 +19,8 @@ const list = (names: readonly string[]): void => {
 
 /** Removes the tables of a feature. */
 const drop = async (database: Database, name: string, listed: Migrations): Promise<string[]> => {
-  const feature: { off(): Feature } = Reflect.get(functions, name)
-  const migrations = new Map(definitionsIn([feature.off()]).flatMap((each) => [...migrationsIn(each)]))
+  const kept = everyFunction.get(name)?.off()
+  const migrations = new Map(definitionsIn(kept && [kept]).flatMap((each) => [...migrationsIn(each)]))
   if ([...migrations.keys()].some((each) => listed.has(each)))
     throw new Error(`the option features has ${name}() or another feature of its tables; remove it first`)
   return dropMigrations(database, migrations)
@@ -42,8 +41,8 @@ export const migrateCommand: Command = {
   check(invocation) {
     const name = invocation.text('drop')
     if (name === undefined) return
-    if (!Object.hasOwn(functions, name))
-      throw new UsageError(`--drop must be one of ${Object.keys(functions).join(', ')}`)
+    if (!everyFunction.has(name))
+      throw new UsageError(`--drop must be one of ${[...everyFunction.keys()].join(', ')}`)
     if (!invocation.flag('yes'))
       throw new UsageError(`--drop ${name} removes all rows of the feature; to confirm, add --yes`)
   },
