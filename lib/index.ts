@@ -40,7 +40,7 @@ export type { ClientCredentials, ClientRegistration, ClientUpdate } from './oaut
 export type { AccessAnswer, AccessRequest, AccessStep, AccessSteps } from './options/access.ts'
 export type { DetailDescription, DetailField } from './options/authorization-details.ts'
 export { OptionsError } from './options/check.ts'
-export type { AddedBy, Feature } from './options/features.ts'
+export type { AddedBy, ExpectsUser, Feature, FeatureFor } from './options/features.ts'
 export { defineGrant, type GrantDecision, type GrantDefinition, type GrantRequest } from './options/grants.ts'
 export type { Lifetimes } from './options/lifetimes.ts'
 export type { Limit, RedisClient } from './options/limits.ts'

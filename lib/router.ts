@@ -22,7 +22,7 @@ import { type Addition, addition, collected, metadataFields } from './oauth/exte
 import { featureGrants } from './oauth/grants/grant.ts'
 import { featureTokenKinds } from './oauth/tokens/verified-token.ts'
 import { refuse } from './options/check.ts'
-import type { AddedBy, Feature } from './options/features.ts'
+import type { AddedBy, Feature, FeatureFor } from './options/features.ts'
 import type { AuthRouterOptions, Options } from './options/options.ts'
 import { resolveOptions } from './options/resolve.ts'
 import type { HostUser } from './options/users.ts'
@@ -340,7 +340,7 @@ const addedTo = <Added extends object>(
  */
 export const authRouter = <
   User extends object = HostUser,
-  const Features extends readonly Feature[] = readonly Feature[],
+  const Features extends readonly FeatureFor<User>[] = readonly Feature[],
   Kind extends string = never,
 >(
   options: AuthRouterOptions<User, Features, Kind> = {},

@@ -11,6 +11,7 @@ import { refuse } from '../options/check.ts'
 import {
   type ConfiguredFeature,
   configuredFeatures,
+  type ExpectsUser,
   type Feature,
   type ListedFeature,
   features as listed,
@@ -25,6 +26,7 @@ import {
   type Schema,
   type Shape,
 } from '../options/schema.ts'
+import type { HostUser } from '../options/users.ts'
 import type { EventRecord } from '../storage/repositories/index.ts'
 import type { RemoveExpired } from '../storage/repositories/pruning/expired.ts'
 import type { Check, MountedSubject } from '../tools/check.ts'
@@ -208,8 +210,13 @@ type WithOwnUser<Options, Name extends keyof Options, User> = Omit<Options, Name
  *
  * @typeParam Made the function with the type `HostUser`
  */
-export type AboutUsers<Made extends (options: never) => Feature, Name extends keyof OptionsOf<Made>> = Made &
-  (<User extends object>(options: WithOwnUser<OptionsOf<Made>, Name, User>) => ReturnType<Made>)
+export type AboutUsers<
+  Made extends ((options: never) => Feature) & Pick<FeatureFunction<object, object, string>, 'off'>,
+  Name extends keyof OptionsOf<Made>,
+> = Pick<Made, 'off'> &
+  (<User extends object = HostUser>(
+    options: WithOwnUser<OptionsOf<Made>, Name, User>,
+  ) => ReturnType<Made> & ExpectsUser<HostUser extends User ? unknown : User>)
 
 /** A feature as its folder describes it. */
 interface FeatureParts<Name, Members, Failures, Quotas, Complete, Added extends object> {

@@ -1,6 +1,7 @@
 import { refuse } from './check.ts'
 import type { Limit } from './limits.ts'
 import { custom, isRecord, list, type Schema, withDefault } from './schema.ts'
+import type { HostUser } from './users.ts'
 
 /**
  * A value of the list `features`, made by a function of `latchkey/features`.
@@ -16,6 +17,19 @@ export interface Feature<Added extends object = object, Name extends string = st
   /** Only a type. */
   readonly added?: Added
 }
+
+/**
+ * A feature whose options have functions about a user.
+ *
+ * @typeParam User the type of a user that they expect
+ */
+export interface ExpectsUser<User> {
+  /** Only a type. A property, so that the type of the host must fit it. */
+  readonly expects?: (user: User) => void
+}
+
+/** A feature that fits the users of the host; each one does while nothing is known about these. */
+export type FeatureFor<User> = Feature & ExpectsUser<HostUser extends User ? never : User>
 
 type AddedByOne<Listed> = Listed extends Feature<infer Added> ? Added : never
 

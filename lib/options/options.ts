@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express'
 import type { Knex } from 'knex'
 import { type AccessSchemas, access } from './access.ts'
 import { type Choice, type ChoiceSchemas, choices } from './choices/option.ts'
-import { type ConfiguredFeature, type Feature, features } from './features.ts'
+import { type ConfiguredFeature, type Feature, type FeatureFor, features } from './features.ts'
 import { lifetimes } from './lifetimes.ts'
 import { type Limit, limits } from './limits.ts'
 import { type LoginSchemas, login } from './login.ts'
@@ -167,7 +167,7 @@ interface OptionsAboutUsers<User extends object, Kind extends string> {
  */
 export interface AuthRouterOptions<
   User extends object = HostUser,
-  Features extends readonly Feature[] = readonly Feature[],
+  Features extends readonly FeatureFor<User>[] = readonly Feature[],
   Kind extends string = string,
 > extends Omit<GivenMembers<Tree['members']>, keyof OptionsAboutUsers<User, Kind> | 'features'>,
     OptionsAboutUsers<User, Kind> {
@@ -211,7 +211,7 @@ export interface Options extends Omit<CheckedMembers<Tree['members']>, 'features
  */
 export const defineConfig = <
   User extends object = HostUser,
-  const Features extends readonly Feature[] = readonly Feature[],
+  const Features extends readonly FeatureFor<User>[] = readonly Feature[],
 >(
   options: AuthRouterOptions<User, Features>,
 ): AuthRouterOptions<User, Features> => options

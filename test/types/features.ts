@@ -1,6 +1,12 @@
 /** What features add to interfaces of the core, such as lib/features/device/kind.ts: the published declarations have it, too. */
 
-import { type AuthRouterOptions, authRouter, defineConfig, type RevocationReason } from 'latchkey'
+import {
+  type AuthRouterOptions,
+  authRouter,
+  defineConfig,
+  type Feature,
+  type RevocationReason,
+} from 'latchkey'
 import {
   admin,
   authenticatorApps,
@@ -11,6 +17,7 @@ import {
   personalAccessTokens,
   pushedRequests,
   registration,
+  secondFactor,
 } from 'latchkey/features'
 
 const oauth = authRouter({
@@ -76,3 +83,44 @@ admin()
 authRouter({ features: [passkeys] })
 // @ts-expect-error: features are a list
 authRouter({ features: { length: 0 } })
+
+// The users of the host must be those that a feature expects.
+interface MyUser {
+  id: number
+  banned: boolean
+}
+interface Member {
+  id: number
+  plan: string
+}
+const users = {
+  find: async (): Promise<MyUser | undefined> => undefined,
+  authenticate: async () => undefined,
+}
+const columns = { id: 'id', username: 'email', password: 'password_hash' }
+const forMembers = developers({ allow: (user: Member) => user.plan === 'pro' })
+const fitting = authRouter({ users, features: [developers({ allow: (user: MyUser) => !user.banned })] })
+const narrower = authRouter({
+  users,
+  features: [secondFactor({ find: (user: { banned: boolean }) => user.banned && undefined })],
+})
+const kinds: Feature[] = [forMembers]
+export const allowed: unknown[] = [
+  fitting.developers.approve,
+  narrower.secondFactor.remove,
+  authRouter({ users, features: [developers({ allow: (user) => Boolean(user.plan) }), passkeys.off()] })
+    .developers,
+  // Nothing is known about the users, or about the features.
+  authRouter({ users: { table: 'users', columns }, features: [forMembers] }).developers,
+  authRouter({ features: [forMembers] }).developers,
+  authRouter({ users, features: kinds }),
+]
+// @ts-expect-error: the users have no plan
+authRouter({ users, features: [forMembers] })
+// @ts-expect-error: nor in a file of their own
+defineConfig({ users, features: [passkeys(), forMembers] })
+// @ts-expect-error: nor a second factor for members
+authRouter({ users, features: [secondFactor({ find: (user: Member) => user.plan === 'pro' && undefined })] })
+const rows = { table: 'users', columns, isActive: (row: MyUser) => !row.banned }
+// @ts-expect-error: nor the rows of a table
+authRouter({ users: rows, features: [forMembers] })
