@@ -86,6 +86,31 @@ describe('Connected apps', () => {
     expect(later.expires_at).toEqual(row.expires_at)
   })
 
+  test('shows many things page by page, and those of other pages stay', async () => {
+    const many = Array.from({ length: 200 }, (_, n) => ({ id: `p${n}`, name: `Project ${n}` }))
+    projects.set('1', many)
+    let page = await agent.submit(await agent.open(requestUrl()), 'name="decision"', {
+      decision: 'things:project',
+    })
+    for (let turns = 0; turns < 5; turns += 1) {
+      const ids = [...page.html.matchAll(/name="thing:(p\d+)"/g)].map(([, id]) => [`thing:${id}`, 'on'])
+      page = await agent.submit(page, 'name="decision"', { decision: 'next', ...Object.fromEntries(ids) })
+    }
+    const used = await agent.submit(page, 'name="decision"', { decision: 'use' })
+    const tokens = await answerOf(redeem(host, codeOf(await agent.decide(used, 'allow'))))
+    const first = await agent.open(change)
+    const second = await agent.open(
+      String(/ href="([^"]*page=2)"/.exec(first.html)?.[1]).replaceAll('&amp;', '&'),
+    )
+    const [, gone] = / name="thing:project:(p\d+)"/.exec(second.html) ?? []
+    expect(first.html).not.toContain(`"thing:project:${gone}"`)
+    const html = second.html.replace(new RegExp(`(name="thing:project:${gone}"[^>]*) checked`), '$1')
+    const saved = await agent.submit({ ...second, html }, 'value="narrow"')
+    expect(textOf(saved)).toContain('Saved.')
+    const left = (await chosenBy(tokens.access_token)) as string[]
+    expect([left.length, left.includes(String(gone))]).toEqual([199, false])
+  })
+
   test('makes all things some', async () => {
     const tokens = await tokensOf(agent, { ...everything, 'scope:tasks:write': 'on' })
     await untick([], these('p3'))

@@ -294,21 +294,23 @@ export interface PageModels extends DevicePageModels {
       removedOrganization?: string
     }
   /** Takes something away from one of them: what is no longer ticked. The names of the fields are those of `consent`. */
-  'narrow-client': PageForm & {
-    client: Pick<ClientCard, 'name' | 'host'>
-    organization?: string
-    /** The user who is signed in. */
-    username: string
-    scopes: readonly Pick<ConsentScope, 'name' | 'description' | 'language' | 'group' | 'resources'>[]
-    things: readonly ConsentThings[]
-    /** Earlier ends. */
-    durations: readonly { readonly duration: 'month' | 'day'; readonly seconds: number }[]
-    /** ISO 8601: when its access ends now. */
-    ends?: string
-    notice?: 'saved'
-    /** The list of connected apps. */
-    cancelUrl: string
-  }
+  'narrow-client': PageForm &
+    PageLinks & {
+      client: Pick<ClientCard, 'name' | 'host'>
+      organization?: string
+      /** The user who is signed in. */
+      username: string
+      scopes: readonly Pick<ConsentScope, 'name' | 'description' | 'language' | 'group' | 'resources'>[]
+      /** Of many things those of this page; the others stay as they are. */
+      things: readonly ConsentThings[]
+      /** Earlier ends. */
+      durations: readonly { readonly duration: 'month' | 'day'; readonly seconds: number }[]
+      /** ISO 8601: when its access ends now. */
+      ends?: string
+      notice?: 'saved'
+      /** The list of connected apps. */
+      cancelUrl: string
+    }
   /** Asks whether to remove one of them. */
   'remove-client': PageForm & {
     client: Pick<ClientCard, 'name' | 'host'>

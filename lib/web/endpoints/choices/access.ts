@@ -16,16 +16,29 @@ import { redirectToPage } from '../../http/redirect.ts'
 import { ownPath } from '../../http/urls.ts'
 import type { ConsentThings } from '../../pages/page-models.ts'
 import { clientParameters, findConnected, organizationNames } from '../account/remove-client.ts'
-import { iso } from '../page-values.ts'
+import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
 
 /** The page where a user takes something away from a connected client. */
 export const accessPath = '/account/access'
 
+type Context = SignedContext<SignedInUser>
+
 /** From this many things on, a choice of all stays one, or the client asks again. */
 const manyThings = 50
 
-type Context = SignedContext<SignedInUser>
+/** Chosen things on one page, of all kinds together: a form has at most 64 fields. */
+const pageSize = 40
+
+/** The chosen things that a page shows: those of other pages stay as they are. */
+const shownIds = ({ server }: Context, chosen: readonly string[], page: number): readonly string[] => {
+  const size = Math.floor(pageSize / server.options.choices.length)
+  return chosen.slice((page - 1) * size, page * size)
+}
+
+/** Whether a kind has chosen things on the pages after this one. */
+const hasMore = (context: Context, choices: Choices, page: number): boolean =>
+  Object.values(choices).some((chosen) => chosen !== 'all' && shownIds(context, chosen, page + 1).length > 0)
 
 /** The scopes that a user can take away. Without `openid` and `offline_access` the client would have no access at all. */
 const removableScopes = ({ scopes }: ConnectedClient): string[] => {
@@ -45,14 +58,15 @@ const aboutClient = async (
 const thingsOf = async (
   kind: Choice,
   about: ThingsContext,
-  choices: Choices,
-  language: string,
+  context: Context,
+  { choices, page }: { readonly choices: Choices; readonly page: number },
 ): Promise<ConsentThings | undefined> => {
   const chosen = chosenOf(choices, kind.kind)
   if (chosen === undefined) return undefined
-  const shown = { kind: kind.kind, name: thingsName(kind, language), mayAll: chosen === 'all' }
+  const shown = { kind: kind.kind, name: thingsName(kind, context.language), mayAll: chosen === 'all' }
   if (chosen !== 'all') {
-    const items = (await findThings(kind, about, chosen)).map((thing) => ({ ...thing, checked: true }))
+    const ids = shownIds(context, chosen, page)
+    const items = (await findThings(kind, about, ids)).map((thing) => ({ ...thing, checked: true }))
     return { ...shown, mode: 'these', items }
   }
   const { things, next, total } = await listThings(kind, about, { limit: manyThings })
@@ -75,14 +89,21 @@ const show = async (context: Context, query: Parameters): Promise<void> => {
   const about = client && (await aboutClient(context, client))
   if (client === undefined || about === undefined) return redirectToPage(context, ownPath(server, '/account'))
   const { name, host, organization, choices = {}, end, longest } = client
+  const page = pageNumberOf(query)
   const things: ConsentThings[] = []
   for (const kind of server.options.choices) {
-    const shown = await thingsOf(kind, about, choices, language)
+    const shown = await thingsOf(kind, about, context, { choices, page })
     if (shown) things.push(shown)
   }
   const names = organization === undefined ? undefined : await organizationNames(context, person.user)
   context.send('narrow-client', {
-    ...context.form(clientParameters(client), 'narrow'),
+    ...context.form({ ...clientParameters(client), page: String(page) }, 'narrow'),
+    ...pageLinks(
+      server,
+      accessPath,
+      { number: page, isLast: !hasMore(context, choices, page) },
+      clientParameters(client),
+    ),
     client: { name, host },
     ...(organization !== undefined && { organization: names?.get(organization) ?? organization }),
     username: person.user.username,
@@ -100,11 +121,12 @@ const show = async (context: Context, query: Parameters): Promise<void> => {
 
 /** What the form takes away: whatever was there and is no longer ticked. */
 const narrowingOf = async (
-  { server }: Context,
+  context: Context,
   about: ThingsContext,
   client: ConnectedClient,
   form: Parameters,
 ): Promise<Narrowing> => {
+  const { server } = context
   const scopes = removableScopes(client).filter((scope) => !form.has(`scope:${scope}`))
   const choices: Record<string, Choices[string]> = {}
   for (const kind of server.options.choices) {
@@ -112,8 +134,10 @@ const narrowingOf = async (
     if (chosen === undefined || (chosen === 'all' && form.optional(`choice:${kind.kind}`) !== 'these'))
       continue
     const ticked = tickedIds(form, `thing:${kind.kind}:`).slice(0, mostChosen)
+    const shown = chosen === 'all' ? [] : shownIds(context, chosen, pageNumberOf(form))
+    const others = chosen === 'all' ? [] : chosen.filter((id) => !shown.includes(id))
     const found = await findThings(kind, about, ticked)
-    choices[kind.kind] = found.map(({ id }) => id)
+    choices[kind.kind] = [...found.map(({ id }) => id), ...others]
   }
   const ends = earlierEnds(server.now(), client.end)
   const duration = ends.find((each) => each === form.optional('duration'))
@@ -123,7 +147,7 @@ const narrowingOf = async (
 /** Takes things away from a connected client. It never gives any: that only a request of the client does. */
 export const accessEndpoint = accountPage({
   path: accessPath,
-  fields: ['client_id', 'organization'],
+  fields: ['client_id', 'organization', 'page'],
   show,
   acts: {
     async narrow(context, form) {
