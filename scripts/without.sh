@@ -17,7 +17,9 @@ ln -sfn "$root/node_modules" "$copy/node_modules"
 
 cd "$copy"
 rm -r "lib/features/$name"
-perl -0pi -e "s#^export (?:type )?\{[^}]*\} from '\./$name/[^\n]*\n##mg" lib/features/index.ts
+perl -0pi -e "s#^(?:im|ex)port (?:type )?\{[^}]*\} from '\./$name/[^\n]*\n##mg" lib/features/index.ts
+exported=$(sed -nE "s/^export interface (Exported\w+) .*/\1/p" "$root/lib/features/$name/declarations.ts" 2>/dev/null || true)
+sed -i "/interface UserExport extends ${exported:-nothing} {}/d" lib/features/index.ts
 # Tests of the feature itself are not part of the core.
 { grep -rlE "features/$name/|support/$name\.ts" test bench scripts --include=*.ts || true; } | xargs -r rm -f
 

@@ -40,8 +40,7 @@ import type { Sample } from '../web/pages/page-models.ts'
 // The contract of a feature. A feature is a folder in lib/features: its option, rules, table, endpoints, pages, texts and
 // templates. The core knows no feature by name: it reads the list of the host. `defineFeature` makes the function that hosts call.
 //
-// A feature adds its own names to interfaces of the core by declaration merging: its events to `EventDetails`, its pages to
-// `PageModels`, and its data to `UserExport`.
+// Its `declarations.ts` adds its events, pages and data to types of the core: `EventDetails`, `PageModels`, `UserExport`.
 
 /** What a feature stores. Every member is required, so that a feature cannot forget to erase or to prune. */
 export interface FeatureStorage {

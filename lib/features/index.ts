@@ -1,3 +1,8 @@
+import type { ExportedClients } from './developers/declarations.ts'
+import type { ExportedPasskeys } from './passkeys/declarations.ts'
+import type { ExportedPersonalTokens } from './personal-tokens/declarations.ts'
+import type { ExportedSecondFactor } from './second-factor/declarations.ts'
+
 export type { Feature } from '../options/features.ts'
 export { admin } from './admin/index.ts'
 export { connections } from './connections/index.ts'
@@ -27,3 +32,10 @@ export {
 export type { SecondFactor, SecondFactorRequest } from './second-factor/option.ts'
 export { trustedIssuers } from './trusted-issuers/index.ts'
 export { webhooks } from './webhooks/index.ts'
+
+declare module '../users/account/user-records.ts' {
+  interface UserExport extends ExportedClients {}
+  interface UserExport extends ExportedPasskeys {}
+  interface UserExport extends ExportedPersonalTokens {}
+  interface UserExport extends ExportedSecondFactor {}
+}

@@ -1,5 +1,4 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
-import './event-details.ts'
 
 type RecordedType =
   | EventTypesOf<'call'>

@@ -5,9 +5,8 @@ import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator
 import { iso } from '../../web/endpoints/page-values.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import type { Connection } from './connections.ts'
+import type { ShownConnection, ShownStep } from './declarations.ts'
 import { readConnections } from './history.ts'
-import './models.ts'
-import type { ShownConnection, ShownStep } from './models.ts'
 import { allSteps } from './shown.ts'
 
 const path = '/admin/connections'

@@ -15,7 +15,6 @@ import { clientAuthMethodsOf } from '../../oauth/client-authentication/index.ts'
 import { profileAuthMethods } from '../../protocol/clients/security-profile.ts'
 import { readable } from '../../protocol/explanation.ts'
 import { createOnce, type Once } from './once.ts'
-import './event-details.ts'
 
 /** Of what strangers can cause: so many rows of a process in ten minutes, for each network and for all. */
 const ofStrangers = { seconds: 600, each: 100, all: 5000 }

@@ -2,7 +2,7 @@ import { type Cause, causeInWords } from '../../events/connection-causes.ts'
 import { long, type Sample, statesOf } from '../../tools/samples/sample.ts'
 import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
-import type { ShownConnection, ShownStep } from './models.ts'
+import type { ShownConnection, ShownStep } from './declarations.ts'
 import { connectionSteps, type StepName } from './steps.ts'
 
 const above: OperatorPageModel = {

@@ -29,26 +29,15 @@ import {
 } from './table.ts'
 
 /** A request of a user about a client. */
-interface RequestFields {
+export interface RequestFields {
   readonly clientId: string
   /** The user who owns the client. */
   readonly subject: string
 }
 
-interface DecisionFields extends RequestFields {
+export interface DecisionFields extends RequestFields {
   /** The administrator who decided, as the host named them. */
   readonly actor?: string
-}
-
-declare module '../../events/event.ts' {
-  interface EventDetails {
-    /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
-    'client.approval_requested': RequestFields
-    'client.approved': DecisionFields
-    'client.approval_refused': DecisionFields
-    /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
-    'client.transferred': { readonly clientId: string; readonly subject?: string }
-  }
 }
 
 /** A client that a user registered. Times are epoch seconds. */

@@ -20,8 +20,8 @@ import type { Endpoint } from '../../web/http/endpoint.ts'
 import { ownPath } from '../../web/http/urls.ts'
 import { noticeOf } from '../../web/sessions/notice.ts'
 import { snippetPath } from './code-page.ts'
+import type { DeveloperNotice, DeveloperProgress } from './declarations.ts'
 import { clientStateOf } from './list-page.ts'
-import type { DeveloperNotice, DeveloperProgress } from './models.ts'
 import type { DeveloperOption } from './option.ts'
 import {
   clientPath,

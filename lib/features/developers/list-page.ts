@@ -5,7 +5,7 @@ import { clientParameter, pageLinks, pageNumberOf } from '../../web/endpoints/pa
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/endpoint.ts'
 import { ownPath } from '../../web/http/urls.ts'
-import type { DeveloperClientState } from './models.ts'
+import type { DeveloperClientState } from './declarations.ts'
 import type { DeveloperOption } from './option.ts'
 import { clientPath, type DeveloperPageContext, developerPage, listPath } from './page.ts'
 import { type ClientOwner, findClientOwners, listClientIdsOfOwner } from './table.ts'

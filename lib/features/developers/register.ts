@@ -176,13 +176,6 @@ export const changeDeveloperClient = async (
   })
 }
 
-declare module '../../users/account/user-records.ts' {
-  interface UserExport {
-    /** The ids of the clients that the user registered, if there are any. */
-    readonly clients?: readonly string[]
-  }
-}
-
 /** The part of `oauth.users.export()` about the clients that a user registered. */
 export const exportClientsOf = async (
   database: Database,

@@ -9,12 +9,6 @@ import { findAuthorizationByCode } from '../../storage/repositories/index.ts'
 import { assertDeviceRedeemable, deviceCodeGrantType, devicePollState, stillPending } from './rules.ts'
 import { findDeviceCode, pollDeviceCode, slowDownDevice } from './table.ts'
 
-declare module '../../events/event.ts' {
-  interface SingleUseParameters {
-    readonly device_code: true
-  }
-}
-
 /**
  * The authorization that a user gave a device that polls.
  *

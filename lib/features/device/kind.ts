@@ -22,36 +22,6 @@ export interface OpenedDevice {
   readonly expiresAt: number
 }
 
-declare module '../../protocol/requests/authorization-request.ts' {
-  interface AuthorizationRequest {
-    /** The device that asks, in the browser in which its code was typed (RFC 8628 §3.3). */
-    readonly device?: OpenedDevice
-  }
-}
-
-declare module '../../options/access.ts' {
-  interface AccessSteps {
-    /** In the browser: a device would be connected (RFC 8628). */
-    readonly device: true
-    /** A connected device fetches its tokens. */
-    readonly device_code: true
-  }
-}
-
-declare module '../../events/event.ts' {
-  interface EventDetails {
-    /** A device asked for tokens (RFC 8628), and got a code that its user types in a browser. */
-    'device.requested': { readonly clientId: string; readonly scopes: readonly string[] }
-    /** A user typed a code that no device waits with. `subject` is undefined if no user is signed in. */
-    'device.code_refused': { readonly subject?: string }
-    /** A user allowed a device, at `deviceAddress`, to poll for its tokens. */
-    'device.authorized': AuthorizationFields &
-      OrganizationFields & { readonly scopes: readonly string[]; readonly deviceAddress: string }
-    /** A user did not allow a device, or could not. */
-    'device.denied': { readonly clientId: string; readonly deviceAddress: string }
-  }
-}
-
 /**
  * The device of a request that still waits for a decision.
  *

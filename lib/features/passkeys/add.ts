@@ -21,29 +21,6 @@ import { type Passkey, type PasskeyFailure, parsePasskeyResponse } from './rules
 import { createPasskey, listPasskeys, removePasskey, removePasskeysOfSubject } from './table.ts'
 import { verifyRegistration } from './verifier.ts'
 
-declare module '../../events/event.ts' {
-  interface FeatureChanges {
-    'passkey.removed': true
-  }
-  interface EventDetails {
-    /** A user added a passkey. */
-    'passkey.added': { readonly subject: string }
-    /** A user removed a passkey; `passkeys.removeAll()` announces one event for each. */
-    'passkey.removed': { readonly subject: string; readonly actor?: string }
-    /** A user signed in with a passkey. `login.succeeded` is announced, too. */
-    'passkey.used': { readonly subject: string; readonly clientId?: string }
-    /**
-     * A passkey was not accepted, at a sign-in or when it was added. `login.failed` is announced, too, if it was a sign-in.
-     * `subject` is undefined if the passkey is not stored here.
-     */
-    'passkey.failed': {
-      readonly reason: PasskeyFailure
-      readonly subject?: string
-      readonly clientId?: string
-    }
-  }
-}
-
 /** The most passkeys of a user. */
 export const maxPasskeys = 20
 

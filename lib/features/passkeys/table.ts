@@ -11,7 +11,7 @@ import { transaction } from '../../storage/database/transaction.ts'
 import type { Database, Row } from '../../storage/database/types.ts'
 import { lockLogin } from '../../storage/repositories/logins.ts'
 import { findAll, findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
-import type { UserExport } from '../../users/account/user-records.ts'
+import type { ExportedPasskeys } from './declarations.ts'
 import type { Passkey } from './rules.ts'
 
 const columns = [
@@ -131,23 +131,8 @@ export const removePasskeysOfSubject = command<{ subject: string }>((table, v) =
   table('passkeys').where({ subject: v.subject }).delete(),
 )
 
-declare module '../../users/account/user-records.ts' {
-  interface UserExport {
-    /** The user's passkeys; absent without any. */
-    readonly passkeys?: readonly {
-      readonly name: string
-      readonly isBackedUp: boolean
-      readonly createdAt: number
-      readonly lastUsedAt: number | null
-    }[]
-  }
-}
-
 /** The part of `oauth.users.export()` about a user's passkeys. */
-export const exportPasskeys = async (
-  db: Database,
-  subject: string,
-): Promise<Pick<UserExport, 'passkeys'>> => {
+export const exportPasskeys = async (db: Database, subject: string): Promise<ExportedPasskeys> => {
   const passkeys = await listPasskeys(db, { subject })
   if (passkeys.length === 0) return {}
   return {

@@ -18,37 +18,6 @@ import {
 } from './table.ts'
 import { createPersonalTokenValue } from './value.ts'
 
-declare module '../../options/access.ts' {
-  interface AccessSteps {
-    /** A user makes a personal access token, which is for no client: the `client_id` is `personal:new`. */
-    readonly personal_token: true
-  }
-}
-
-declare module '../../events/event.ts' {
-  interface FeatureChanges {
-    'token.personal.revoked': true
-  }
-  interface EventDetails {
-    /** A user made a personal access token. */
-    'token.personal.created': {
-      readonly subject: string
-      /** Names the token; it is not a secret. */
-      readonly tokenId: string
-      readonly name: string
-      readonly scopes: readonly string[]
-      /** Epoch seconds. */
-      readonly expiresAt: number
-    }
-    /** A personal access token was revoked. */
-    'token.personal.revoked': {
-      readonly subject: string
-      readonly tokenId: string
-      readonly actor?: string
-    }
-  }
-}
-
 /** A user's choices for a personal access token. */
 export type PersonalTokenChoice = Pick<PersonalToken, 'name' | 'scopes' | 'organization' | 'expiresAt'> & {
   /** A user whom the host allows it. */

@@ -6,8 +6,8 @@ import { accountPage, type SignedContext, type SignedInUser } from '../../web/en
 import type { PageContext } from '../../web/http/context.ts'
 import type { Endpoint } from '../../web/http/endpoint.ts'
 import { ownPath } from '../../web/http/urls.ts'
+import type { PersonalTokenCard } from './declarations.ts'
 import { revokePersonalToken } from './issue.ts'
-import type { PersonalTokenCard } from './models.ts'
 import type { PersonalTokenOption } from './option.ts'
 import { listPersonalTokens, type PersonalToken } from './table.ts'
 

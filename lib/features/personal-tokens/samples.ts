@@ -1,6 +1,6 @@
 import { accountPages, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
-import type { PersonalTokenCard } from './models.ts'
+import type { PersonalTokenCard } from './declarations.ts'
 
 const read = { name: 'orders:read', description: 'See your orders', group: 'read' } as const
 const write = {

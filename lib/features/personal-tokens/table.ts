@@ -143,13 +143,6 @@ export const removeEndedPersonalTokens = command<{ subject: string; now: number 
 /** A personal access token in the export of its user. */
 export type PersonalTokenExport = Omit<PersonalToken, 'subject'>
 
-declare module '../../users/account/user-records.ts' {
-  interface UserExport {
-    /** Personal access tokens that are not revoked; absent without any. */
-    readonly personalTokens?: readonly PersonalTokenExport[]
-  }
-}
-
 /** The part of `oauth.users.export()` about a user's personal access tokens. */
 export const exportPersonalTokens = async (
   db: Database,

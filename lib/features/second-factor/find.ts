@@ -69,25 +69,6 @@ export const neededSecondFactor = async (
   return record?.expiresAt === null && record.createdAt < time
 }
 
-declare module '../../events/event.ts' {
-  interface EventDetails {
-    /** The password was right, and the page asks for the second factor. There is no login yet. */
-    'second_factor.requested': LoginAttemptFields & { readonly subject: string }
-    /** A code was wrong, or had been used before. */
-    'second_factor.failed': LoginAttemptFields & { readonly subject: string }
-    /** A user has set up a second factor at Latchkey (`authenticatorApps()`). */
-    'second_factor.added': { readonly subject: string }
-    /** The second factor was removed, by the user, an administrator (`actor`), or by `secondFactor.remove()`. */
-    'second_factor.removed': { readonly subject: string; readonly actor?: string }
-    /** A user has replaced the app by another one. */
-    'second_factor.replaced': { readonly subject: string }
-    /** A user has made new recovery codes; the old ones no longer work. */
-    'second_factor.recovery_codes_renewed': { readonly subject: string }
-    /** A recovery code was used instead of a code; `left` is the number of those that are left. */
-    'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
-  }
-}
-
 /** Seconds for which an accepted code is remembered, which is longer than any code should be valid. */
 const memory = 3600
 

@@ -5,7 +5,6 @@ import { codePage } from './code-page.ts'
 import { eventDescriptions } from './event-descriptions.ts'
 import { codeCounter, neededSecondFactor } from './find.ts'
 import { nextSecrets, pendingLogins, secondFactors } from './migration.ts'
-import './models.ts'
 import {
   appMembers,
   authenticatorOption,

@@ -11,7 +11,7 @@ import { transaction } from '../../storage/database/transaction.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { lockLogin } from '../../storage/repositories/logins.ts'
 import { findOne, insertInto, isInserted, touches } from '../../storage/repositories/statements.ts'
-import type { UserExport } from '../../users/account/user-records.ts'
+import type { ExportedSecondFactor } from './declarations.ts'
 
 /** The TOTP secret of a user. */
 export interface SecondFactorRecord {
@@ -248,18 +248,8 @@ export const removeOwnSecondFactor = (db: Database, allowed: Allowed): Promise<b
     for (const removal of removalOfSecondFactor(allowed.subject)) await removal.run(tx)
   })
 
-declare module '../../users/account/user-records.ts' {
-  interface UserExport {
-    /** The second factor that Latchkey keeps, if the user has one (`authenticatorApps()`). */
-    readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
-  }
-}
-
 /** The part of `oauth.users.export()` about a user's second factor. */
-export const exportSecondFactor = async (
-  db: Database,
-  subject: string,
-): Promise<Pick<UserExport, 'secondFactor'>> => {
+export const exportSecondFactor = async (db: Database, subject: string): Promise<ExportedSecondFactor> => {
   const record = await findSecondFactorRecord(db, { subject })
   if (record === undefined) return {}
   const recoveryCodesLeft = await countRecoveryCodes(db, { subject })

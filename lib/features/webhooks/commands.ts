@@ -2,7 +2,6 @@ import { timeOf } from '../../protocol/explanation.ts'
 import type { Database } from '../../storage/database/types.ts'
 import { heading, print, printJson, printNote, titledTable } from '../../tools/cli/terminal.ts'
 import { type Command, UsageError } from '../../tools/command.ts'
-import './announced.ts'
 import { endpointsIn } from './option.ts'
 import { conditionOf, type EndpointStatus, endpointStatuses } from './status.ts'
 import {

@@ -1,5 +1,4 @@
 import type { EventDescriptions, EventTypesOf } from '../../events/description.ts'
-import './announced.ts'
 
 /** Descriptions of the events of webhooks, for operators. */
 export const eventDescriptions: EventDescriptions<EventTypesOf<'webhook'>> = {

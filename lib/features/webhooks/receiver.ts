@@ -16,7 +16,6 @@ import {
   storeFailure,
   storeRefusal,
 } from './table.ts'
-import './announced.ts'
 
 /** Milliseconds for one request, as Standard Webhooks suggests. */
 const timeout = 15_000

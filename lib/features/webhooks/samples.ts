@@ -1,6 +1,6 @@
 import { hidden, long, type Sample, statesOf } from '../../tools/samples/sample.ts'
 import type { PageModels } from '../../web/pages/page-models.ts'
-import type { ShownDeadLetter, ShownEndpoint } from './models.ts'
+import type { ShownDeadLetter, ShownEndpoint } from './declarations.ts'
 
 const form = { action: '/admin/webhooks', hidden }
 const time = '2026-11-21T18:04:31.000Z'

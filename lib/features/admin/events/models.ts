@@ -1,5 +1,4 @@
-import type { EventGroup, EventTone, SentencePart } from '../../../events/description.ts'
-import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
+import type { EventTone, SentencePart } from '../../../events/description.ts'
 
 /** A field of an event in words. */
 export interface EventFact {
@@ -23,40 +22,4 @@ export interface ShownEvent {
   clock: string
   sentence: readonly SentencePart[]
   facts: readonly EventFact[]
-}
-
-declare module '../../../web/pages/page-models.ts' {
-  // Values may come from strangers.
-  interface PageModels {
-    'operator-events': OperatorPageModel & {
-      /** Whether events are stored. */
-      isOn: boolean
-      action: string
-      /** What was searched for; empty strings stand for everything. The times are those of the inputs, in UTC. */
-      filter: {
-        user: string
-        client: string
-        type: string
-        errorId: string
-        from: string
-        to: string
-        span: string
-      }
-      /** Spans until now. */
-      spans: readonly { kind: 'all' | 'hour' | 'day' | 'week'; url: string; isCurrent: boolean }[]
-      /** The types of events that can be chosen. */
-      groups: readonly {
-        group: EventGroup
-        types: readonly { type: string; title: string }[]
-      }[]
-      /** Newest first. */
-      days: readonly { date: string; events: readonly ShownEvent[] }[]
-      /** How far the search went, if older events remain that were not searched. */
-      searchedTo?: string
-      /** Older events. */
-      nextUrl?: string
-      /** The newest events. */
-      previousUrl?: string
-    }
-  }
 }

@@ -6,7 +6,6 @@ import { iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
 import { type EventFilter, filterOf, filterParameters } from './filter.ts'
-import './models.ts'
 import { type FoundEvents, searchEvents } from './search.ts'
 import { eventDescriptions, namesIn, shownDays } from './shown.ts'
 

@@ -18,7 +18,6 @@ import { clientParameter, iso } from '../../../web/endpoints/page-values.ts'
 import { ownPath } from '../../../web/http/urls.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
 import { letterAbout } from './letter.ts'
-import './models.ts'
 import type { ShownHour, ShownTrouble } from './models.ts'
 import { lockedNames, type Trouble, troublesOf, troubleTypes } from './troubles.ts'
 

@@ -2,7 +2,6 @@ import { listClients, listClientsWithPlain, maxLookedAt } from '../../../storage
 import { type Affects, type Assessed, assess, type State } from '../../../tools/assessment/requirements.ts'
 import type { OperatorContext, OperatorPage } from '../../../web/endpoints/operator-page.ts'
 import type { PageModels } from '../../../web/pages/page-models.ts'
-import './models.ts'
 
 type Group = PageModels['operator-report']['groups'][number]
 type Setting = NonNullable<Group['settings']>[number]

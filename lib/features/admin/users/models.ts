@@ -1,4 +1,3 @@
-import type { OperatorPageModel } from '../../../web/pages/operator-page-model.ts'
 import type { PageForm } from '../../../web/pages/page-parts.ts'
 
 /** Why sign-ins under a login name do not succeed. Times are ISO 8601. */
@@ -27,25 +26,4 @@ export interface SectionModel {
     readonly facts: readonly { readonly label: string; readonly text?: string; readonly time?: string }[]
     readonly act?: { readonly label: string; readonly url: string }
   }[]
-}
-
-declare module '../../../web/pages/page-models.ts' {
-  interface PageModels {
-    /** Asks before something of a user ends. */
-    'operator-user-act': OperatorPageModel & {
-      question: string
-      effect: string
-      label: string
-      /** The login name; absent if no enabled user has this id. */
-      username?: string
-      /** Absent if it is not known, or is the login name. */
-      fullName?: string
-      id: string
-      /** What ends with everything of the user: how many of each, counted up to `maxCounted`. */
-      usage?: { readonly logins: number; readonly clients: number; readonly authorizations: number }
-      maxCounted: number
-      run: PageForm
-      cancelUrl: string
-    }
-  }
 }

@@ -1,9 +1,10 @@
 import type { Organization } from '../../protocol/requests/organization.ts'
 import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
 import type { PageForm } from '../../web/pages/page-parts.ts'
+import type { PersonalTokenExport } from './table.ts'
 
 /** A permission, as on the consent page. */
-interface TokenScope {
+export interface TokenScope {
   /** One sentence, such as “See your orders”. */
   description: string
   /** Its language (BCP 47), if it differs from the page. */
@@ -31,6 +32,19 @@ export interface PersonalTokenCard {
 
 /** The first field with a mistake in the form of a new token. */
 export type PersonalTokenFormError = 'name' | 'organization' | 'scopes' | 'days' | 'access'
+
+/** The part of `oauth.users.export()` about the user's personal access tokens. */
+export interface ExportedPersonalTokens {
+  /** Personal access tokens that are not revoked; absent without any. */
+  readonly personalTokens?: readonly PersonalTokenExport[]
+}
+
+declare module '../../options/access.ts' {
+  interface AccessSteps {
+    /** A user makes a personal access token, which is for no client: the `client_id` is `personal:new`. */
+    readonly personal_token: true
+  }
+}
 
 declare module '../../web/pages/page-models.ts' {
   interface PageModels {
@@ -80,6 +94,30 @@ declare module '../../web/pages/page-models.ts' {
     'revoke-token': PageForm & {
       name: string
       cancelUrl: string
+    }
+  }
+}
+
+declare module '../../events/event.ts' {
+  interface FeatureChanges {
+    'token.personal.revoked': true
+  }
+  interface EventDetails {
+    /** A user made a personal access token. */
+    'token.personal.created': {
+      readonly subject: string
+      /** Names the token; it is not a secret. */
+      readonly tokenId: string
+      readonly name: string
+      readonly scopes: readonly string[]
+      /** Epoch seconds. */
+      readonly expiresAt: number
+    }
+    /** A personal access token was revoked. */
+    'token.personal.revoked': {
+      readonly subject: string
+      readonly tokenId: string
+      readonly actor?: string
     }
   }
 }

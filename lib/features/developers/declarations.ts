@@ -2,6 +2,7 @@ import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
 import type { ClientForm } from '../../web/pages/client-form-models.ts'
 import type { OperatorPageModel } from '../../web/pages/operator-page-model.ts'
 import type { PageForm, PageLinks } from '../../web/pages/page-parts.ts'
+import type { DecisionFields, RequestFields } from './administration.ts'
 import type { Mistake } from './mistakes.ts'
 import type { ProgressStep } from './progress.ts'
 
@@ -15,7 +16,7 @@ export type DeveloperClientState = 'active' | 'waiting' | 'changed' | 'refused' 
 export type DeveloperNotice = 'created' | 'saved' | 'sent' | 'rotated'
 
 /** A line of a value; `differs` if the other side lacks it. */
-interface FactLine {
+export interface FactLine {
   readonly text: string
   readonly differs: boolean
 }
@@ -42,6 +43,12 @@ export interface DeveloperScope {
   readonly description: string
   /** Its language (BCP 47), if it differs from the page. */
   readonly language?: string
+}
+
+/** The part of `oauth.users.export()` about the user's clients. */
+export interface ExportedClients {
+  /** The ids of the clients that the user registered, if there are any. */
+  readonly clients?: readonly string[]
 }
 
 declare module '../../web/pages/page-models.ts' {
@@ -178,5 +185,16 @@ declare module '../../web/pages/page-models.ts' {
       /** All requests. */
       listUrl: string
     }
+  }
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** A client of a user, or a change of it, waits for `oauth.developers.approve()`. */
+    'client.approval_requested': RequestFields
+    'client.approved': DecisionFields
+    'client.approval_refused': DecisionFields
+    /** `oauth.developers.transfer()` gave the client to this user; without `subject` it has no owner now. */
+    'client.transferred': { readonly clientId: string; readonly subject?: string }
   }
 }

@@ -1,6 +1,12 @@
 import type { AccountPageModel } from '../../web/pages/account-page-model.ts'
 import type { PageForm } from '../../web/pages/page-parts.ts'
 
+/** The part of `oauth.users.export()` about the user's second factor. */
+export interface ExportedSecondFactor {
+  /** The second factor that Latchkey keeps, if the user has one (`authenticatorApps()`). */
+  readonly secondFactor?: { readonly createdAt: number; readonly recoveryCodesLeft: number }
+}
+
 declare module '../../web/pages/page-models.ts' {
   interface PageModels {
     /** Asks for the code of a second factor, after the password. */
@@ -53,5 +59,24 @@ declare module '../../web/pages/page-models.ts' {
         retryAfter?: number
         notice?: 'on' | 'removed' | 'replaced'
       }
+  }
+}
+
+declare module '../../events/event.ts' {
+  interface EventDetails {
+    /** The password was right, and the page asks for the second factor. There is no login yet. */
+    'second_factor.requested': LoginAttemptFields & { readonly subject: string }
+    /** A code was wrong, or had been used before. */
+    'second_factor.failed': LoginAttemptFields & { readonly subject: string }
+    /** A user has set up a second factor at Latchkey (`authenticatorApps()`). */
+    'second_factor.added': { readonly subject: string }
+    /** The second factor was removed, by the user, an administrator (`actor`), or by `secondFactor.remove()`. */
+    'second_factor.removed': { readonly subject: string; readonly actor?: string }
+    /** A user has replaced the app by another one. */
+    'second_factor.replaced': { readonly subject: string }
+    /** A user has made new recovery codes; the old ones no longer work. */
+    'second_factor.recovery_codes_renewed': { readonly subject: string }
+    /** A recovery code was used instead of a code; `left` is the number of those that are left. */
+    'second_factor.recovery_code_used': { readonly subject: string; readonly left: number }
   }
 }
