@@ -42,7 +42,7 @@ import type { Sample } from '../web/pages/page-models.ts'
 //
 // Its `declarations.ts` adds its events, pages and data to types of the core: `EventDetails`, `PageModels`, `UserExport`.
 
-/** What a feature stores. Every member is required, so that a feature cannot forget to erase or to prune. */
+/** The data of a feature. Every member is required, so that a feature cannot forget to erase or to prune. */
 export interface FeatureStorage {
   /** Its tables. */
   readonly migrations: ReadonlyMap<string, SchemaChange>

@@ -57,7 +57,7 @@ export interface EndpointDescription {
   readonly signInParameters?: readonly string[]
 }
 
-/** What a feature stores about users. What is stored outlives the feature, so this also runs after `.off()`. */
+/** Data of a feature about users. The rows outlive the feature, so this also runs after `.off()`. */
 export interface UserData {
   /** Returns what is stored about a user: fields of `UserExport`, without secrets. */
   export(database: Database, subject: string): Promise<object>

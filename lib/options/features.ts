@@ -37,7 +37,7 @@ type All<Union> = (Union extends unknown ? (each: Union) => void : never) extend
   ? Each
   : never
 
-/** What the features add that are certainly in a list. */
+/** Additions of the features that are certainly in a list. */
 type CertainlyAdded<Features> = Features extends readonly [infer First, ...infer Rest]
   ? AddedByOne<First> & CertainlyAdded<Rest>
   : unknown

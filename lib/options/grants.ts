@@ -28,7 +28,7 @@ export interface GrantRequest {
   readonly address: string
 }
 
-/** What a grant of the host is for. */
+/** The answer of the host to a token request: for whom tokens are issued. */
 export interface GrantDecision {
   /** The id of the user, who must exist and be active. @default the client acts for itself */
   readonly subject?: string | number

@@ -14,7 +14,7 @@ const visibleLines = (text: string): string => masked(text).split('\n').map(visi
 /** How many causes of an error the log can have. */
 const maxCauses = 8
 
-/** The same error with visible texts without passwords; itself if its texts are already so. */
+/** A copy of an error with visible texts and without passwords; the error itself if nothing changes. */
 const plainError = (error: Error, causes = maxCauses): Error => {
   const { message, stack = '', cause } = error
   const known = cause instanceof Error && causes > 0 ? plainError(cause, causes - 1) : undefined

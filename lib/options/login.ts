@@ -119,7 +119,7 @@ export type LoginProvider = Checked<typeof provider>
 export const providerIcons = ({ providers = [] }: Checked<typeof login>): Picture[] =>
   providers.flatMap(({ icon }) => icon ?? [])
 
-/** What users type as their name, by the option or by the name of the host's column. */
+/** The kind of name that users type, by the option or by the name of the host's column. */
 export const identifierOf = ({
   login: { identifier },
   users,

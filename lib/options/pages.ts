@@ -115,7 +115,7 @@ const locale = object({
   texts: required(record(text('a string', () => true))),
 })
 
-/** What the pages call a product without a name. */
+/** The name of a product that has none. */
 export const nameless = 'Latchkey'
 
 const members = {

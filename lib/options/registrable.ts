@@ -13,7 +13,7 @@ export interface Registrable {
   readonly securityProfile?: SecurityProfile
 }
 
-/** What decides about them, checked or not. */
+/** Options that decide about them, checked or not. */
 export interface RegistrableOptions {
   readonly scopes?: Readonly<Record<string, unknown>> | undefined
   readonly protocol?:

@@ -57,7 +57,7 @@ export interface HostUser {
   [field: string]: unknown
 }
 
-/** What the functions of the host return: its own type of user, with an id. */
+/** A user as the functions of the host return it: its own type, with an id. */
 type Found<User extends object> = User & Pick<HostUser, 'id'>
 
 /** A value, or a promise of it. */

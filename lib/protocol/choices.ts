@@ -94,7 +94,7 @@ export const choicesIn = (details: readonly AuthorizationDetail[]): Choices =>
     ),
   )
 
-/** What is left of a choice if only some things are named; a kind that is not named stays as it is. */
+/** The rest of a choice if only some things are named; a kind that is not named stays as it is. */
 export const limitedTo = (choices: Choices, named: Choices): Choices => {
   const all = Object.keys(choices).map((kind) => [kind, 'all'] as const)
   return intersectChoices(choices, { ...Object.fromEntries(all), ...named })

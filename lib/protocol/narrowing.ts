@@ -2,7 +2,7 @@ import { type Choices, isWithinChoices, limitedTo } from './choices.ts'
 import { type ConsentTerms, parseEntry } from './requests/consent.ts'
 import { type ImpliedScopes, withImpliedScopes } from './scope.ts'
 
-/** What a user takes away from a client that has access. It never gives anything. */
+/** Rights that a user takes away from a client. It never gives any. */
 export interface Narrowing {
   /** Scopes that the client loses. */
   readonly scopes: readonly string[]

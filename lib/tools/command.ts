@@ -24,7 +24,7 @@ export interface Invocation {
   flag(option: string): boolean
 }
 
-/** What a command works with. The database is closed afterwards. */
+/** The context of a command. Its database is closed afterwards. */
 export interface CommandContext extends OpenedDatabase {
   readonly options: Options
   /** The features, which may store something about clients and count wrong answers. */

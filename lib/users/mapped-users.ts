@@ -267,7 +267,7 @@ export class UnknownNameError extends Error {
   }
 }
 
-/** What is wrong with the mapping, given the error of a statement that names all of it. */
+/** The fault in the mapping, given the error of a statement that names all of it. */
 const mappingError = async (
   { table, columns }: UserMapping,
   database: Database,

@@ -12,7 +12,7 @@ export interface VerificationContext {
   readonly secret: string
 }
 
-/** What was typed, and whether the user has logged in in this browser before. */
+/** A typed name and password, and whether the user has logged in in this browser before. */
 export interface Typed {
   readonly username: string
   readonly password: string

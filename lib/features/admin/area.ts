@@ -53,7 +53,7 @@ const linksAbout = (
 /** In the URL of a page: who is not signed in wants the form. */
 const signInParameter = 'sign_in'
 
-/** What the URL of a page names, without the wish for the form. */
+/** Parameters of the URL of a page, without the one that asks for the form. */
 const queryOf = ({ req }: PageContext): NamedParameters => {
   const { [signInParameter]: _, ...query } = Object.fromEntries(queryParameters(req).pairs())
   return query

@@ -38,7 +38,7 @@ export const newFields: ClientFieldNames = parts.flatMap(({ names }): ClientFiel
 /** The fields of a registered client. */
 export const editFields: ClientFieldNames = newFields.filter((name) => name !== 'client_id')
 
-/** What the fields of a new client contain. */
+/** Contents of the form for a new client. */
 export const usualClient: TypedClient = {
   ...typedAs({ grant_types: seedDefaults.grant_types }, newFields),
   other: '',

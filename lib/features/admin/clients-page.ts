@@ -42,7 +42,7 @@ export const marksOf = (
 const filterOf = (parameters: Parameters): ListFilter =>
   filters.find((filter) => filter === parameters.optional('filter')) ?? 'all'
 
-/** What the URL of a list says, without what is usual. */
+/** Parameters of the URL of a list; defaults are left out. */
 const queryOf = (search: string, filter: ListFilter): NamedParameters => ({
   ...(search && { q: search }),
   ...(filter !== 'all' && { filter }),

@@ -26,7 +26,7 @@ export interface ClientUsage {
   maxCounted: number
   /** Users who allowed it something. */
   users: number
-  /** What users granted it and did not end; some may have expired. */
+  /** Authorizations that users gave it and did not end; some may have expired. */
   authorizations: number
 }
 

@@ -9,7 +9,7 @@ import { overviewStates } from './overview/states.ts'
 import { reportStates } from './report/states.ts'
 import { userActStates, userParts, userStates } from './users/states.ts'
 
-/** What stands above every page. */
+/** The head of every page for operators. */
 const above = (present: string): OperatorPageModel => ({
   sections: sectionsFrom(present),
   operator: {

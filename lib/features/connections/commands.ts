@@ -43,7 +43,7 @@ const printed = (connection: Connection): (string | Line)[] => {
   ]
 }
 
-/** What programs read of a connection. */
+/** A connection as JSON. */
 const asJson = (connection: Connection): object => {
   const { clientId, subject, isUnknownUser, address, agent, time, stop } = connection
   return {

@@ -69,7 +69,7 @@ const lastAttempt = (steps: readonly SeenStep[]): readonly SeenStep[] => {
 const programsOf = (steps: readonly SeenStep[]): ReadonlySet<string> =>
   new Set(steps.flatMap(({ event }) => (agentOf(event) === undefined ? [] : [programOf(event)])))
 
-/** What programs sent that no client is known of, oldest first. */
+/** Events of programs that belong to no known client, oldest first. */
 interface Strangers {
   readonly events: readonly EventRecord[]
   readonly byProgram: ReadonlyMap<string, readonly EventRecord[]>

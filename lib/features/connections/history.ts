@@ -11,7 +11,7 @@ import {
 import { type Connection, connectionsOf } from './connections.ts'
 import { eventText, provingTypes, stepTypes } from './steps.ts'
 
-/** What the stored events show of connections. */
+/** The connections that stored events show. */
 export interface History {
   /** Newest first. */
   readonly connections: readonly Connection[]

@@ -15,7 +15,7 @@ export interface Once {
   forget(owner: string): void
 }
 
-/** What is beyond a share is taken as seen. */
+/** The settings of shares. Whatever exceeds a share counts as seen. */
 export interface OnceSettings extends SharesSettings {
   /** Whose share an owner takes. */
   shareOf(owner: string): string

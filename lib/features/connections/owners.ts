@@ -4,7 +4,7 @@ import { eventText, stepsOf } from './steps.ts'
 /** Seconds between two events of one person at one address. */
 const nearby = 900
 
-/** What a browser opens before its user is known. */
+/** Types of events that begin in a browser whose user is not known yet. */
 const openings: ReadonlySet<string> = new Set(['authorization.requested', 'device.requested'])
 
 /** What a user does in a browser, after such an event. */

@@ -26,7 +26,7 @@ const ofClients = { seconds: 3600, each: 1000, all: 50_000 }
 
 const maxPath = 200
 
-/** What a process has recorded lately. */
+/** The records that a process made lately. */
 interface Recorded {
   readonly server: ServerSetup
   readonly strangers: Once

@@ -12,7 +12,7 @@ export interface Stop {
   readonly event: EventRecord
 }
 
-/** What a connection is judged by, beside its own events. */
+/** Facts that decide about a connection, beside its own events. */
 export interface StopContext {
   /** The identifiers of the resources. */
   readonly resources: readonly string[]

@@ -28,7 +28,7 @@ export type { OwnerStatus } from './table.ts'
 /** Pages about one client have its id in their URL. */
 const ofClient = { isLinked: false, parameters: ['client_id'] }
 
-/** What the router has with `developers()`. */
+/** Members of the router with `developers()`. */
 export interface WithDevelopers {
   /** Lists and decides about the clients of your users. */
   readonly developers: DeveloperAdministration

@@ -26,7 +26,7 @@ export interface PasskeyAdministration {
   removeAll(id: string | number | bigint): Promise<void>
 }
 
-/** What the router has with `passkeys()`. */
+/** Members of the router with `passkeys()`. */
 export interface WithPasskeys {
   /** Removes passkeys of your users. */
   readonly passkeys: PasskeyAdministration

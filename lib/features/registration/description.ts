@@ -27,7 +27,7 @@ import { identityScopes } from '../../protocol/scope.ts'
 import { askHost } from '../../users/host-function.ts'
 import type { AllowClient, RegistrationRequest } from './option.ts'
 
-/** What a client says about itself, before it is checked. Unknown members are ignored. */
+/** The metadata that a client sent about itself, not checked yet. Unknown members are ignored. */
 export type Described = Readonly<Record<string, unknown>>
 
 /** The values of a list that a client may choose. A server may drop the others (RFC 7591 §2). */

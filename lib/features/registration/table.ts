@@ -10,7 +10,7 @@ import {
 import type { Database, Row } from '../../storage/database/types.ts'
 import { findOne, insertInto, touches } from '../../storage/repositories/statements.ts'
 
-/** What is stored about a client that described itself, in addition to its metadata. */
+/** The row of a client that described itself, beside its metadata. */
 export interface ClientRegistrationRecord {
   readonly clientId: string
   /** Hash of its registration access token; null for a metadata document. */

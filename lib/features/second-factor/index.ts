@@ -35,7 +35,7 @@ export interface SecondFactorAdministration {
   remove(id: string | number | bigint): Promise<boolean>
 }
 
-/** What the router has with `authenticatorApps()` and with `secondFactor()`. */
+/** Members of the router with `authenticatorApps()` and with `secondFactor()`. */
 export interface WithSecondFactor {
   /** Removes second factors of your users. */
   readonly secondFactor: SecondFactorAdministration

@@ -14,7 +14,7 @@ const manyThings = 8
 /** Chosen things that the consent page names. */
 const namedThings = 3
 
-/** What things of a kind are called, in the language of the page or else in the default language. */
+/** The name of a kind of things, in the language of the page or else in the default language. */
 export const thingsName = ({ name, locales }: Choice, language: string): string => {
   const tag = lookUpLanguage([language], Object.keys(locales)) ?? ''
   return (locales[tag] ?? name).other

@@ -23,7 +23,7 @@ const presetsOf = (lines: readonly Line[]): readonly ConsentPreset[] => {
   return mayRead(lines) ? ['all', 'read', 'choose'] : ['all', 'choose']
 }
 
-/** What decides which answer is selected at first. */
+/** Facts that decide which answer is selected at first. */
 export interface FirstPreset {
   /** Whether the user has filled the page in already. */
   readonly isDraft: boolean

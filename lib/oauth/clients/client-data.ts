@@ -22,7 +22,7 @@ export interface ClientData {
   readonly ownership?: ClientOwnership
 }
 
-/** What a feature keeps about clients that describe themselves. */
+/** Data of a feature about clients that describe themselves. */
 export interface ClientSelfDescription {
   /** Runs in the transaction in which the host, or a user, takes over a client that described itself. */
   takeOver(tx: Database, clientId: string): Promise<void>

@@ -32,7 +32,7 @@ export const consumeProof = async (
 export const narrowedMeanwhile = (): OAuthError =>
   refusal('consent_busy', { headers: { 'Retry-After': '1' } })
 
-/** What must hold when tokens of an authorization are stored, if users choose things: it was not narrowed since it was read. */
+/** The condition under which tokens of an authorization are stored, if users choose things: it was not narrowed since it was read. */
 export const asRead = (
   { options }: Pick<AuthorizationServer, 'options'>,
   authorization: Pick<AuthorizationState, 'id' | 'narrowed'>,

@@ -52,7 +52,7 @@ export interface Decision {
 export const durations = { lasting: undefined, month: 2_592_000, day: 86_400 } as const
 export type Duration = keyof typeof durations
 
-/** What the user has filled in on the consent page, until it is answered. */
+/** The fields of the consent page as the user left them, until it is answered. */
 export interface ConsentDraft {
   readonly duration?: Duration
   /** Whether they chose all things of a kind, or some. */

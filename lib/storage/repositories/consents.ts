@@ -82,7 +82,7 @@ export interface ConsentRecord {
 
 const recordColumns = ['subject', 'client_id', 'organization', 'scopes', 'terms', 'created_at', 'updated_at']
 
-/** What the user chose beside the scopes. */
+/** Choices of the user beside the scopes. */
 const chosenIn = (row: Row): Pick<ConsentTerms, 'choices' | 'until'> => {
   const { choices, until } = json<ConsentTerms>(row, 'terms')
   return setMembers({ choices, until })

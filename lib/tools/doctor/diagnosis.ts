@@ -20,7 +20,7 @@ const findingsIn = (found: Found): readonly CheckFinding[] => {
   return 'level' in found ? [found] : found.flatMap(findingsIn)
 }
 
-/** What a check shows by failing. Our own errors say what mends them. */
+/** The finding about a check that failed. Our own errors say what mends them. */
 const failureOf = (cause: unknown): CheckFinding => {
   const reason = reasonOf(cause)
   const [message = '', fix] = reason.split('; ')

@@ -6,7 +6,7 @@ import { clockTolerance } from './database.ts'
 import { type McpHost, type McpStep, mcpHosts } from './mcp-hosts.ts'
 import { type Ask, secondsAhead, UnreachableError } from './mount.ts'
 
-/** What the host of a play asks. */
+/** The MCP server that a play visits, and how to ask it. */
 interface Target {
   /** The URL of the MCP server, as users give it to a host. */
   readonly url: string

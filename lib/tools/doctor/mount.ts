@@ -20,7 +20,7 @@ const causeOf = (error: unknown): { readonly code: string; readonly text: string
 
 const tlsCodes = /^(?:ERR_(?:SSL|TLS)_|CERT_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/
 
-/** What is wrong with the TLS of a server that answers; undefined for any other error. */
+/** The fault in the TLS of a server that answers; undefined for any other error. */
 const tlsFinding = (url: string, error: unknown): Diagnosis | undefined => {
   const { code, text } = causeOf(error)
   if (!tlsCodes.test(code)) return undefined

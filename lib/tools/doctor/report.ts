@@ -104,7 +104,7 @@ const partsOf = (line: string): ReadonlyMap<string, string> => {
   ])
 }
 
-/** What a proxy makes of our cookies. */
+/** Findings about our cookie on its way through a proxy. */
 const ownCookieFindings = ({ cookie }: SelfReport, { mount: { cookies } }: MountedSubject): Found => {
   const [name = ''] = cookie.split('=')
   const arrived = cookies.find((line) => line.startsWith(`${name}=`))

@@ -13,7 +13,7 @@ import {
 import { clockTolerance } from './database.ts'
 import { isOurError, ownPolicy, rateLimiterFix, secondsAhead } from './mount.ts'
 
-/** What the fixes call the path of the mount. */
+/** The name of the path of the mount in fixes. */
 export const mountPathOf = ({ options: { basePath } }: MountedSubject): string => basePath || '/'
 
 const isHttps = ({ options: { issuer } }: MountedSubject): boolean => issuer.startsWith('https:')

@@ -8,7 +8,7 @@ const error: PageModels['error'] = {
   time: '2026-11-21T09:41:00.000Z',
 }
 
-/** What the page tells those who look after a client that is stopped. */
+/** The text for those who look after a client that is stopped. */
 const stopped = {
   waiting: 'the client waits for approval',
   refused: 'the client was not approved',

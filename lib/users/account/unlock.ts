@@ -14,7 +14,7 @@ interface UnlockedBy {
   readonly info?: RequestInfo | undefined
 }
 
-/** What {@link unlockLoginName} needs of the server. */
+/** The parts of the server that {@link unlockLoginName} needs. */
 export interface Unlocking extends Salted, Pick<AuthorizationServer, 'throttle'> {
   readonly events: Pick<Events, 'announce'>
   readonly users: Pick<Users, 'findByUsername'>

@@ -3,7 +3,7 @@ import type { Parameters } from '../../../protocol/parameters.ts'
 import { refusal } from '../../../protocol/refusal.ts'
 import type { EventPlace, EventRecord } from '../../../storage/repositories/index.ts'
 
-/** What the page shows; empty strings stand for everything. */
+/** A filter of the events on the page; empty strings stand for everything. */
 export interface EventFilter {
   readonly user: string
   /** The id of a user, as links name it: unlike `user` it is never looked up as a login name. */

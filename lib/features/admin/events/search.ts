@@ -16,7 +16,7 @@ import { type EventFilter, type EventsOfUser, endOf, matchesFilter, startOf } fr
 /** Events on one page: with the details of each it weighs less than 30 kB. */
 const pageSize = 24
 
-/** What a search finds. */
+/** Events that a search finds. */
 export interface FoundEvents {
   readonly events: readonly EventRecord[]
   /** Where the search goes on. */

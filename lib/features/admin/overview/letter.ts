@@ -7,7 +7,7 @@ import type { Trouble } from './troubles.ts'
 /** More people than these need not get a letter. */
 const maxAddresses = 3
 
-/** What strangers sent is cut, so that every mail program opens the link. */
+/** Cuts texts of strangers, so that every mail program opens the link. */
 const maxQuoted = 300
 
 /** Contacts are free text: only what is an address and nothing else becomes one. */

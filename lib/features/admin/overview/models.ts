@@ -21,7 +21,7 @@ export interface ShownTrouble {
   /** Absent if no registered client is named. */
   client?: { name: string; url: string }
   reason: string
-  /** What was expected, and what came; the first part of that is also expected. */
+  /** The expected value, and the received one in two parts: the part that agrees, and the rest. */
   difference?: { expected: string; received: readonly [same: string, other: string] } | undefined
   /** Where the client is changed, and which field of it. */
   mend?: { url: string; field?: string }

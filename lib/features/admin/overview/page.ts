@@ -25,7 +25,7 @@ const hour = 3600
 const day = 24 * hour
 const eventsPath = '/admin/events'
 
-/** What goes wrong is a list that one can read. */
+/** The most troubles that the page lists, so that one can read them all. */
 const maxTroubles = 6
 
 type Overview = PageModels['operator-overview']

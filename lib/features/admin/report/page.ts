@@ -6,7 +6,7 @@ import type { PageModels } from '../../../web/pages/page-models.ts'
 type Group = PageModels['operator-report']['groups'][number]
 type Setting = NonNullable<Group['settings']>[number]
 
-/** What there is to do comes first. */
+/** The order of the groups: those with something to do come first. */
 const states: readonly (readonly [State, Group['kind']])[] = [
   ['not met', 'not-met'],
   ['host', 'host'],

@@ -30,7 +30,7 @@ const backTo = (subject: string, kind: 'ended' | 'done' | undefined): ActResult 
   notice: kind && { kind },
 })
 
-/** What everything of a user is, as a question. */
+/** The question before everything of a user ends. */
 const everything = {
   question: userTexts['operator-user-act.all.question'],
   effect: operatorTexts['operator-users.all.text'],

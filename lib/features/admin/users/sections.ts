@@ -30,7 +30,7 @@ const rowOf = (
   ...(act && { act: actLink(server, subject, section, act) }),
 })
 
-/** What the features say about a user. */
+/** The sections of the features about a user. */
 export const userSections = async (server: AuthorizationServer, subject: string): Promise<SectionModel[]> => {
   const models: SectionModel[] = []
   for (const section of server.added(featureUserSections)) {
