@@ -33,7 +33,7 @@ export interface FirstPreset {
   readonly isVouchedFor: boolean
 }
 
-/** The answer that says what was allowed before, or what is ticked. A new client that nobody vouches for gets "Read only". */
+/** The answer that says what was allowed before, or what is ticked. A new client for which the host does not vouch gets "Read only". */
 const firstPreset = (
   lines: readonly (Line & Pick<ConsentScope, 'checked' | 'isNew'>)[],
   { isDraft, isKnown, isVouchedFor }: FirstPreset,

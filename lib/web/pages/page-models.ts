@@ -221,7 +221,7 @@ export interface PageModels extends DevicePageModels {
     organization?: ConsentOrganization
     /** In display order. Scopes about the user's identity that are not optional are one entry. */
     scopes: readonly ConsentScope[]
-    /** Answers to all of them at once, of which one is `preset`; it posts as `preset`. Absent if nothing is optional. */
+    /** Answers to all of them at once; `preset` names the selected one, and the field of the form. Absent if nothing is optional. */
     presets?: readonly ConsentPreset[]
     preset?: ConsentPreset
     /** Absent if there are none. */
