@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path'
 import { compiledPackage } from './compiled.ts'
 import { printedBy } from './fault-programs.ts'
+import { closedAfterFile } from './told.ts'
 
 /** A folder of a host that has installed the package and all packages of this project. */
 export interface HostFolder {
@@ -36,8 +37,7 @@ export const openHostFolder = (
   mkdirSync(artifacts, { recursive: true })
   const path = mkdtempSync(join(artifacts, 'host-'))
   const running: ChildProcess[] = []
-  const manifest = JSON.stringify({ type: 'module' })
-  for (const [name, text] of Object.entries({ 'package.json': manifest, ...files })) {
+  for (const [name, text] of Object.entries({ 'package.json': '{ "type": "module" }', ...files })) {
     mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), text)
   }
@@ -56,6 +56,9 @@ export const openHostFolder = (
         silent: true,
       })
       running.push(child)
+      const ended = new Promise((resolve) => void child.once('exit', resolve))
+      // The worker of the tests cannot end before its children have.
+      closedAfterFile.push({ close: () => Promise.all([child.kill('SIGKILL'), ended]).then(() => {}) })
       const printed = printedBy(child)
       return new Promise((resolve, reject) => {
         child.once('message', (port: number) => resolve(port))
