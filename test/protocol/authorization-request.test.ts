@@ -72,17 +72,21 @@ describe('a page, and never a redirect, answers', () => {
     expect(outcome(sent, client)).toEqual({ page: expect.stringMatching(refused) })
   })
 
-  test('an unknown and a disabled client with the same message', () => {
-    const message = (client: Client | undefined): string => {
+  test('an unknown and a disabled client with the same code; the sentence says which it is', () => {
+    const refusal = (client: Client | undefined): Partial<OAuthError> => {
       try {
         parseAuthorizationTarget(parametersOf(plainest), client)
-        return ''
+        return {}
       } catch (error) {
-        return String(error)
+        return error as OAuthError
       }
     }
-    expect(message(undefined)).toBe(message({ ...web, disabledAt: 1 }))
-    expect(message(undefined)).toContain('client_id')
+    const unknown = { code: 'unauthorized_client', message: 'client_id does not name a registered client' }
+    expect(refusal(undefined)).toMatchObject(unknown)
+    expect(refusal({ ...web, disabledAt: 1 })).toMatchObject({
+      ...unknown,
+      message: 'the client is disabled',
+    })
   })
 })
 
