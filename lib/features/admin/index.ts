@@ -2,6 +2,7 @@ import { type ActiveFeature, defineFeature, type FeatureDefinition } from '../fe
 import { adminArea, administratorOf, clientUrl } from './area.ts'
 import { operatorClientPage } from './client-page.ts'
 import { clientsPage } from './clients-page.ts'
+import type {} from './declarations.ts'
 import { deleteClientPage } from './delete-client-page.ts'
 import { disableClientPage } from './disable-client-page.ts'
 import { eventsPage } from './events/page.ts'
