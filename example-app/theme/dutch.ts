@@ -321,6 +321,8 @@ export const dutch: Readonly<Record<string, string>> = {
   'account.ends': 'Eindigt uiterlijk',
   'narrow-client.title': 'Wat {client} mag',
   'narrow-client.text': 'Vink uit wat niet meer mag. De app krijgt alleen meer als je dat toestaat.',
+  'narrow-client.pages':
+    'De lijst gaat verder op andere pagina’s. Sla je wijzigingen op voordat je er een opent.',
   'narrow-client.as-now': 'Zoals nu',
   'narrow-client.submit': 'Opslaan',
   'narrow-client.saved': 'Opgeslagen. Dit geldt vanaf het volgende verzoek.',

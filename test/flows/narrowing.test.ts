@@ -109,6 +109,11 @@ describe('Connected apps', () => {
     expect(textOf(saved)).toContain('Saved.')
     const left = (await chosenBy(tokens.access_token)) as string[]
     expect([left.length, left.includes(String(gone))]).toEqual([199, false])
+    // Another tab still shows the first page as it was: the thing that has moved up to it stays.
+    const without = first.html.replace(/( name="thing:[^>]*) checked/, '$1')
+    await agent.submit({ ...first, html: without }, 'value="narrow"')
+    await agent.submit(first, 'value="narrow"')
+    expect(await chosenBy(tokens.access_token)).toHaveLength(198)
   })
 
   test('makes all things some', async () => {

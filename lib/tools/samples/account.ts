@@ -127,6 +127,11 @@ export const accountSamples: readonly Sample[] = [
   ...statesOf('narrow-client', {
     'narrow-client': narrowing,
     'narrow-client-saved': { ...narrowing, organization: 'Initech', durations: [], notice: 'saved' },
+    'narrow-client-pages': {
+      ...narrowing,
+      previousUrl: '/account/access?client_id=desk&page=1',
+      nextUrl: '/account/access?client_id=desk&page=3',
+    },
     'narrow-client-long': { ...narrowing, client: { name: long, host: `${long}.example` }, scopes: [] },
   }),
   ...statesOf('remove-client', {

@@ -2,7 +2,7 @@ import { scopeWords } from '../../../oauth/authorization/consent-scopes.ts'
 import { thingsName, tickedIds } from '../../../oauth/choices/consent-things.ts'
 import { findThings, listThings, type ThingsContext } from '../../../oauth/choices/things.ts'
 import type { Choice } from '../../../options/choices/option.ts'
-import { type Choices, chosenOf, mostChosen } from '../../../protocol/choices.ts'
+import { type Choices, type Chosen, chosenOf, mostChosen } from '../../../protocol/choices.ts'
 import type { Narrowing } from '../../../protocol/narrowing.ts'
 import type { Parameters } from '../../../protocol/parameters.ts'
 import { refusal } from '../../../protocol/refusal.ts'
@@ -18,6 +18,7 @@ import type { ConsentThings } from '../../pages/page-models.ts'
 import { clientParameters, findConnected, organizationNames } from '../account/remove-client.ts'
 import { iso, pageLinks, pageNumberOf } from '../page-values.ts'
 import { accountPage, type SignedContext, type SignedInUser } from '../signed-page.ts'
+import { markedThings, markOf } from './consent-things.ts'
 
 /** The page where a user takes something away from a connected client. */
 export const accessPath = '/account/access'
@@ -30,15 +31,26 @@ const manyThings = 50
 /** Chosen things on one page, of all kinds together: a form has at most 64 fields. */
 const pageSize = 40
 
-/** The chosen things that a page shows: those of other pages stay as they are. */
-const shownIds = ({ server }: Context, chosen: readonly string[], page: number): readonly string[] => {
-  const size = Math.floor(pageSize / server.options.choices.length)
-  return chosen.slice((page - 1) * size, page * size)
+const sizeOf = ({ server }: Context): number =>
+  Math.max(1, Math.floor(pageSize / server.options.choices.length))
+
+/** The chosen things of one page. */
+const idsOfPage = (context: Context, chosen: Chosen, page: number): readonly string[] =>
+  chosen === 'all' ? [] : chosen.slice((page - 1) * sizeOf(context), page * sizeOf(context))
+
+/** The page of the URL, or the last one if things of that page have been taken away. */
+const pageIn = (context: Context, choices: Choices, query: Parameters) => {
+  const lengths = Object.values(choices).map((chosen) => (chosen === 'all' ? 0 : chosen.length))
+  const last = Math.max(1, Math.ceil(Math.max(0, ...lengths) / sizeOf(context)))
+  const number = Math.min(pageNumberOf(query), last)
+  return { number, isLast: number === last }
 }
 
-/** Whether a kind has chosen things on the pages after this one. */
-const hasMore = (context: Context, choices: Choices, page: number): boolean =>
-  Object.values(choices).some((chosen) => chosen !== 'all' && shownIds(context, chosen, page + 1).length > 0)
+/** Marks of the chosen things of one page. The form brings them back, so that things of other pages stay. */
+const marksOfPage = (context: Context, choices: Choices, page: number): string =>
+  Object.entries(choices)
+    .flatMap(([kind, chosen]) => idsOfPage(context, chosen, page).map((id) => markOf(`${kind}:${id}`)))
+    .join(' ')
 
 /** The scopes that a user can take away. Without `openid` and `offline_access` the client would have no access at all. */
 const removableScopes = ({ scopes }: ConnectedClient): string[] => {
@@ -62,10 +74,11 @@ const thingsOf = async (
   { choices, page }: { readonly choices: Choices; readonly page: number },
 ): Promise<ConsentThings | undefined> => {
   const chosen = chosenOf(choices, kind.kind)
-  if (chosen === undefined) return undefined
+  const ids = chosen && idsOfPage(context, chosen, page)
+  if (chosen === undefined || ids === undefined || (chosen !== 'all' && ids.length === 0 && page > 1))
+    return undefined
   const shown = { kind: kind.kind, name: thingsName(kind, context.language), mayAll: chosen === 'all' }
   if (chosen !== 'all') {
-    const ids = shownIds(context, chosen, page)
     const items = (await findThings(kind, about, ids)).map((thing) => ({ ...thing, checked: true }))
     return { ...shown, mode: 'these', items }
   }
@@ -89,21 +102,21 @@ const show = async (context: Context, query: Parameters): Promise<void> => {
   const about = client && (await aboutClient(context, client))
   if (client === undefined || about === undefined) return redirectToPage(context, ownPath(server, '/account'))
   const { name, host, organization, choices = {}, end, longest } = client
-  const page = pageNumberOf(query)
+  const page = pageIn(context, choices, query)
   const things: ConsentThings[] = []
   for (const kind of server.options.choices) {
-    const shown = await thingsOf(kind, about, context, { choices, page })
+    const shown = await thingsOf(kind, about, context, { choices, page: page.number })
     if (shown) things.push(shown)
   }
   const names = organization === undefined ? undefined : await organizationNames(context, person.user)
+  const { action, hidden } = context.form(
+    { ...clientParameters(client), page: String(page.number) },
+    'narrow',
+  )
   context.send('narrow-client', {
-    ...context.form({ ...clientParameters(client), page: String(page) }, 'narrow'),
-    ...pageLinks(
-      server,
-      accessPath,
-      { number: page, isLast: !hasMore(context, choices, page) },
-      clientParameters(client),
-    ),
+    action,
+    hidden: { ...hidden, [markedThings]: marksOfPage(context, choices, page.number) },
+    ...pageLinks(server, accessPath, page, clientParameters(client)),
     client: { name, host },
     ...(organization !== undefined && { organization: names?.get(organization) ?? organization }),
     username: person.user.username,
@@ -119,14 +132,14 @@ const show = async (context: Context, query: Parameters): Promise<void> => {
   })
 }
 
-/** What the form takes away: whatever was there and is no longer ticked. */
+/** The narrowing that a form asks for: what was on its page and is no longer ticked goes. */
 const narrowingOf = async (
-  context: Context,
+  { server }: Context,
   about: ThingsContext,
   client: ConnectedClient,
   form: Parameters,
 ): Promise<Narrowing> => {
-  const { server } = context
+  const shown = new Set(form.optional(markedThings)?.split(' '))
   const scopes = removableScopes(client).filter((scope) => !form.has(`scope:${scope}`))
   const choices: Record<string, Choices[string]> = {}
   for (const kind of server.options.choices) {
@@ -134,10 +147,9 @@ const narrowingOf = async (
     if (chosen === undefined || (chosen === 'all' && form.optional(`choice:${kind.kind}`) !== 'these'))
       continue
     const ticked = tickedIds(form, `thing:${kind.kind}:`).slice(0, mostChosen)
-    const shown = chosen === 'all' ? [] : shownIds(context, chosen, pageNumberOf(form))
-    const others = chosen === 'all' ? [] : chosen.filter((id) => !shown.includes(id))
-    const found = await findThings(kind, about, ticked)
-    choices[kind.kind] = [...found.map(({ id }) => id), ...others]
+    const found = (await findThings(kind, about, ticked)).map(({ id }) => id)
+    const stays = (id: string): boolean => !shown.has(markOf(`${kind.kind}:${id}`)) || found.includes(id)
+    choices[kind.kind] = chosen === 'all' ? found : chosen.filter(stays)
   }
   const ends = earlierEnds(server.now(), client.end)
   const duration = ends.find((each) => each === form.optional('duration'))
@@ -164,7 +176,8 @@ export const accessEndpoint = accountPage({
         const connection = { subject: person.id, clientId, organization: client.organization }
         await narrowClient(server, connection, narrowing, { info })
       }
-      return { query: clientParameters(client), notice: { kind: 'saved' } }
+      const page = form.optional('page')
+      return { query: { ...clientParameters(client), ...(page && { page }) }, notice: { kind: 'saved' } }
     },
   },
 })

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { ConsentView } from '../../../oauth/authorization/consent.ts'
 import { allowedBefore, clientCard } from '../../../oauth/authorization/consent.ts'
 import { grantedEntries } from '../../../oauth/authorization/consent-scopes.ts'
@@ -31,6 +32,12 @@ import type { ConsentNotice, ConsentScope, PageModels } from '../../pages/page-m
 
 /** The page where users choose among many things. */
 export const thingsPath = '/things'
+
+/** The hidden field with the marks of the things of a page: what is not ticked of them is no longer chosen. */
+export const markedThings = 'rows'
+
+/** A short stand-in for an id among those that a page showed. */
+export const markOf = (id: string): string => hash('sha256', id, 'base64url').slice(0, 8)
 
 /** For whom things are asked for. */
 export const thingsContext = ({ user, pending, organization }: ConsentView): ThingsContext => ({

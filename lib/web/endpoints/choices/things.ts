@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import {
   type ConsentView,
   clientCard,
@@ -21,7 +20,15 @@ import type { Outcome, PageContext } from '../../http/context.ts'
 import { ownPath } from '../../http/urls.ts'
 import { clearNotice, leaveNotice, readNotice } from '../../sessions/notice.ts'
 import { type PendingHandler, pendingForm, pendingPage, shownLanguage } from '../pending-page.ts'
-import { draftFor, keepDraft, kindsOf, thingsContext, thingsPath } from './consent-things.ts'
+import {
+  draftFor,
+  keepDraft,
+  kindsOf,
+  markedThings,
+  markOf,
+  thingsContext,
+  thingsPath,
+} from './consent-things.ts'
 
 /** Things on one page, and how many of those that are chosen stand above the first. */
 const pageSize = 50
@@ -62,12 +69,6 @@ const pageOf = async ({ consentView, picking, kind }: Choosing) => {
   return { things: [...pinned, ...things.filter(({ id }) => !above.has(id))], next, total }
 }
 
-/** Stands for an id among those that a page showed. */
-const markOf = (id: string): string => hash('sha256', id, 'base64url').slice(0, 8)
-
-/** The hidden field with the marks of the things of the page: what is not ticked of them is no longer chosen. */
-const shownThings = 'rows'
-
 const show: PendingHandler = async (context, pending) => {
   const { server, language } = context
   const consentView = await openConsent(context, pending)
@@ -82,7 +83,7 @@ const show: PendingHandler = async (context, pending) => {
     ...pendingForm(context, pending, {
       [shownLanguage]: language,
       account,
-      [shownThings]: things.map(({ id }) => markOf(id)).join(' '),
+      [markedThings]: things.map(({ id }) => markOf(id)).join(' '),
     }),
     client: clientCard(server, pending.client, pending.request.redirectUri, language),
     username: consentView.user.username,
@@ -101,7 +102,7 @@ const show: PendingHandler = async (context, pending) => {
 
 /** What is chosen after this page: other pages as they were, of this one what is ticked. */
 const chosenAfter = ({ picking }: Choosing, form: Parameters): readonly string[] => {
-  const shown = new Set(form.optional(shownThings)?.split(' '))
+  const shown = new Set(form.optional(markedThings)?.split(' '))
   const ticked = tickedIds(form, 'thing:')
   const stays = picking.ids.filter((id) => !shown.has(markOf(id)) || ticked.includes(id))
   return [...new Set([...stays, ...ticked])]

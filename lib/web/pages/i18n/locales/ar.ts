@@ -198,6 +198,7 @@ export const ar: Translation = {
     'account.ends': 'ينتهي في موعد أقصاه',
     'narrow-client.title': 'ما يمكن لـ {client} فعله',
     'narrow-client.text': 'ألغِ تحديد ما لم يعد مسموحًا به. لا يحصل التطبيق على المزيد إلا عندما يطلبه منك.',
+    'narrow-client.pages': 'تتابع القائمة في صفحات أخرى. احفظ تغييراتك قبل فتح إحداها.',
     'narrow-client.as-now': 'كما هو الآن',
     'narrow-client.submit': 'حفظ',
     'narrow-client.saved': 'حُفظ، ويسري ذلك ابتداءً من الطلب التالي.',

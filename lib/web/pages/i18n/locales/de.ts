@@ -208,6 +208,8 @@ export const de: Translation = {
     'narrow-client.title': 'Was {client} darf',
     'narrow-client.text':
       'Entfernen Sie das Häkchen bei allem, was nicht mehr erlaubt ist. Mehr erhält die App nur, wenn sie Sie fragt.',
+    'narrow-client.pages':
+      'Die Liste geht auf anderen Seiten weiter. Speichern Sie Ihre Änderungen, bevor Sie eine öffnen.',
     'narrow-client.as-now': 'Wie bisher',
     'narrow-client.submit': 'Speichern',
     'narrow-client.saved': 'Gespeichert. Das gilt ab der nächsten Anfrage.',

@@ -199,6 +199,7 @@ export const en = {
     'account.ends': 'Ends by',
     'narrow-client.title': 'What {client} may do',
     'narrow-client.text': 'Untick what it may no longer do. It can get more only when it asks you.',
+    'narrow-client.pages': 'The list continues on other pages. Save your changes before you open one.',
     'narrow-client.as-now': 'As now',
     'narrow-client.submit': 'Save',
     'narrow-client.saved': 'Saved. It holds from its next request on.',

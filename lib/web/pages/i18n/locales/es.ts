@@ -203,6 +203,7 @@ export const es: Translation = {
     'account.ends': 'Termina a más tardar',
     'narrow-client.title': 'Qué puede hacer {client}',
     'narrow-client.text': 'Desmarque lo que ya no se permite. La aplicación solo obtiene más si se lo pide.',
+    'narrow-client.pages': 'La lista continúa en otras páginas. Guarde los cambios antes de abrir una.',
     'narrow-client.as-now': 'Como ahora',
     'narrow-client.submit': 'Guardar',
     'narrow-client.saved': 'Guardado. Se aplica desde la próxima solicitud.',

@@ -207,6 +207,8 @@ export const fr: Translation = {
     'narrow-client.title': 'Ce que {client} peut faire',
     'narrow-client.text':
       'Décochez ce qui n’est plus autorisé. L’application n’obtient davantage qu’en vous le demandant.',
+    'narrow-client.pages':
+      'La liste continue sur d’autres pages. Enregistrez vos modifications avant d’en ouvrir une.',
     'narrow-client.as-now': 'Comme maintenant',
     'narrow-client.submit': 'Enregistrer',
     'narrow-client.saved': 'Enregistré. Cela vaut dès la prochaine requête.',

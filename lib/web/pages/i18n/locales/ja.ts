@@ -207,6 +207,7 @@ export const ja: Translation = {
     'narrow-client.title': '{client} に許可している内容',
     'narrow-client.text':
       '今後許可しないものの選択を外してください。アプリの権限が増えるのは、アプリからの要求を許可したときだけです。',
+    'narrow-client.pages': '一覧はほかのページに続きます。ページを移る前に変更を保存してください。',
     'narrow-client.as-now': '現在のまま',
     'narrow-client.submit': '保存',
     'narrow-client.saved': '保存しました。次のリクエストから反映されます。',
