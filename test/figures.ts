@@ -6,7 +6,7 @@ export interface Figures {
   readonly coreLines: number
   /** Files and folders at the top of lib. */
   readonly namesInLib: number
-  /** Members of `FeatureDefinition`, `FeatureParts` and `ActiveFeature`, of which some are groups. */
+  /** Members at the top of `FeatureDefinition`, `FeatureParts` and `ActiveFeature`. Some of them are groups. */
   readonly featureMembers: number
   /** Members of the contract of features at every depth, with what its functions take by name. */
   readonly featureMembersAtEveryDepth: number

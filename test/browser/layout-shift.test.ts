@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { developers, passkeys } from '../../lib/features/index.ts'
 import { signIn, waitForHeading } from '../support/browser-person.ts'
 import { describeWith } from '../support/services.ts'
@@ -30,21 +30,25 @@ describeWith('chromium', 'what a page shows before its scripts have come', () =>
     return release
   }
 
+  /** A frame is shown before the script shows the button, and nothing moves when it does. */
+  const expectPlaceFor = async (button: Locator, release: () => void): Promise<void> => {
+    const page = button.page()
+    await button.waitFor({ state: 'attached' })
+    await page.screenshot()
+    expect(await button.isVisible()).toBe(false)
+    release()
+    await button.waitFor()
+    await page.screenshot()
+    expect(await page.evaluate(shifts)).toEqual([])
+  }
+
   test.each([320, 1280])('stays where it is when they have, at %d px (pages 5)', (width) =>
     app.visit(
       async (page) => {
         await page.addInitScript(withoutConditionalMediation)
         const release = await holdScripts(page)
         await page.goto(app.url({ prompt: 'consent' }), { waitUntil: 'commit' })
-        const button = page.locator('#use-passkey')
-        await button.waitFor({ state: 'attached' })
-        // A frame is shown without the button.
-        await page.screenshot()
-        expect(await button.isVisible()).toBe(false)
-        release()
-        await button.waitFor()
-        await page.screenshot()
-        expect(await page.evaluate(shifts)).toEqual([])
+        await expectPlaceFor(page.locator('#use-passkey'), release)
         await signIn(page)
         await page.waitForSelector('[value=allow]')
         await page.screenshot()
@@ -64,14 +68,7 @@ describeWith('chromium', 'what a page shows before its scripts have come', () =>
         await page.fill('#field-redirect_uris', 'https://trail.example/callback')
         const release = await holdScripts(page)
         await page.getByRole('button', { name: 'Register', exact: true }).click({ noWaitAfter: true })
-        const button = page.locator('[data-copy=issuer]')
-        await button.waitFor({ state: 'attached' })
-        await page.screenshot()
-        expect(await button.isVisible()).toBe(false)
-        release()
-        await button.waitFor()
-        await page.screenshot()
-        expect(await page.evaluate(shifts)).toEqual([])
+        await expectPlaceFor(page.locator('[data-copy=issuer]'), release)
       },
       { viewport: { width, height: 720 } },
     ),

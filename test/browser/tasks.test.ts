@@ -192,7 +192,7 @@ describeWith('chromium', 'what a help desk and developers do most, in clicks', (
     ],
   }
 
-  // It comes last: nobody can use the app afterwards.
+  // It comes last, because the app cannot be used afterwards.
   const stops: Tasks = {
     'stop an app at once': [
       4,

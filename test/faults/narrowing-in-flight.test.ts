@@ -215,7 +215,7 @@ describeWith('postgresql', 'two processes on PostgreSQL', () => {
     expect(await says(narrowing, again.body.access_token)).toEqual(['p2'])
   })
 
-  test('whoever comes first, no token says more after the narrowing, in neither process', async () => {
+  test('after the narrowing no token of either process says more, whichever request came first', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const { refresh_token: token, access_token: early } = await tokens()
       const [answer] = await Promise.all([postToken(serving, refreshing(token)), narrow()])

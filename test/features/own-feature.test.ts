@@ -37,7 +37,7 @@ const describeOn = (open: () => SharedDatabase): void => {
   }
   const host = async (origin: string): Promise<object> => (await fetch(`${origin}/host`)).json()
 
-  test('a user accepts on the page of the account; the host, the event and the export say so', async () => {
+  test('a user accepts the terms on an account page; the host, the event and the export show it', async () => {
     const origin = await start()
     const browser = new RawBrowser(origin, origin)
     const page = `${origin}/oauth/account/terms`

@@ -160,7 +160,7 @@ const hostOf = (given: Kind, databaseKind: DatabaseKind): void => {
     expect(await database.table('authorizations')).toEqual([])
   })
 
-  test('lost meanwhile: the page says so, and the rest can be allowed', async () => {
+  test('the page says that a thing was lost meanwhile, and the rest can be allowed', async () => {
     const page = await open()
     things = some(2)
     const again = await agent.decide(page, 'allow', these('t0', 't2'))

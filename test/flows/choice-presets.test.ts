@@ -104,7 +104,7 @@ describe('the preset that is selected at first', () => {
 
   test.each([
     ['all for a client that the host vouches for', [read, write], fresh, 'all'],
-    ['read only for a client that nobody vouches for', [read, write], stranger, 'read'],
+    ['read only for an unverified client', [read, write], stranger, 'read'],
     ['never all if something sensitive is not ticked', [read, write, risky], fresh, 'choose'],
     ['read only if only what reads is ticked', [read, risky], fresh, 'read'],
     ['all if a stranger asks for nothing that reads', [write], stranger, 'all'],

@@ -50,7 +50,7 @@ const foundNow = (organization: Organization): Pairs =>
     scopeNames.map((name) => [name, new Set(kindsThings(organization, kindOf[name]).map(({ id }) => id))]),
   )
 
-/** What a user allowed once, of which tokens are made. */
+/** An authorization of the user, from which tokens are issued. */
 interface Grant {
   readonly organization: Organization
   pairs: Pairs
@@ -470,7 +470,7 @@ const begin = fc.array(steps.authorize, { minLength: 1, maxLength: 2 }).map((all
   })),
 )
 
-test('whatever happens, nothing says more than the user, the client, the organization and find allow', async () => {
+test('no token says more than the user, the client, the organization and `find` allow', async () => {
   await fc.assert(
     fc.asyncProperty(fc.tuple(begin, several, narrowing, several), async ([first, before, narrow, after]) => {
       await reset()

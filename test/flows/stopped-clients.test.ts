@@ -160,7 +160,7 @@ test.each(Object.entries(states))(
       redirect_uri: `${callback}/`,
     }
     const { body, status } = await post(host, { grant_type: 'authorization_code', ...fields })
-    // Whoever tries ids learns nothing.
+    // An attacker who tries ids learns nothing.
     expect({ status, ...body }).toEqual({
       status: 401,
       error: 'invalid_client',
