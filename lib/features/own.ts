@@ -1,4 +1,4 @@
-// What a host writes a feature of its own with: docs/feature-of-your-own.md. None of it is frozen before 1.0.
+// The parts for a feature in a host's own file: docs/feature-of-your-own.md. None of them is frozen before 1.0.
 
 import { flag, list, number, object, oneOf, required, seconds, text, withDefault } from '../options/schema.ts'
 import { command, numberOf, numberOrNull, query, textOf, textOrNull } from '../storage/database/statement.ts'
