@@ -25,12 +25,10 @@ export const accessPath = '/account/access'
 
 type Context = SignedContext<SignedInUser>
 
-/** From this many things on, a choice of all stays one, or the client asks again. */
-const manyThings = 50
+/** Things on one page, of all kinds together: a form has at most 64 fields, and scopes need theirs. */
+const pageSize = 30
 
-/** Chosen things on one page, of all kinds together: a form has at most 64 fields. */
-const pageSize = 40
-
+/** Things of one kind on a page. Where there are more, a choice of all stays one, or the client asks again. */
 const sizeOf = ({ server }: Context): number =>
   Math.max(1, Math.floor(pageSize / server.options.choices.length))
 
@@ -82,7 +80,7 @@ const thingsOf = async (
     const items = (await findThings(kind, about, ids)).map((thing) => ({ ...thing, checked: true }))
     return { ...shown, mode: 'these', items }
   }
-  const { things, next, total } = await listThings(kind, about, { limit: manyThings })
+  const { things, next, total } = await listThings(kind, about, { limit: sizeOf(context) })
   const items = next === undefined ? things.map((thing) => ({ ...thing, checked: false })) : []
   return { ...shown, mode: 'all', items, ...(total !== undefined && { total }) }
 }
