@@ -26,54 +26,54 @@ const notes: Partial<Readonly<Record<ErrorCode, string>>> = {
 /** What to do, where the sentence does not say it. */
 const remedies: Partial<Readonly<Record<Reason, string>>> = {
   parameter_missing:
-    'If it was sent, middleware above the router has read the body and left nothing: mount the router above it. If it is `client_id`, a proxy removed the header `Authorization`.',
+    'If the parameter was sent, middleware above the router has read the body and left nothing: mount the router above it. If it is `client_id`, a proxy removed the header `Authorization`.',
   redirect_uri_unregistered:
-    'A slash, `www`, `http`, a port or a query differs from the [registered](#limits) one. `latchkey explain` prints both, `npx latchkey client update ID --redirect-uri URI` registers it.',
+    'A slash, `www`, `http`, a port or a query differs. `latchkey explain` prints both URIs, `npx latchkey client update ID --redirect-uri URI` registers another.',
   request_without_cookie: 'See [Symptoms](#symptoms).',
   form_foreign:
     'The cookies were deleted or `secrets` replaced while the form was open; processes have different `secrets`; or a proxy changes `Origin` or `Sec-Fetch-Site`.',
   code_challenge_method_wrong:
     'Configure S256 in the client; only for one that cannot hash, add `plain` to [`codeChallengeMethods`](options.md).',
-  authentication_client_unknown: '`npx latchkey client rotate-secret ID` makes a new secret.',
+  authentication_client_unknown: 'Client authentication failed. `npx latchkey client rotate-secret ID` makes a new secret.',
   client_assertion_untimely: 'The clock of the client is wrong: use NTP. 30 seconds are tolerated.',
   client_assertion_used:
-    'The library caches assertions. Sign one for each request: see [Client metadata](clients.md#client-metadata).',
+    'The library caches assertions. [Sign one for each request](clients.md#client-metadata).',
   code_unknown:
-    'It is of another server or database, was cut off, or belongs to another client; or a [replica](scaling.md#read-replicas) or [Galera node](operation.md#galera) lags.',
+    'The code is of another server, database or client, or was cut off; or a [replica](scaling.md#read-replicas) or [Galera node](operation.md#galera) lags.',
   code_expired:
     'More than 60 seconds have passed: a debugger, a slow start of the client, or clocks that differ.',
   code_used:
-    'The callback ran twice: a double click, a reload, a prefetch, a retry, or an effect that React runs twice in development. Redeem the code once, on the server.',
+    'The callback ran twice: a double click, a reload, a prefetch, a retry, or an effect that React runs twice in development. Redeem the code once, on the server. Every token issued for it is revoked.',
   code_verifier_wrong:
     'The client has stored the verifier of another tab or request. Store it under `state`.',
   code_verifier_missing:
     'The client started with PKCE and has lost the verifier, for example with its session cookie.',
-  refresh_token_expired: 'It was not used for 30 days, or the authorization is a year old.',
+  refresh_token_expired: 'The token was not used for 30 days, or the authorization is a year old.',
   refresh_token_used:
-    'Two processes or tabs used it more than `lifetimes.refreshGracePeriod` apart, or the client did not store the new one before it used the access token.',
+    'Two processes or tabs used the token more than `lifetimes.refreshGracePeriod` apart, or the client did not store the new one at once. Every token of the authorization is revoked.',
   refresh_token_revoked:
     'The user removed the client, signed out (without `offline_access`), or `revokeAll()` was called.',
   user_inactive: '`isActive` returned `false`, or `users.find` found none.',
-  client_unknown: 'It is in another database, or has another id. `npx latchkey client list` shows all.',
+  client_unknown: '`npx latchkey client list` shows the clients of this database.',
   client_disabled: '`npx latchkey client enable ID` enables it.',
   client_waiting: 'See [Approval](developers.md#approval).',
   login_missing:
     'No user is signed in, or a frame of another site gets no cookies: see [Renewing tokens](recipes/spa.md#renewing-tokens).',
   login_not_made:
-    'Your own login page came back, and `login.current` returned nothing. Store the session before you redirect to `return_to`; `login.current` must read the same session.',
+    'Your own login page came back, and `login.current` returned nothing. Store the session before you redirect to `return_to`.',
   login_not_renewed:
     'With `prompt=login` or `max_age`: `authTime` is missing, or older than the request. Ask for the password again if `prompt` contains `login`, and set the time anew.',
   token_missing:
-    'Some proxies remove the header `Authorization`, and so do redirects of fetch to another origin.',
+    'No token came. Some proxies remove the header `Authorization`, and so do redirects of fetch to another origin.',
   token_unknown:
-    'It is of another issuer or database, has expired, was revoked, or is for another [resource](resources.md). `npx latchkey token inspect` tells you which.',
+    'The token is of another issuer or database, has expired, was revoked, or is for another [resource](resources.md). `npx latchkey token inspect` tells you which.',
   token_user_missing: '`{ user: false }` accepts [tokens of clients](recipes/machine.md).',
   proof_url_differs:
-    'The API is behind a proxy, or the client uses another URL: set [`baseUrls`](dpop.md#the-url-of-a-request).',
-  proof_nonce_needed: 'Repeat the request with it.',
+    'The `htu` of the proof is wrong: the API is behind a proxy, or the client uses another URL. Set [`baseUrls`](dpop.md#the-url-of-a-request).',
+  proof_nonce_needed: 'Repeat the request with the nonce of the header `DPoP-Nonce`.',
   unavailable:
-    'The database or one of your functions failed or took too long. The log has the cause under the same id: see [When your function fails](users.md#when-your-function-fails).',
-  session_unavailable: 'Its store is not connected or does not answer. The log says which.',
+    'The database or [one of your functions](users.md#when-your-function-fails) failed or took too long. The log has the cause under the same id.',
+  session_unavailable: 'The session store is not connected or does not answer.',
   session_missing:
     "The session middleware comes after the router, its cookie has another `path`, or it is not express-session. Write `app.use(session(…))` above `app.use('/oauth', oauth)`.",
   request_not_https: 'The log has the line that mends it: see [Proxy](production.md#proxy).',
@@ -81,33 +81,25 @@ const remedies: Partial<Readonly<Record<Reason, string>>> = {
     'Often a service with an old secret, which the event `client.refused` names. See [`limits`](options.md#limits).',
 }
 
-const isRemedied = (reason: string): boolean => remedies[reason as Reason] !== undefined
-
-/** Reasons of one sentence are one item, if any of them has a remedy; the others are names. */
+/** Reasons of one sentence are one item. Those whose sentence says what to do have none. */
 const itemsOf = (sentences: Readonly<Record<string, string>>): string[] => {
-  const groups = new Map<string, [string, string][]>()
+  const groups = new Map<string, string[]>()
   for (const [reason, sentence] of Object.entries(sentences))
-    groups.set(sentence, [...(groups.get(sentence) ?? []), [reason, sentence]])
-  const withRemedy = [...groups].filter(([, entries]) => entries.some(([reason]) => isRemedied(reason)))
-  const explained = new Set(withRemedy.flatMap(([, entries]) => entries.map(([reason]) => reason)))
-  const others = Object.keys(sentences).filter((reason) => !explained.has(reason))
-  return [
-    ...(others.length > 0 ? [others] : []).map((names) => `- ${quoted(names)}`),
-    ...withRemedy.map(([sentence, entries]) => {
-      const names = entries.map(([reason]) => reason)
-      const remedy = names.map((name) => remedies[name as Reason]).filter(Boolean)
-      return `- ${quoted(names)}: ${[`${sentence.replaceAll(/\{(\w+)\}/g, '*$1*')}.`, ...remedy].join(' ')}`
-    }),
-  ]
+    groups.set(sentence, [...(groups.get(sentence) ?? []), reason])
+  return [...groups.values()].flatMap((names) => {
+    const found = names.flatMap((name) => remedies[name as Reason] ?? [])
+    return found.length === 0 ? [] : [`- ${quoted(names)}: ${found.join(' ')}`]
+  })
 }
 
 const quoted = (names: readonly string[]): string => names.map((each) => `\`${each}\``).join(', ')
 
 const ofCode = ([code, sentences]: [string, Readonly<Record<string, string>>]): string => {
   const note = notes[code as ErrorCode]
+  const items = itemsOf(sentences)
   return [
     `<a id="${code}"></a>**\`${code}\`**, ${errorStatuses[code as ErrorCode]}${note === undefined ? '' : `. ${note}`}`,
-    itemsOf(sentences).join('\n'),
+    ...(items.length > 0 ? [items.join('\n')] : []),
   ].join('\n\n')
 }
 

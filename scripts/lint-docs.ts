@@ -389,12 +389,12 @@ const checkDefaults = (): void => {
   // The items of a feature are below its function, so that each stands as its path says.
   let call = ''
   const named = new Set(
-    [...read('docs/options.md').matchAll(/^( *)- `([^`]+)`: (.*)$/gm)].flatMap(
-      ([, indent, name = '', text = '']) => {
+    [...read('docs/options.md').matchAll(/^( *)- \[?`([^`]+)`(?:\]\([^)]+\))?( \(.+?\))?: /gm)].flatMap(
+      ([, indent, name = '', inBrackets]) => {
         if (indent === '') call = name
         const path =
           indent === '' ? name : name.replace(/^\w+/, (member) => call.replace('()', `({ ${member} })`))
-        return text.includes(' Default: ') ? [path] : []
+        return inBrackets === undefined ? [] : [path]
       },
     ),
   )

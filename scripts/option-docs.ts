@@ -307,12 +307,19 @@ const briefly = (description: string): string => {
   return [first, ...kept, ...[...left.matchAll(links)].map(([link]) => `See ${link}.`)].join(' ')
 }
 
+/** The page to which a description leads at the end of a sentence. Its option links there. */
+const way = /(?:(?<=\.) See|:| \() ?docs\/([\w-]+)\.md(#[\w-]+)?(?:\)|(?<=See \S+)\.)?/
+
 /** @param name as it stands in the list. @param inherited the default of the option around it */
 const item = (doc: OptionDoc, name: string, inherited?: string): string => {
   const { required, default: given, description } = doc
-  const start = given === undefined || isOff(given) || given === inherited ? '' : ` Default: ${shown(given)}.`
-  const text = `${briefly(description)}${choiceOf(doc)}${required ? ' Required.' : start}`
-  return `${doc.path.includes('({') ? '  ' : ''}- \`${name}\`: ${linked(text)}`
+  const start = given === undefined || isOff(given) || given === inherited ? '' : ` (${linked(shown(given))})`
+  const brief = briefly(description)
+  const [, page, anchor = ''] = way.exec(brief) ?? []
+  if (page !== undefined) headingOf(page, anchor === '' ? undefined : anchor)
+  const shownName = page === undefined ? `\`${name}\`` : `[\`${name}\`](${page}.md${anchor})`
+  const text = `${linked(brief.replace(way, ''))}${choiceOf(doc)}`
+  return `${doc.path.includes('({') ? '  ' : ''}- ${shownName}${required ? ' (required)' : start}: ${text}`
 }
 
 /** An option below its heading; an option of a feature below its function: `limits.document`. */
@@ -327,13 +334,12 @@ const defaultAround = ({ path }: OptionDoc, docs: readonly OptionDoc[]): string 
 const list = (docs: readonly OptionDoc[], below: string): string =>
   docs.map((doc) => item(doc, nameBelow(doc.path, below), defaultAround(doc, docs))).join('\n')
 
-/** An option in another language, which has an item of its own without the language. */
-const isTranslation = ({ path }: OptionDoc, docs: readonly OptionDoc[]): boolean =>
-  path.includes('.locales.*') && docs.some((doc) => doc.path === path.replace('.locales.*', ''))
+/** An option in another language, which `locales` around it stands for. */
+const isTranslation = ({ path }: OptionDoc): boolean => /^(?!pages\.).*\.locales\.\*/.test(path)
 
 /** The lists of docs/options.md. */
 const lists = (all: readonly OptionDoc[]): string => {
-  const docs = all.filter((doc) => !isTranslation(doc, all))
+  const docs = all.filter((doc) => !isTranslation(doc))
   const top = docs.filter(({ path }) => !/[.[(]/.test(path))
   const parts = top.flatMap(({ path }) => {
     const isBelow = path === 'features' ? /\(/ : new RegExp(`^${path}[.[]`)

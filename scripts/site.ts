@@ -88,9 +88,12 @@ const headingBefore = (text: string, at: number): string =>
     ?.at(-1)
     ?.replace(/^#+ /, '') ?? ''
 
-/** Front matter, diagrams as pictures, and only links to what the site has: sources are not in it. */
+/**
+ * Front matter, diagrams as pictures, and only links to what the site has: sources are not in it. The home page is below the
+ * name of the project, so it has no heading of its own.
+ */
 const prepared = ({ file, title, group, text }: Page, pictures: ReadonlyMap<string, string>): string => {
-  const body = text
+  const body = (file === 'README.md' ? text.replace(/^# .*\n+/, '') : text)
     .replaceAll(
       diagrams,
       (_, diagram: string, at: number) =>

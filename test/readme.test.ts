@@ -68,7 +68,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
       'app.mjs': fileOfFirstPath('app.mjs'),
       'app.cjs': fileOfFirstPath('app.cjs'),
       'production.config.mjs': production['latchkey.config.mjs'] ?? '',
-      'production.cjs': (production['app.cjs'] ?? '').replace('latchkey.config', 'production.config'),
+      'production.mjs': (production['app.mjs'] ?? '').replace('latchkey.config', 'production.config'),
       'latchkey.clients.mjs': fileOfFirstPath('latchkey.clients.mjs').replace(':4000', `:${clientPort}`),
       'client.mjs': fileOfFirstPath('client.mjs'),
     })
@@ -95,7 +95,7 @@ describe.each(types)('the files of docs/start/sign-in.md in a package of the typ
     expect(stderr).toContain('database: app.sqlite (latchkey.config.mjs)\n')
   })
 
-  test.each(['app.cjs', 'production.cjs'])('%s serves the same in CommonJS (F6)', async (file) => {
+  test.each(['app.cjs', 'production.mjs'])('%s serves the same', async (file) => {
     const port = await freePort()
     // docs/production.md has one configuration for development and production.
     await folder.start(file, { PORT: String(port), DATABASE_URL: '' })

@@ -12,18 +12,18 @@ export const baseUrls = list(
 /** The option `protocol.dpop`. */
 export const dpop = feature({
   /**
-   * With `'required'` each proof needs a nonce of this server, so that proofs cannot be made in advance: `'none'` or
-   * `'required'`.
+   * Whether each proof needs a nonce of this server: `'none'` or `'required'`. With a nonce, proofs cannot be made in
+   * advance.
    */
   nonces: withDefault('none', oneOf('none', 'required')),
   /**
-   * Where UserInfo and guards in this process record used proofs: in the database for all processes, or with `'memory'` in each
-   * process. `/token` and `/par` always use the database.
+   * Where UserInfo and guards record used proofs: in the `'database'` for all processes, or in `'memory'`. `/token` and
+   * `/par` always use the database.
    */
   usedProofs: withDefault('database', oneOf('database', 'memory')),
   /**
-   * Where clients call APIs of this app, if that is neither the origin of `issuer` nor that of a resource, or if a proxy removes a
-   * part of the path: `['https://api.example.com/v1']`.
+   * Where clients call APIs of this app, such as `['https://api.example.com/v1']`. It is necessary if that is neither the
+   * origin of `issuer` nor that of a resource, or if a proxy removes a part of the path.
    */
   baseUrls: withDefault([], baseUrls),
 })

@@ -56,14 +56,11 @@ export const failures = {
 
 /** The limits of the core that count every use. Features add theirs. */
 export const quotas = {
-  /**
-   * Requests to one host that self-described clients name, from one address or for one client that a user has allowed:
-   * docs/registration.md#requests-to-self-described-clients.
-   */
+  /** Requests to one host that self-described clients name: docs/registration.md#requests-to-self-described-clients. */
   clientHost: limit(600, 3600),
   /**
-   * Requests of new browsers from one address that Latchkey must store, because a page follows. Each process counts by itself.
-   * Raise it if more people behind one address sign in within an hour.
+   * Requests of new browsers from one address that Latchkey must store. Each process counts by itself. Raise it if more
+   * people behind one address sign in within an hour.
    */
   newBrowser: limit(2000, 3600),
   /** Successful refreshes of one authorization. Each process counts by itself. */
@@ -110,8 +107,8 @@ const members = object(
       ),
     ),
     /**
-     * Where failed logins and quotas are counted: in the database or, with a client of `redis` or `ioredis`, in Redis for all
-     * processes together, or with `'memory'` in each process. Failed client authentication is always counted in memory.
+     * Where failed logins and quotas are counted: in the `'database'`, in Redis, or with `'memory'` in each process. Failed
+     * client authentication is always counted in memory.
      */
     store: withDefault(
       'database',

@@ -87,8 +87,8 @@ export const optionTree = object({
   /** Your own login page, or hooks around the built-in one: docs/users.md#your-own-login-page. */
   login,
   /**
-   * Where the pages keep their login: `'own'` is a cookie of Latchkey's own, `'host'` is your `req.session`, and a
-   * middleware is one whose session only the pages use: docs/users.md#sessions. @default `'own'`
+   * Where the pages keep their login: in Latchkey's `'own'` cookie, in your `req.session` (`'host'`), or in the session of a
+   * middleware: docs/users.md#sessions. @default `'own'`
    */
   session,
   /**
@@ -112,8 +112,8 @@ export const optionTree = object({
    */
   acrValues: withDefault([], list(acrValue, { what: 'a list of strings without spaces' })),
   /**
-   * The PKCE methods to accept (RFC 7636 §4.2): `'S256'`, and `'plain'` only for an old client that cannot hash, because
-   * it does not protect the code from those who see the request.
+   * The PKCE methods to accept (RFC 7636 §4.2): `'S256'`, or also `'plain'`. The latter is only for an old client that
+   * cannot hash, because it does not protect the code from those who see the request.
    */
   codeChallengeMethods: withDefault(
     ['S256'],
@@ -128,10 +128,7 @@ export const optionTree = object({
   limits,
   /** Name, look, templates and languages of the pages: docs/pages.md. */
   pages,
-  /**
-   * What the protocol offers beyond codes, refresh tokens and client credentials: extensions of OAuth and OpenID Connect, each
-   * named as its specification names it.
-   */
+  /** Extensions of OAuth and OpenID Connect. Each is named as its specification names it. */
   protocol,
   /**
    * Stores every event for `lifetimes.event`: docs/events.md#stored-events. `latchkey explain` then says what the id of an

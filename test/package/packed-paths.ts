@@ -312,10 +312,10 @@ const describeCombination = (packed: () => PackedPackage, combination: Combinati
   }, 180_000)
 
   test('one sign-in for your own apps', async () => {
-    const { 'latchkey.config.mjs': own = '', ...files } = filesOf(ownApps)
+    const { code } = partFor(ownApps, 'latchkey.config.mjs')
     folder.write({
-      ...files,
-      'latchkey.config.mjs': own.replace(/^ {2}database:.*$/m, lineOfDatabase(combination.database)),
+      ...filesOf(ownApps),
+      'latchkey.config.mjs': config.replace(/^}\n$/m, `  ${code.trim()},\n}\n`),
     })
     await startApp()
     // In one shell, because the first lines export what the last ones use; those run side by side.

@@ -33,10 +33,10 @@ const compiled = (folder: Recipe['folder']): string => `${compileFolder(folder)}
 
 /** Hono with the web-standard request instead of that of Node. */
 const withWebRequest = (files: Record<string, string>): Record<string, string> => {
-  const app = files['app.mjs'] ?? ''
+  const app = files['hono.mjs'] ?? ''
   const changed = app.replace('c.env.incoming', 'c.req.raw')
   if (changed === app) throw new Error('the recipe has no c.env.incoming')
-  return withConfig({ ...files, 'app.mjs': changed })
+  return withConfig({ ...files, 'hono.mjs': changed })
 }
 
 /** NestJS on Fastify takes the other files of the recipe for NestJS. */
@@ -57,19 +57,25 @@ const withNext = ({ path }: Recipe['folder']): string => {
 const hasNext = existsSync(nextFolder)
 if (!hasNext) console.warn('skipped: the recipe for Next.js; run npm run test:next')
 
+const frameworks = 'docs/recipes/frameworks.md'
 const recipes = [
-  { name: 'Fastify', page: 'docs/recipes/fastify.md' },
-  { name: 'Koa', page: 'docs/recipes/koa.md' },
-  { name: 'Hono', page: 'docs/recipes/hono.md' },
-  { name: 'Hono, with the web-standard request', page: 'docs/recipes/hono.md', changed: withWebRequest },
+  { name: 'Fastify', page: frameworks, main: () => 'fastify.mjs' },
+  { name: 'Koa', page: frameworks, main: () => 'koa.mjs' },
+  { name: 'Hono', page: frameworks, main: () => 'hono.mjs' },
+  {
+    name: 'Hono, with the web-standard request',
+    page: frameworks,
+    changed: withWebRequest,
+    main: () => 'hono.mjs',
+  },
   { name: 'NestJS on Fastify', page: 'docs/recipes/nestjs-fastify.md', changed: withNest, main: compiled },
-  ...(hasNext ? [{ name: 'Next.js', page: 'docs/recipes/nextjs.md', main: withNext }] : []),
+  ...(hasNext ? [{ name: 'Next.js', page: frameworks, main: withNext }] : []),
 ]
 
 describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
   let recipe: Recipe
   beforeAll(async () => {
-    recipe = await startRecipe(page, { changed, ...(main && { main }) })
+    recipe = await startRecipe(page, { changed, main })
   })
   afterAll(() => recipe?.folder.remove())
 
@@ -169,7 +175,7 @@ describe.each(recipes)('$name', ({ page, changed = withConfig, main }) => {
 ;(hasNext ? test : test.skip)(
   'Next.js: a build needs no server and no database, and its routes contain neither',
   async () => {
-    const folder = openHostFolder(withConfig(filesOf('docs/recipes/nextjs.md')))
+    const folder = openHostFolder(withConfig(filesOf(frameworks)))
     withNext(folder)
     const env = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }
     const build = [join(folder.path, 'node_modules/next/dist/bin/next'), 'build']
