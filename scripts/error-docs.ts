@@ -34,7 +34,8 @@ const remedies: Partial<Readonly<Record<Reason, string>>> = {
     'The cookies were deleted or `secrets` replaced while the form was open; processes have different `secrets`; or a proxy changes `Origin` or `Sec-Fetch-Site`.',
   code_challenge_method_wrong:
     'Configure S256 in the client; only for one that cannot hash, add `plain` to [`codeChallengeMethods`](options.md).',
-  authentication_client_unknown: 'Client authentication failed. `npx latchkey client rotate-secret ID` makes a new secret.',
+  authentication_client_unknown:
+    'Client authentication failed. `npx latchkey client rotate-secret ID` makes a new secret.',
   client_assertion_untimely: 'The clock of the client is wrong: use NTP. 30 seconds are tolerated.',
   client_assertion_used:
     'The library caches assertions. [Sign one for each request](clients.md#client-metadata).',
