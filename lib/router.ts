@@ -20,6 +20,7 @@ import { clientSources } from './oauth/client-authentication/client-source.ts'
 import { type ClientAdministration, clientAdministration } from './oauth/clients/administration.ts'
 import { type Addition, addition, collected, metadataFields } from './oauth/extension-point.ts'
 import { featureGrants } from './oauth/grants/grant.ts'
+import { accessRules } from './oauth/tokens/access-rules.ts'
 import { featureTokenKinds } from './oauth/tokens/verified-token.ts'
 import { refuse } from './options/check.ts'
 import type { AddedBy, Feature, FeatureFor } from './options/features.ts'
@@ -29,6 +30,7 @@ import type { HostUser } from './options/users.ts'
 import { keepPruning, type PruningContext } from './storage/repositories/pruning/schedule.ts'
 import { assertListed, expiredOf, migrationsOf } from './storage/schema.ts'
 import { warnAtStart } from './tools/doctor/start.ts'
+import { type OrganizationLifecycle, organizationLifecycle } from './users/account/organization-records.ts'
 import {
   type AuthorizationAdministration,
   authorizationAdministration,
@@ -44,6 +46,11 @@ import { createEndpoints, type Endpoints } from './web/endpoints/index.ts'
 import { apiKind, fileKind, pageKinds, proxyCheck, rootKind } from './web/endpoints/kinds.ts'
 import { signInMethods, signInSteps } from './web/endpoints/login-form.ts'
 import { featureUserSections } from './web/endpoints/operator-page.ts'
+import {
+  administeredPage,
+  organizationEndpointOf,
+  organizationPages,
+} from './web/endpoints/organization-page.ts'
 import { protectedResources } from './web/endpoints/protected-resources.ts'
 import { featureAccountPages } from './web/http/account-page.ts'
 import type { Incoming } from './web/http/context.ts'
@@ -101,6 +108,8 @@ export interface AuthRouter<Kind extends string = string> extends Router {
   readonly sessions: SessionAdministration
   /** Lists and ends what users granted to clients. */
   readonly authorizations: AuthorizationAdministration
+  /** What you report about your organizations: their data, and that they are gone. */
+  readonly organizations: OrganizationLifecycle
   /** Registers, changes, disables and deletes clients. */
   readonly clients: ClientAdministration
   /** Lists the signing keys, and withdraws one that may be compromised. */
@@ -255,19 +264,41 @@ export const activeFeatures = (options: Options): ActiveFeature[] =>
   })
 
 /** What a feature adds, each at the point where the server looks for it. */
-const additionsOf = ({ account, signIn, oauth, operators, clientPageFor }: ActiveFeature): Addition[] => [
+const additionsOf = ({
+  account,
+  signIn,
+  oauth,
+  operators,
+  organization,
+  clientPageFor,
+}: ActiveFeature): Addition[] => [
   addition(featureAccountPages, account),
   addition(signInMethods, signIn?.methods),
   addition(signInSteps, signIn?.steps),
   addition(featureGrants, oauth?.grants),
   addition(featureTokenKinds, oauth?.tokenKinds),
+  addition(accessRules, oauth?.accessRules),
   addition(featureRequestKinds, oauth?.requestKinds),
   addition(requestOpeners, [oauth?.openRequest]),
   addition(clientSources, [oauth?.clients]),
   addition(metadataFields, [oauth?.metadata]),
   addition(featureUserSections, operators?.userSections),
+  addition(organizationPages, organization?.pages),
   addition(clientPages, [clientPageFor]),
 ]
+
+/** The parts of the core that nothing needs without certain options or features. */
+const partsOfCore = ({ choices }: Options, active: readonly ActiveFeature[]): ActiveFeature[] => {
+  const pages = active.flatMap(({ organization }) => organization?.pages ?? [])
+  const administration = {
+    account: [administeredPage],
+    endpoints: { browsers: pages.map(organizationEndpointOf) },
+  }
+  return [
+    ...(choices.length > 0 ? [{ endpoints: { browsers: [thingsEndpoint, accessEndpoint] } }] : []),
+    ...(pages.length > 0 ? [administration] : []),
+  ]
+}
 
 /** Composes the server and its endpoints from the core and the features that are on. */
 export const compose = (
@@ -279,13 +310,12 @@ export const compose = (
 } => {
   const installed = definitionsOf(options)
   const active = activeFeatures(options)
-  const choosing =
-    options.choices.length > 0 ? [{ endpoints: { browsers: [thingsEndpoint, accessEndpoint] } }] : []
-  const endpoints = createEndpoints([...active, ...choosing])
+  const parts = [...active, ...partsOfCore(options, active)]
+  const endpoints = createEndpoints(parts)
   const server = createAuthorizationServer(options, {
     endpoints: Object.values(endpoints).flat(),
     installed,
-    added: collected(active.flatMap(additionsOf)),
+    added: collected(parts.flatMap(additionsOf)),
     features: active,
     migrations: migrationsOf(installed),
     assertListed,
@@ -361,6 +391,7 @@ export const authRouter = <
     users: userLifecycle(server),
     sessions: sessionAdministration(server),
     authorizations: authorizationAdministration(server),
+    organizations: organizationLifecycle(server),
     clients: clientAdministration({ ...server, logos: server }),
     keys: keyAdministration(server),
     health: healthEndpoint(server),

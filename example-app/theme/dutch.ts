@@ -326,6 +326,9 @@ export const dutch: Readonly<Record<string, string>> = {
   'narrow-client.as-now': 'Zoals nu',
   'narrow-client.submit': 'Opslaan',
   'narrow-client.saved': 'Opgeslagen. Dit geldt vanaf het volgende verzoek.',
+  'organizations.title': 'Werkruimtes die je beheert',
+  'organizations.forbidden': 'Je kunt deze pagina niet openen',
+  'organizations.forbidden.text': 'Ze is voor beheerders van de werkruimte. Vraag een van hen om hulp.',
   'remove-client.title': 'Toegang van {client} intrekken?',
   'footer.terms': 'Voorwaarden',
   'remove-client.effect':

@@ -2,10 +2,16 @@ import type { SchemaChange } from '../../migrations/migration.ts'
 import type { EventDescriptions } from '../events/description.ts'
 import type { ClientPageFinder } from '../oauth/authorization/client-error.ts'
 import type { PendingRequestKind, RequestOpener } from '../oauth/authorization/request-kind.ts'
-import type { ServerSetup, StartedFeature, UserData } from '../oauth/authorization-server.ts'
+import type {
+  OrganizationData,
+  ServerSetup,
+  StartedFeature,
+  UserData,
+} from '../oauth/authorization-server.ts'
 import type { ClientSource } from '../oauth/client-authentication/client-source.ts'
 import type { ClientData } from '../oauth/clients/client-data.ts'
 import type { Grant } from '../oauth/grants/grant.ts'
+import type { AccessRule } from '../oauth/tokens/access-rules.ts'
 import type { TokenKind } from '../oauth/tokens/verified-token.ts'
 import { refuse } from '../options/check.ts'
 import {
@@ -34,6 +40,7 @@ import type { Command, CommandContext, InspectedToken } from '../tools/command.t
 import type { FeatureEndpoints } from '../web/endpoints/index.ts'
 import type { SignInMethod, SignInStep } from '../web/endpoints/login-form.ts'
 import type { FeatureOperators } from '../web/endpoints/operator-page.ts'
+import type { FeatureOrganization } from '../web/endpoints/organization-page.ts'
 import type { AccountPage } from '../web/http/account-page.ts'
 import type { Sample } from '../web/pages/page-models.ts'
 
@@ -50,6 +57,8 @@ export interface FeatureStorage {
   readonly users: UserData | undefined
   /** Undefined if it stores nothing about clients. */
   readonly clients: ClientData | undefined
+  /** @default it stores nothing about organizations */
+  readonly organizations?: OrganizationData
   /** Removes its expired rows. */
   readonly expired: readonly RemoveExpired[]
 }
@@ -60,6 +69,8 @@ export interface FeatureProtocol {
   readonly grants?: readonly Grant[]
   /** Access tokens of a form of their own. */
   readonly tokenKinds?: readonly TokenKind[]
+  /** Rules about who may use which client, now. */
+  readonly accessRules?: readonly AccessRule[]
   /** Kinds of request that a user can be asked about. */
   readonly requestKinds?: readonly PendingRequestKind[]
   /** Opens the authorization requests that parameters only name. */
@@ -88,6 +99,8 @@ export interface ActiveFeature<Added extends object = object> extends StartedFea
   }
   readonly oauth?: FeatureProtocol
   readonly operators?: FeatureOperators
+  /** What it adds for the administrators of an organization. */
+  readonly organization?: FeatureOrganization
   /** Finds the page on which someone looks after a client. */
   readonly clientPageFor?: ClientPageFinder
   /** Work beside the requests, from the mount until `server.closing` is aborted. */

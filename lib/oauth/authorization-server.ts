@@ -69,11 +69,20 @@ export interface UserData {
   readonly answerCounter?: AnswerCounter
 }
 
+/** Data of a feature about organizations. The rows outlive the feature, so this also runs after `.off()`. */
+export interface OrganizationData {
+  /** Returns what is stored about an organization: fields of `OrganizationExport`, without secrets. */
+  export(server: ServerSetup, organization: string): Promise<object>
+  /** Ends what works for the organization, and removes every row about it. It can be repeated after an error. */
+  erase(server: ServerSetup, organization: string): Promise<unknown>
+}
+
 /** A feature as the server knows it. */
 export interface KnownFeature extends Texted {
   readonly storage?: {
     readonly users: UserData | undefined
     readonly clients: ClientData | undefined
+    readonly organizations?: OrganizationData
     /** Removes its expired rows. */
     readonly expired: readonly RemoveExpired[]
   }

@@ -1,6 +1,13 @@
 import type supertest from 'supertest'
-import { device, personalAccessTokens, secondFactor, trustedIssuers } from '../../lib/features/index.ts'
+import {
+  defineFeature,
+  device,
+  personalAccessTokens,
+  secondFactor,
+  trustedIssuers,
+} from '../../lib/features/index.ts'
 import { type AuthEvent, type AuthRouterOptions, type ClientSeed, defineGrant } from '../../lib/index.ts'
+import type { AccessRule } from '../../lib/oauth/tokens/access-rules.ts'
 import type { AccessRequest } from '../../lib/options/access.ts'
 import { tokenExchangeGrantType, tokenTypes } from '../../lib/protocol/tokens/token-exchange.ts'
 import { codesFor, connect, deviceClients, openCode, poll } from '../support/device.ts'
@@ -18,6 +25,16 @@ let host: Host
 let key: ClientKey
 let allow: NonNullable<AuthRouterOptions['access']>['allow'] = () => true
 const asked: AccessRequest[] = []
+/** The rule of a feature, which is asked before the host. */
+let judge: AccessRule['judge'] = async () => undefined
+const ruling = defineFeature(
+  { name: 'ruling' },
+  {
+    name: 'ruling',
+    members: {},
+    activate: () => ({ oauth: { accessRules: [{ judge: (...about) => judge(...about) }] } }),
+  },
+)
 const denied: AuthEvent<'access.denied'>[] = []
 
 const webClient: ClientSeed = {
@@ -67,6 +84,7 @@ beforeAll(async () => {
         grants: [defineGrant({ grantType: pinGrant, exchange: ({ scopes }) => ({ subject: 1, scopes }) })],
       },
       features: [
+        ruling(),
         device(),
         personalAccessTokens(),
         trustedIssuers({ issuers: { [idp]: { jwks: { keys: [key.publicJwk as never] } } } }),
@@ -84,6 +102,7 @@ beforeAll(async () => {
 afterAll(() => host.close())
 beforeEach(() => {
   allow = () => true
+  judge = async () => undefined
   asked.length = 0
   denied.length = 0
   jest.spyOn(console, 'error').mockReturnValue()
@@ -230,6 +249,35 @@ describe.each(Object.entries(flows))('%s', (name, prepare) => {
     allow = () => true
     const again = isOver ? await prepare() : attempt
     expect((await again()).isIssued).toBe(true)
+  })
+})
+
+describe.each(Object.entries(flows))('a rule of a feature at %s', (_, prepare) => {
+  test('that refuses stops it before the host is asked, and uses nothing up', async () => {
+    const attempt = await prepare()
+    const before = await counts()
+    asked.length = 0
+    judge = async () => ({ outcome: 'denied', reason: 'Not here' })
+    const outcome = await attempt()
+    expect(outcome.isIssued).toBe(false)
+    expect(asked).toEqual([])
+    expect(await counts()).toEqual(before)
+    judge = async () => undefined
+    const again = outcome.status === 200 ? await prepare() : attempt
+    expect((await again()).isIssued).toBe(true)
+  })
+
+  test('that leaves fewer scopes lets the host see only these', async () => {
+    const attempt = await prepare()
+    asked.length = 0
+    judge = async (_server, { scopes }) => ({
+      outcome: 'capped',
+      scopes: scopes.filter((each) => each !== 'openid'),
+    })
+    const { isIssued } = await attempt()
+    expect(asked.every(({ scopes }) => !scopes.includes('openid'))).toBe(true)
+    // The tokens of the device have no other scope.
+    expect(isIssued).toBe(asked.length > 0)
   })
 })
 

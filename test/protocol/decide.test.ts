@@ -52,7 +52,7 @@ const noOrganization = {
   organization: { outcome: 'denied', lack: 'none' },
 } as const
 
-const allowed: HostAnswer<string> = { outcome: 'allowed', user: 'Alice' }
+const allowed: HostAnswer<string> = { outcome: 'allowed', user: 'Alice', scopes: request.scopes }
 const denied: HostAnswer<string> = { outcome: 'denied', reason: 'only staff' }
 const stepUp = (...acrValues: string[]): HostAnswer<string> => ({ outcome: 'step-up', acrValues })
 

@@ -52,7 +52,10 @@ const personalToken = async ({ oauth }: Host, subject: string): Promise<string> 
   const client = { clientId: 'personal:new', metadata: noClient }
   const scopes = ['notes:read']
   const asked = { client, scopes, organization: undefined, acr: undefined, step: 'personal_token' } as const
-  const user = await allowedUser(server, undefined, { ...asked, user: (await server.users.find(subject))! })
+  const { user } = await allowedUser(server, undefined, {
+    ...asked,
+    user: (await server.users.find(subject))!,
+  })
   const choice = { user, sid, name: 'Backup script', scopes, expiresAt }
   const made = await issuePersonalToken(server, personalTokenOptionIn(server.options)!, choice)
   return made!.value

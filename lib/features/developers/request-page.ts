@@ -1,7 +1,9 @@
+import { consentPicture } from '../../oauth/authorization/consent-picture.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { OAuthError } from '../../protocol/errors.ts'
 import type { Parameters } from '../../protocol/parameters.ts'
 import { refusal } from '../../protocol/refusal.ts'
+import { standardScopes } from '../../protocol/scope.ts'
 import { type ClientRecord, countOthersNamed, findClientRecord } from '../../storage/repositories/index.ts'
 import type { OperatorContext, OperatorPage } from '../../web/endpoints/operator-page.ts'
 import { iso } from '../../web/endpoints/page-values.ts'
@@ -13,7 +15,6 @@ import {
   developerAdministration,
   developerClientOf,
 } from './administration.ts'
-import { consentPicture } from './consent-picture.ts'
 import type { DeveloperOption } from './option.ts'
 import { type DeveloperFields, developerFields } from './rules.ts'
 import { findClientOwner } from './table.ts'
@@ -87,6 +88,14 @@ const asApproved = (record: ClientRecord, changes: object | undefined): ClientRe
   return { ...record, metadata: { ...metadata, ...Object.fromEntries(changed) } }
 }
 
+/** The consent page of a client that asks for all its scopes, as operators read it. */
+const asAsked = ({ metadata }: ClientRecord, username: string) => ({
+  scopes: metadata.scope?.split(' ') ?? standardScopes,
+  redirectUri: metadata.redirect_uris[0],
+  username,
+  language: 'en',
+})
+
 const show = async (context: OperatorContext, query: Parameters): Promise<void> => {
   const { server, person } = context
   const { database } = server
@@ -115,7 +124,7 @@ const show = async (context: OperatorContext, query: Parameters): Promise<void> 
     facts: factsOf(developerFields(record.metadata, clientId), changes),
     askedName: name,
     namesakes: await countOthersNamed(database, { name, clientId }),
-    picture: consentPicture(context, approved, username),
+    picture: consentPicture(server, approved, asAsked(approved, username)),
     approve: context.form(about, 'approve'),
     refuse: context.form(about, 'refuse'),
     listUrl: ownPath(server, requestsPath),

@@ -166,7 +166,7 @@ export const personalTokenFormPage = (option: PersonalTokenOption): Endpoint<Pag
           ...chosen,
           user: access.user,
           sid: person.login.sid,
-          scopes,
+          scopes: access.scopes,
           expiresAt: server.now() + days * day,
         }
         const created = await issuePersonalToken(server, option, token, info)

@@ -15,16 +15,20 @@ import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { clientSources } from '../client-authentication/client-source.ts'
 import { keepLogo } from '../clients/logo.ts'
+import { isRuled } from '../tokens/access-rules.ts'
 import { userClaims } from '../tokens/user-claims.ts'
 import { consentDetails, receiptDetails } from './consent-details.ts'
 import { type ConsentWording, consentWording } from './consent-scopes.ts'
-import { consentFor, meaningOf, rememberedConsents } from './context.ts'
+import { consentFor, meaningOf, rememberedConsents, withinRules } from './context.ts'
 import { toldApart } from './organization-list.ts'
 import type { PendingRequest } from './request-kind.ts'
 
 /** A pending request as the consent page shows it, with the user who is to answer it. */
 export interface ConsentView extends ActiveLogin {
+  /** With the scopes that the rules of features leave it. */
   readonly pending: PendingRequest
+  /** The scopes that they leave out. */
+  readonly leftOut: readonly string[]
   readonly wording: ConsentWording
   /** The authorization details that it asks for (RFC 9396). */
   readonly details: readonly ConsentDetail[]
@@ -37,8 +41,10 @@ export interface ConsentView extends ActiveLogin {
 }
 
 /** Whether a client described itself, so that the host has not decided about it. */
-const isUnverified = ({ added }: AuthorizationServer, client: Client): boolean =>
-  isStranger(client) && !added(clientSources).some((source) => source.vouchesFor(client))
+export const isUnverified = (
+  { added }: Pick<AuthorizationServer, 'added'>,
+  client: Pick<Client, 'clientId' | 'metadata'>,
+): boolean => isStranger(client) && !added(clientSources).some((source) => source.vouchesFor(client))
 
 /** Characters that pages show of the name of a client that described itself. */
 const maxStrangersName = 60
@@ -76,29 +82,34 @@ export const clientCard = (
  */
 export const openConsent = async (
   context: PageContext,
-  pending: PendingRequest,
+  waiting: PendingRequest,
   answered?: string,
 ): Promise<ConsentView | undefined> => {
   const { server, req, language } = context
-  const { client, request } = pending
-  const active = await activeLogin(context, pending)
+  const { client } = waiting
+  const active = await activeLogin(context, waiting)
   if (active === undefined) return undefined
-  const card = clientCard(server, client, request.redirectUri, language)
-  const details = await consentDetails(server, request, language)
   const organizations = await findOrganizations(server.options.organizations, active.user, req)
-  const named = request.organization
+  const named = waiting.request.organization
   const told = organizations && toldApart(organizations)
   const offered = named === undefined ? told : told?.filter(({ id }) => id === named)
-  const consents = await rememberedConsents(server, pending, active.login)
-  const wanted = answered ?? suggestedOrganization(pending, active.login, consents, offered)
+  const consents = await rememberedConsents(server, waiting, active.login)
+  const wanted = answered ?? suggestedOrganization(waiting, active.login, consents, offered)
   const organization = offered?.find(({ id }) => id === wanted)
+  const request = isRuled(server)
+    ? await withinRules(server, waiting, active.login.subject, organization?.id)
+    : waiting.request
+  const card = clientCard(server, client, request.redirectUri, language)
+  const details = await consentDetails(server, request, language)
   const wording = {
     ...consentWording(server, client, card, request, language),
     ...(details.length > 0 && {
       details: receiptDetails(server, details, (entry) => meaningOf(server, client, entry)),
     }),
   }
-  return { pending, wording, details, offered, organization, consents, ...active }
+  const pending = { ...waiting, request }
+  const leftOut = waiting.request.scopes.filter((scope) => !request.scopes.includes(scope))
+  return { pending, leftOut, wording, details, offered, organization, consents, ...active }
 }
 
 /** The organization that the page suggests: the chosen one, the only one, or where the user last used the client. */

@@ -4,6 +4,7 @@ import type { Scope } from '../../options/scopes.ts'
 import { scopesOfClaims } from '../../options/users.ts'
 import { claimNames } from '../../protocol/claims.ts'
 import { allowedScopes, type Client } from '../../protocol/clients/client.ts'
+import type { AuthorizationRequest } from '../../protocol/requests/authorization-request.ts'
 import {
   type Consent,
   type ConsentTerms,
@@ -21,6 +22,7 @@ import type { PageContext } from '../../web/http/context.ts'
 import type { ConsentScope } from '../../web/pages/page-models.ts'
 import { type ActiveLogin, activeLogin } from '../../web/sessions/login.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { isRuled, usableScopes } from '../tokens/access-rules.ts'
 import { subjectFor } from '../tokens/user-claims.ts'
 import type { Changes, IncomingRequest, PendingRequest, RequestToDecide, UserLogin } from './request-kind.ts'
 
@@ -97,6 +99,21 @@ const organizationAndConsent = async (
   return { ...allowed, organization, ...consentFor(server, incoming, consents, organization.organization) }
 }
 
+/**
+ * A request with the scopes that the rules of features leave it for one user and organization. Whether they refuse it
+ * altogether is decided later.
+ */
+export const withinRules = async (
+  server: AuthorizationServer,
+  { client, request }: Pick<IncomingRequest, 'client' | 'request'>,
+  subject: string,
+  organization: string | undefined,
+): Promise<AuthorizationRequest> => {
+  const { scopes } = request
+  const left = await usableScopes(server, { client, subject, organization, scopes })
+  return left === undefined ? request : { ...request, scopes: left }
+}
+
 /** Reads everything that the next step of a request depends on. */
 export const readFacts = async (
   context: PageContext,
@@ -104,11 +121,16 @@ export const readFacts = async (
   changes: Changes,
 ): Promise<RequestFacts<UserLogin>> => {
   const { server } = context
-  const { request, client, pending } = incoming
+  const { client, pending } = incoming
   const active = changes.active ?? (await activeLogin(context, incoming))
   const decision = changes.decision ?? pending?.decision
   const remembered = active && (await organizationAndConsent(context, incoming, active, decision))
   const login = active && { ...active.login, user: active.user }
+  const settled = remembered?.organization?.outcome === 'settled' ? remembered.organization : undefined
+  const request =
+    login && isRuled(server)
+      ? await withinRules(server, incoming, login.subject, settled?.organization)
+      : incoming.request
   return {
     request,
     client,

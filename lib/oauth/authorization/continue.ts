@@ -172,7 +172,8 @@ const leadOn = async (
   else if (pending)
     await raisePendingRequest(server.database, { id: pending.id, request, sid: step.login.sid })
   const secret = pending?.secret ?? (await keepPending(context, kind.name, request, sid))
-  const path = step.step === 'confirm' ? kind.path : pagePaths[step.step]
+  const ofFeature = step.step === 'denied' ? step.page : undefined
+  const path = step.step === 'confirm' ? kind.path : (ofFeature ?? pagePaths[step.step])
   if (path !== undefined) return { redirectToPage: ownPath(server, path, { [requestParameter]: secret }) }
   const isFirstVisit = boundBrowser(context) === undefined
   return { redirectToPage: loginLocation(server, secret, request, { isFirstVisit }) }

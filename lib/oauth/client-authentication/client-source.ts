@@ -12,7 +12,7 @@ export interface ClientSource {
    */
   refresh(server: AuthorizationServer, clientId: string, from: { readonly address?: string }): Promise<void>
   /** Whether the host vouches for a client, by where it describes itself: then pages do not call it unverified. */
-  vouchesFor(client: Client): boolean
+  vouchesFor(client: Pick<Client, 'clientId' | 'metadata'>): boolean
 }
 
 export const clientSources = extensionPoint<ClientSource>('oauth.clients')

@@ -77,9 +77,8 @@ export const redeem = async (
   const { id, narrowed, details } = authorization
   const allowed = scopesStillAllowed(authorization.scopes, allowedScopes(client))
   const target = targetOf(server, request, authorization, allowed)
-  const { scopes } = target
-  const user = await activeUser(server, authorization, request, { client, scopes, step })
-  const grant = { client, user, authorization, ...target, nonce: details.nonce, binding }
+  const access = await activeUser(server, authorization, request, { client, scopes: target.scopes, step })
+  const grant = { client, authorization, ...target, ...access, nonce: details.nonce, binding }
   await consumeProof(server, request)
   const tokens = await issueTokens(server, grant)
   const obstacle = await writeIf(

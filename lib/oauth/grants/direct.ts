@@ -115,14 +115,14 @@ export const tokensForUser = async (
   const organization = await settledOrganization(server, grant.user, grant.organization)
   const { acr } = grant.login
   const { info } = request
-  const user = await allowedUser(server, info, { ...grant, client, organization, acr })
+  const { user, scopes } = await allowedUser(server, info, { ...grant, client, organization, acr })
   await consumeProof(server, request)
-  const settled = { ...grant, organization, refreshes }
+  const settled = { ...grant, scopes, organization, refreshes }
   const created = authorizationFor(server, client, settled)
   const withoutLogin = { loginStands: false, loginEnd: 0 }
   const state = { createdAt: created.now, consumedAt: null, revokedAt: null, narrowed: 0 }
   const authorization = { ...created, ...state, ...withoutLogin }
-  const { scopes, resources, grantType } = grant
+  const { resources, grantType } = grant
   const content = { client, user, authorization, scopes, resources, refreshes, binding }
   const tokens = await issueTokens(server, content)
   const stands = unlessRevoked({ subject: user.subject, since: grant.since, now: created.now })

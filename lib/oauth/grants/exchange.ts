@@ -13,7 +13,7 @@ import { belongsToOrganization, findOrganizations, type User } from '../../users
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { whenGranted } from '../clients/client-data.ts'
 import { type IssuedAccessToken, storeAccessToken } from '../tokens/access-token.ts'
-import { type AllowedUser, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
+import { type AllowedAccess, type AskedAccess, allowedUser } from '../tokens/allowed.ts'
 
 /**
  * Uses the DPoP proof of a request up. Call it once for each request, when only the write is left that could refuse it:
@@ -109,7 +109,7 @@ export const activeUser = async (
   { subject, details }: Pick<AuthorizationState, 'subject' | 'details'>,
   { info }: Pick<TokenRequest, 'info'>,
   access: Pick<AskedAccess, 'client' | 'scopes' | 'step'>,
-): Promise<AllowedUser> => {
+): Promise<AllowedAccess> => {
   const user = await existingUser(server, subject)
   if (!(await belongsToOrganization(server.options.organizations, user, details.organization))) {
     throw refusal('user_left')

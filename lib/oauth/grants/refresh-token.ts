@@ -71,9 +71,9 @@ const exchange = async (
   const left = scopesStillAllowed(authorization.scopes, allowedScopes(client))
   const allowed = refreshedScopes(requested, left)
   const target = targetOf(server, request, authorization, allowed)
-  const { scopes } = target
-  const user = await activeUser(server, authorization, request, { client, scopes, step: 'refresh' })
-  const grant = { client, user, authorization, ...target, binding: request.binding }
+  const asked = { client, scopes: target.scopes, step: 'refresh' } as const
+  const access = await activeUser(server, authorization, request, asked)
+  const grant = { client, authorization, ...target, ...access, binding: request.binding }
   // A second look follows a lost race, for which the proof is used up already.
   if (mayRetry) await consumeProof(server, request)
   const { info } = request

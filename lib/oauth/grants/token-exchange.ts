@@ -172,17 +172,24 @@ export const tokenExchangeGrant: Grant = {
       scopes: requested,
       resources,
     })
-    const scopes = definedScopes(
+    const wanted = definedScopes(
       requested,
       decision.scopes ?? visible.scopes,
       allowedAt(server, client, resources),
     )
     const { acr } = authorization.details
     const { info } = request
-    const access = { user, client, scopes, organization: token.organization, acr, step: 'exchange' } as const
-    const allowed = await allowedUser(server, info, access)
+    const access = await allowedUser(server, info, {
+      user,
+      client,
+      scopes: wanted,
+      organization: token.organization,
+      acr,
+      step: 'exchange',
+    })
+    const { scopes } = access
     await consumeProof(server, request)
-    const content = { client, user: allowed, authorization, scopes, resources, binding: request.binding }
+    const content = { client, ...access, authorization, resources, binding: request.binding }
     const accessToken = await issueAccessToken(server, {
       ...content,
       context: {

@@ -14,10 +14,11 @@ import { type AccessToken, createAccessToken } from '../../storage/repositories/
 import { belongsToOrganization } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
 import { issuedChoices } from '../choices/things.ts'
+import { isRuled, usableScopes } from './access-rules.ts'
 import type { AccessTokenDraft, AccessTokenFormat, IssuedAccessToken } from './access-token-format.ts'
 import { jwtAccessToken } from './jwt-access-token.ts'
 import { opaqueAccessToken } from './opaque-access-token.ts'
-import { featureTokenKinds, type TokenWithUser } from './verified-token.ts'
+import { featureTokenKinds, type TokenWithUser, type VerifiedToken } from './verified-token.ts'
 
 export type { AccessTokenDraft, IssuedAccessToken, UserTokenDraft } from './access-token-format.ts'
 
@@ -121,8 +122,25 @@ const findToken = async (server: AuthorizationServer, value: string): Promise<Ac
 const withoutClaims = ({ claims: _, ...details }: AuthorizationDetails): AuthorizationDetails => details
 
 /**
+ * The scopes of a token that the rules of features leave it now.
+ *
+ * @throws OAuthError `invalid_token` if they refuse it
+ */
+const scopesInUse = async (
+  server: AuthorizationServer,
+  token: Pick<VerifiedToken, 'clientId' | 'subject' | 'scopes' | 'organization'>,
+  metadata: ClientMetadata,
+): Promise<readonly string[]> => {
+  const { clientId, subject, scopes, organization } = token
+  const client = { clientId, metadata }
+  const usable = await usableScopes(server, { client, subject, organization, scopes })
+  if (usable === undefined) throw refusal('token_not_allowed', { clientId, subject })
+  return usable
+}
+
+/**
  * Verifies an access token of any kind: it is neither expired nor revoked, its authorization and client
- * are still valid, and its user is active and still belongs to its organization.
+ * are still valid, its user is active and still belongs to its organization, and no rule of a feature refuses it.
  *
  * It does not check who sends the token: pass the binding to `assertSender()`.
  *
@@ -139,7 +157,9 @@ export const verifyAccessToken = async (
   if (kind) {
     const verified = await kind.verify(server, value)
     if (verified === undefined || !isFor([], resource)) throw refusal('token_unknown')
-    return verified
+    if (!isRuled(server)) return verified
+    const { token, client } = verified
+    return { ...verified, token: { ...token, scopes: await scopesInUse(server, token, client) } }
   }
   const stored = await findToken(server, value)
   const now = server.now()
@@ -148,9 +168,9 @@ export const verifyAccessToken = async (
   const client = clientOfValid(stored, resource, now)
   const { clientId, resources, binding, issuedAt, expiresAt, family } = stored
   const allowed = allowedScopes({ metadata: client }).filter((scope) => !family?.removed?.includes(scope))
-  const scopes = intersectScopes(stored.scopes, allowed)
+  const granted = intersectScopes(stored.scopes, allowed)
   const { subject, context } = stored
-  const token = { subject, clientId, scopes, resources, issuedAt, expiresAt, act: context?.act }
+  const token = { subject, clientId, scopes: granted, resources, issuedAt, expiresAt, act: context?.act }
   if (subject === undefined) {
     return { token, binding, user: undefined, client, details: undefined }
   }
@@ -164,13 +184,14 @@ export const verifyAccessToken = async (
   ) {
     throw refusal('token_without_user', owner)
   }
+  const scopes = isRuled(server) ? await scopesInUse(server, { ...token, organization }, client) : granted
   const choices = family.choices && intersectChoices(family.choices, context?.choices ?? family.choices)
   const authorizationDetails = [
     ...tokenDetails(server, { client, resources, details, context }),
     ...choiceDetails(server.options.choices, scopes, choices ?? {}),
   ]
   return {
-    token: { ...token, organization, authorizationDetails, choices },
+    token: { ...token, scopes, organization, authorizationDetails, choices },
     binding,
     user,
     client,

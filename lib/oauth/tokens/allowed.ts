@@ -9,6 +9,7 @@ import type { RequestInfo } from '../../protocol/requests/request-info.ts'
 import { callHost } from '../../users/host-function.ts'
 import type { User } from '../../users/users.ts'
 import type { AuthorizationServer } from '../authorization-server.ts'
+import { isRuled, judgeAccess } from './access-rules.ts'
 
 declare const allowed: unique symbol
 
@@ -36,22 +37,32 @@ export type AccessDecision = HostAnswer<AllowedUser>
 /** Characters of a reason that are kept. */
 const longestReason = 500
 
-const allowing = (user: User): AccessDecision => ({ outcome: 'allowed', user: user as AllowedUser })
+/** A user whom everyone allows what is about to be issued, with the scopes that they may have. */
+export interface AllowedAccess {
+  readonly user: AllowedUser
+  readonly scopes: readonly string[]
+}
+
+const allowing = ({ user, scopes }: AskedAccess): AccessDecision => ({
+  outcome: 'allowed',
+  user: user as AllowedUser,
+  scopes,
+})
 
 const isListOfLevels = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.length > 0 && value.every((level) => typeof level === 'string')
 
 /** The meaning of an answer for this login; undefined if the option does not allow this answer. */
-const decisionOf = (answer: unknown, { user, acr }: AskedAccess): AccessDecision | undefined => {
-  if (answer === true) return allowing(user)
+const decisionOf = (answer: unknown, asked: AskedAccess): AccessDecision | undefined => {
+  if (answer === true) return allowing(asked)
   if (answer === false) return { outcome: 'denied', reason: undefined }
   if (!isObject(answer)) return undefined
   const { deny, acr: levels } = answer
   if (typeof deny === 'string' && levels === undefined)
     return { outcome: 'denied', reason: deny.trim().slice(0, longestReason) || undefined }
   if (deny !== undefined || !isListOfLevels(levels)) return undefined
-  return acr !== undefined && levels.includes(acr)
-    ? allowing(user)
+  return asked.acr !== undefined && levels.includes(asked.acr)
+    ? allowing(asked)
     : { outcome: 'step-up', acrValues: levels }
 }
 
@@ -77,18 +88,32 @@ const ask = async (
   )
 }
 
+/** The access as far as the rules of features leave it, or their refusal. */
+const ruled = async (server: AuthorizationServer, asked: AskedAccess): Promise<AskedAccess | HostRefusal> => {
+  const { user, scopes } = asked
+  const answer = await judgeAccess(server, { ...asked, subject: user.subject })
+  if (answer.outcome === 'denied') return { ...answer, reason: answer.reason }
+  const isNothingLeft = scopes.length > 0 && answer.scopes.length === 0
+  return isNothingLeft ? { outcome: 'denied', reason: undefined } : { ...asked, scopes: answer.scopes }
+}
+
 /**
- * Asks the host whether a user may have what is about to be issued (`access.allow`). It is the only source of an
- * {@link AllowedUser}. Without the option every user is allowed.
+ * Asks the rules of features, and then the host, whether a user may have what is about to be issued (`access.allow`). It is the
+ * only source of an {@link AllowedUser}. Without rules and without the option every user is allowed everything.
  *
  * @param asked read right before: the answer is about this moment
  * @throws OAuthError `temporarily_unavailable` if the function fails, is late, or returns nothing that it may return
  * @example await decideAccess(server, { user, client, scopes, organization, acr, step: 'refresh' })
  */
 export const decideAccess = async (
-  { options: { access } }: Pick<AuthorizationServer, 'options'>,
+  server: AuthorizationServer,
   asked: AskedAccess,
-): Promise<AccessDecision> => (access ? ask(access.allow, asked) : allowing(asked.user))
+): Promise<AccessDecision> => {
+  const { access } = server.options
+  const left = isRuled(server) ? await ruled(server, asked) : asked
+  if ('outcome' in left) return left
+  return access ? ask(access.allow, left) : allowing(left)
+}
 
 /** Announces that the host refused a user. */
 export const announceDenied = (
@@ -116,12 +141,12 @@ export const announceDenied = (
  *   a higher level first · as {@link decideAccess}
  */
 export const allowedUser = async (
-  server: Pick<AuthorizationServer, 'options' | 'events'>,
+  server: AuthorizationServer,
   info: RequestInfo | undefined,
   asked: AskedAccess,
-): Promise<AllowedUser> => {
+): Promise<AllowedAccess> => {
   const decision = await decideAccess(server, asked)
-  if (decision.outcome === 'allowed') return decision.user
+  if (decision.outcome === 'allowed') return decision
   announceDenied(server, info, asked, decision)
   if (decision.outcome === 'denied') throw refusal('user_not_allowed')
   const levels = decision.acrValues.join(' ')

@@ -28,11 +28,16 @@ export interface HostQuestion<UserLogin extends Login = Login> {
 
 /** The answer of the host. */
 export type HostAnswer<AllowedUser> =
-  | { readonly outcome: 'allowed'; readonly user: AllowedUser }
+  | {
+      readonly outcome: 'allowed'
+      readonly user: AllowedUser
+      /** The scopes among those asked about that the user may have. */
+      readonly scopes: readonly string[]
+    }
   | HostRefusal
 
 export type HostRefusal =
-  | { readonly outcome: 'denied'; readonly reason: string | undefined }
+  | { readonly outcome: 'denied'; readonly reason: string | undefined; readonly page?: string }
   /** The login has none of these levels. */
   | { readonly outcome: 'step-up'; readonly acrValues: readonly string[] }
 
@@ -50,8 +55,13 @@ export type IssueStep<UserLogin extends Login, AllowedUser> = Named<UserLogin, '
 /** A step for which nothing more has to be known. */
 export type WaitingStep<UserLogin extends Login = Login> =
   | Exclude<NextStep<UserLogin>, { readonly step: 'issue' | 'error' }>
-  /** The user learns that the host does not allow it. */
-  | { readonly step: 'denied'; readonly login: UserLogin; readonly reason: string | undefined }
+  /** The user learns that it is not allowed, on a page of a feature if it names one. */
+  | {
+      readonly step: 'denied'
+      readonly login: UserLogin
+      readonly reason: string | undefined
+      readonly page?: string
+    }
   /** The user signs in again, at a level that the host asks for. */
   | { readonly step: 'step-up'; readonly login: UserLogin; readonly request: AuthorizationRequest }
   /** The login ended a moment ago. */
@@ -89,7 +99,7 @@ export const decide = <UserLogin extends Login>(
  * Decides a request with the answer of the host.
  *
  * @param supported the option `acrValues`
- * @example decideWith({ request }, question, { outcome: 'allowed', user }, []) // { step: 'issue', user, … }
+ * @example decideWith({ request }, question, { outcome: 'allowed', user, scopes }, []) // { step: 'issue', user, … }
  */
 export const decideWith = <UserLogin extends Login, AllowedUser>(
   { request }: Pick<RequestFacts<UserLogin>, 'request'>,
@@ -99,10 +109,14 @@ export const decideWith = <UserLogin extends Login, AllowedUser>(
 ): DecidedStep<UserLogin, AllowedUser> => {
   const silent = request.prompt.includes('none')
   const { login } = ifAllowed
-  if (answer.outcome === 'allowed')
-    return ifAllowed.step === 'issue' ? { ...ifAllowed, user: answer.user } : ifAllowed
+  if (answer.outcome === 'allowed') {
+    const { user, scopes } = answer
+    return ifAllowed.step === 'issue' ? { ...ifAllowed, user, scopes } : ifAllowed
+  }
   if (answer.outcome === 'denied') {
-    return silent ? { ...notAllowed, hostRefusal: answer } : { step: 'denied', login, reason: answer.reason }
+    const { reason, page } = answer
+    if (silent) return { ...notAllowed, hostRefusal: answer }
+    return { step: 'denied', login, reason, ...(page !== undefined && { page }) }
   }
   const raised = raisedRequest(request, answer.acrValues, supported)
   if (raised === undefined) return { ...unmetLevel, hostRefusal: answer }

@@ -10,6 +10,8 @@ export interface Organization {
   readonly name: string
   /** One short line that tells it from others, such as “12 members · acme.example”. */
   readonly detail?: string
+  /** `admin`: the user decides for the organization, on its own pages. @default 'member' */
+  readonly role?: 'admin' | 'member'
 }
 
 /**
@@ -34,7 +36,11 @@ export const parseOrganizations = (returned: unknown): Organization[] => {
     }
     const detail = 'detail' in organization ? (organization.detail ?? '') : ''
     if (typeof detail !== 'string') throw new TypeError('organizations must return details that are strings')
-    return { id, name, ...(detail.trim() !== '' && { detail }) }
+    const role = 'role' in organization ? (organization.role ?? 'member') : 'member'
+    if (role !== 'admin' && role !== 'member') {
+      throw new TypeError("organizations must return roles that are 'admin' or 'member'")
+    }
+    return { id, name, ...(detail.trim() !== '' && { detail }), ...(role === 'admin' && { role }) }
   })
   if (new Set(organizations.map(({ id }) => id)).size < organizations.length) {
     throw new TypeError('organizations must return each id once')

@@ -182,6 +182,7 @@ export const reasons = {
     token_ended: 'the access token is unknown, expired or revoked',
     token_without_client: 'the access token is unknown, expired or revoked',
     token_without_user: 'the access token is unknown, expired or revoked',
+    token_not_allowed: 'the access token is unknown, expired or revoked',
     token_of_other_resource: 'the access token is unknown, expired or revoked',
     token_for_other_resource: 'the access token is for another resource',
     token_bound: 'the access token is bound to a key; use requireToken() instead',

@@ -24,7 +24,7 @@ import {
 } from '../database/statement.ts'
 import type { Database, Row } from '../database/types.ts'
 import { type ClientLookup, clientColumns, clientOf } from './clients.ts'
-import { type BatchParams, batchParams, batchSize, keysIn } from './pruning/batch.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 import {
   type FullName,
   findAll,
@@ -278,6 +278,34 @@ export const revokeAuthorizationsOfOrganization = async (
   for (let start = 0; start < ids.length; start += batchSize)
     count += await revokeAll(db, batchParams(ids.slice(start, start + batchSize), { now }))
   return count > 0
+}
+
+const inOrganization = query<{ pattern: string; after: string }>((table, v, _name, raw) =>
+  table('authorizations')
+    .select(['id', 'request'])
+    .where('id', '>', v.after)
+    .whereNull('revoked_at')
+    .whereRaw(raw("?? like ? escape '!'", ['request', v.pattern] as Knex.RawBinding[]))
+    .orderBy('id')
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** Ends everything that was granted for an organization. It reads the whole table. */
+export const revokeAuthorizationsInOrganization = async (
+  db: Database,
+  { organization, now }: { organization: string; now: number },
+): Promise<void> => {
+  const member = JSON.stringify({ organization }).slice(1, -1)
+  const pattern = `%${member.replaceAll(/[!%_]/g, '!$&')}%`
+  let rows: readonly Row[] = []
+  do {
+    const after = rows.at(-1)
+    rows = await inOrganization(db, { pattern, after: after ? textOf(after, 'id') : '' })
+    const ids = rows
+      .filter((row) => json<AuthorizationDetails>(row, 'request').organization === organization)
+      .map((row) => textOf(row, 'id'))
+    if (ids.length > 0) await revokeAll(db, batchParams(ids, { now }))
+  } while (!isLast(rows))
 }
 
 const lockActive = command<{ subject: string; clientId: string }>((table, v) =>

@@ -16,7 +16,7 @@ import {
 import type { Database, Row } from '../database/types.ts'
 import { clientColumns, clientOf } from './clients.ts'
 import { type LoginRecord, loginColumns, loginOf } from './logins.ts'
-import { type BatchParams, batchParams, keysIn } from './pruning/batch.ts'
+import { type BatchParams, batchParams, batchSize, isLast, keysIn } from './pruning/batch.ts'
 import type { FullName, Places, Table } from './statements.ts'
 
 interface Pair {
@@ -88,6 +88,15 @@ const chosenIn = (row: Row): Pick<ConsentTerms, 'choices' | 'until'> => {
   return setMembers({ choices, until })
 }
 
+const recordOf = (row: Row): ConsentRecord => ({
+  clientId: textOf(row, 'client_id'),
+  ...(textOf(row, 'organization') === noOrganization ? {} : { organization: textOf(row, 'organization') }),
+  scopes: scopesOf(row),
+  createdAt: numberOf(row, 'created_at'),
+  updatedAt: numberOf(row, 'updated_at'),
+  ...chosenIn(row),
+})
+
 const ofSubject = query<{ subject: string }>((table, v) =>
   table('consents')
     .select(recordColumns)
@@ -115,14 +124,35 @@ export const listConsents = async (
   const rows = clientIds
     ? await ofClients(db, batchParams(clientIds, { subject }))
     : await ofSubject(db, { subject })
-  return rows.map((row) => ({
-    clientId: textOf(row, 'client_id'),
-    ...(textOf(row, 'organization') === noOrganization ? {} : { organization: textOf(row, 'organization') }),
-    scopes: scopesOf(row),
-    createdAt: numberOf(row, 'created_at'),
-    updatedAt: numberOf(row, 'updated_at'),
-    ...chosenIn(row),
-  }))
+  return rows.map(recordOf)
+}
+
+const ofOrganization = query<{ organization: string; clientId: string; subject: string }>((table, v) =>
+  table('consents')
+    .select(recordColumns)
+    .where({ organization: v.organization })
+    .where((later) =>
+      later
+        .where('client_id', '>', v.clientId)
+        .orWhere((same) => same.where({ client_id: v.clientId }).where('subject', '>', v.subject)),
+    )
+    .orderBy(['client_id', 'subject'])
+    .limit(batchSize, { skipBinding: true }),
+)
+
+/** The consents of all users in one organization, in batches. */
+export const consentsOfOrganization = async function* (
+  db: Database,
+  organization: string,
+): AsyncGenerator<readonly (ConsentRecord & { readonly subject: string })[]> {
+  let rows: readonly Row[] = []
+  let last = { clientId: '', subject: '' }
+  do {
+    rows = await ofOrganization(db, { organization, ...last })
+    const records = rows.map((row) => ({ ...recordOf(row), subject: textOf(row, 'subject') }))
+    last = records.at(-1) ?? last
+    yield records
+  } while (!isLast(rows))
 }
 
 /**

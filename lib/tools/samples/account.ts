@@ -47,6 +47,16 @@ const removal: PageModels['remove-client'] = {
   cancelUrl: '/account',
 }
 
+const managed: PageModels['organizations'] = {
+  username: 'alice@example.com',
+  pages: accountPages('organizations'),
+  signOutUrl: '/logout',
+  organizations: [
+    { name: 'Initech', detail: '12 members · initech.example', url: '/organization/apps?organization=ws-1' },
+    { name: long, url: '/organization/apps?organization=ws-2' },
+  ],
+}
+
 const narrowing: PageModels['narrow-client'] = {
   action: '/account/access',
   hidden,
@@ -133,6 +143,10 @@ export const accountSamples: readonly Sample[] = [
       nextUrl: '/account/access?client_id=desk&page=3',
     },
     'narrow-client-long': { ...narrowing, client: { name: long, host: `${long}.example` }, scopes: [] },
+  }),
+  ...statesOf('organizations', {
+    organizations: managed,
+    'organizations-forbidden': { ...managed, organizations: [], isForbidden: true },
   }),
   ...statesOf('remove-client', {
     'remove-client': removal,

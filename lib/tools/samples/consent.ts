@@ -204,6 +204,12 @@ export const consentSamples: readonly Sample[] = [
       scopes: [],
       organization: { ...initech, hasOthers: true, only: true },
     },
+    'consent-left-out': {
+      ...consent,
+      organization: { ...initech, hasOthers: true },
+      scopes: sampleScopes.slice(0, 2),
+      leftOut: [...sampleScopes.slice(3, 5), sampleScope('x', long, 'other')],
+    },
     'consent-things': { ...consent, things: [some], durations },
     'consent-things-many': {
       ...consent,

@@ -166,7 +166,7 @@ export const actingAs = async (
   )
   if (kind !== undefined) refuseMisuse(`${kind} is not in the option choices`)
   const wanted = { user: found, client, scopes: granted, organization, acr, step: 'code' } as const
-  const allowed = await allowedUser(server, undefined, wanted)
+  const access = await allowedUser(server, undefined, wanted)
   const login = { sid: randomId(), subject, authTime: server.now(), amr: ['pwd'], acr }
   const authorization = authorizationOf(client, login, {
     scopes: granted,
@@ -177,8 +177,7 @@ export const actingAs = async (
   })
   const accessToken = await issueAccessToken(server, {
     client,
-    user: allowed,
-    scopes: granted,
+    ...access,
     resources,
     authorization,
     binding: bearer,

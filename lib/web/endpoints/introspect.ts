@@ -2,6 +2,7 @@ import type { SeenCall } from '../../events/sighting.ts'
 import { hashSecret, isSecretOf, mayBeRefreshToken } from '../../keys/secrets.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { invalidClient } from '../../oauth/client-authentication/index.ts'
+import { isRuled, usableScopes } from '../../oauth/tokens/access-rules.ts'
 import { tokenDetails, verifyAccessToken } from '../../oauth/tokens/access-token.ts'
 import { subjectFor, tokenClaims } from '../../oauth/tokens/user-claims.ts'
 import { storedClaims, type TokenWithUser } from '../../oauth/tokens/verified-token.ts'
@@ -136,9 +137,12 @@ const describeRefreshToken = async (
   if (!isLive(grantedStill(found.authorization, client, server.options.lifetimes), now)) return undefined
   const user = await server.users.find(found.authorization.subject)
   const { organization } = found.authorization.details
-  const scopes = intersectScopes(found.authorization.scopes, allowedScopes(client))
+  const granted = intersectScopes(found.authorization.scopes, allowedScopes(client))
   if (user === undefined || !(await belongsToOrganization(server.options.organizations, user, organization)))
     return undefined
+  const access = { client, subject: user.subject, organization, scopes: granted }
+  const scopes = isRuled(server) ? await usableScopes(server, access) : granted
+  if (scopes === undefined) return undefined
   return {
     active: true,
     iss: server.issuer,

@@ -6,6 +6,21 @@ export interface AccountPageLink {
   isCurrent: boolean
 }
 
+/** What the pages for administrators of an organization have. */
+export interface OrganizationPageModel {
+  organization: { readonly name: string; readonly detail?: string }
+  /** The administrator who is signed in. */
+  username: string
+  /** In display order. `count` is the number of things that wait there, up to 100. */
+  tabs: readonly {
+    readonly section: string
+    readonly url: string
+    readonly isCurrent: boolean
+    readonly count?: number | undefined
+  }[]
+  accountUrl: string
+}
+
 /** What the pages of the account have. */
 export interface AccountPageModel {
   /** The user who is signed in. */

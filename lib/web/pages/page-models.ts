@@ -224,6 +224,8 @@ export interface PageModels extends DevicePageModels {
     /** Answers to all of them at once; `preset` names the selected one, and the field of the form. Absent if nothing is optional. */
     presets?: readonly ConsentPreset[]
     preset?: ConsentPreset
+    /** Those that the organization does not let this client have; absent if there are none. */
+    leftOut?: readonly Pick<ConsentScope, 'description' | 'language' | 'group'>[]
     /** Absent if there are none. */
     details?: readonly ConsentDetail[]
     /** The things to choose, by kind; absent if there are none. */
@@ -311,6 +313,16 @@ export interface PageModels extends DevicePageModels {
       /** The list of connected apps. */
       cancelUrl: string
     }
+  /** The organizations that the user looks after. */
+  organizations: AccountPageModel & {
+    organizations: readonly {
+      readonly name: string
+      readonly detail?: string | undefined
+      readonly url: string
+    }[]
+    /** They are no administrator of the one that a page is about. */
+    isForbidden?: boolean
+  }
   /** Asks whether to remove one of them. */
   'remove-client': PageForm & {
     client: Pick<ClientCard, 'name' | 'host'>

@@ -9,7 +9,7 @@ import {
   sharedClaims,
 } from '../../../oauth/authorization/consent.ts'
 import { consentRows, withPreviews } from '../../../oauth/authorization/consent-rows.ts'
-import { consentScopes, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
+import { consentScopes, scopeWords, withTicks } from '../../../oauth/authorization/consent-scopes.ts'
 import { organizationPath, signInAgain } from '../../../oauth/authorization/continue.ts'
 import { formTarget, loginLocation, replacesLogins } from '../../../oauth/authorization/login-location.ts'
 import { requestParameter } from '../../../oauth/authorization/pending-request.ts'
@@ -58,7 +58,7 @@ export const askAgain = (
 /** The page with the scopes that the client asks for. */
 const consentPage = async (context: PageContext, consentView: ConsentView): Promise<Outcome> => {
   const { server } = context
-  const { pending, wording, user, login, offered = [], organization } = consentView
+  const { pending, leftOut, wording, user, login, offered = [], organization } = consentView
   const { client, request, decision } = pending
   const { consent, onlyOrganization: only } = allowedBefore(server, consentView)
   const lines = only ? [] : consentScopes(server, client, request, consent, wording.locale)
@@ -87,6 +87,9 @@ const consentPage = async (context: PageContext, consentView: ConsentView): Prom
       organization: { ...organization, hasOthers: offered.length > 1, ...(only && { only }) },
     }),
     scopes: consentRows(server, rows, claims, wording.locale),
+    ...(leftOut.length > 0 && {
+      leftOut: leftOut.map((scope) => scopeWords(server, scope, wording.locale)),
+    }),
     ...presets,
     ...(consentView.details.length > 0 && { details: consentView.details }),
     ...things,

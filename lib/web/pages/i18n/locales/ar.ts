@@ -202,6 +202,9 @@ export const ar: Translation = {
     'narrow-client.as-now': 'كما هو الآن',
     'narrow-client.submit': 'حفظ',
     'narrow-client.saved': 'حُفظ، ويسري ذلك ابتداءً من الطلب التالي.',
+    'organizations.title': 'مساحات العمل التي تديرها',
+    'organizations.forbidden': 'لا يمكنك فتح هذه الصفحة',
+    'organizations.forbidden.text': 'هذه الصفحة لمسؤولي مساحة العمل. اطلب المساعدة من أحدهم.',
     'remove-client.title': 'هل تريد إزالة إذن {client}؟',
     'remove-client.effect': 'يسري ذلك فورًا: لن يتمكن {client} من استخدام حسابك في {product} على أي جهاز.',
     'remove-client.effect.organization':

@@ -213,6 +213,10 @@ export const de: Translation = {
     'narrow-client.as-now': 'Wie bisher',
     'narrow-client.submit': 'Speichern',
     'narrow-client.saved': 'Gespeichert. Das gilt ab der nächsten Anfrage.',
+    'organizations.title': 'Arbeitsbereiche, die Sie verwalten',
+    'organizations.forbidden': 'Sie können diese Seite nicht öffnen',
+    'organizations.forbidden.text':
+      'Sie ist für Administratoren des Arbeitsbereichs. Bitten Sie eine dieser Personen um Hilfe.',
     'remove-client.title': 'Zugriff von {client} entfernen?',
     'remove-client.effect':
       'Das gilt sofort: {client} kann Ihr Konto bei {product} auf keinem Gerät mehr verwenden.',

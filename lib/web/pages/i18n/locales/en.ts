@@ -203,6 +203,9 @@ export const en = {
     'narrow-client.as-now': 'As now',
     'narrow-client.submit': 'Save',
     'narrow-client.saved': 'Saved. It holds from its next request on.',
+    'organizations.title': 'Workspaces you manage',
+    'organizations.forbidden': 'You can’t open this page',
+    'organizations.forbidden.text': 'It’s for administrators of the workspace. Ask one of them for help.',
     'remove-client.title': 'Remove {client}’s access?',
     'remove-client.effect': '{client} loses access to your {product} account immediately, on all devices.',
     'remove-client.effect.organization':

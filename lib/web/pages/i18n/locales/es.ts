@@ -207,6 +207,10 @@ export const es: Translation = {
     'narrow-client.as-now': 'Como ahora',
     'narrow-client.submit': 'Guardar',
     'narrow-client.saved': 'Guardado. Se aplica desde la próxima solicitud.',
+    'organizations.title': 'Espacios de trabajo que administra',
+    'organizations.forbidden': 'No puede abrir esta página',
+    'organizations.forbidden.text':
+      'Es para quienes administran el espacio de trabajo. Pida ayuda a una de esas personas.',
     'remove-client.title': '¿Retirar el acceso de {client}?',
     'remove-client.effect':
       'Tiene efecto inmediato: {client} ya no podrá usar su cuenta de {product} en ningún dispositivo.',

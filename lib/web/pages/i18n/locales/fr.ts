@@ -212,6 +212,10 @@ export const fr: Translation = {
     'narrow-client.as-now': 'Comme maintenant',
     'narrow-client.submit': 'Enregistrer',
     'narrow-client.saved': 'Enregistré. Cela vaut dès la prochaine requête.',
+    'organizations.title': 'Espaces de travail que vous gérez',
+    'organizations.forbidden': 'Vous ne pouvez pas ouvrir cette page',
+    'organizations.forbidden.text':
+      'Elle est réservée aux administrateurs de l’espace de travail. Demandez de l’aide à l’un d’eux.',
     'remove-client.title': 'Retirer l’accès de {client}\u202f?',
     'remove-client.effect':
       'L’effet est immédiat\u00a0: {client} ne pourra plus utiliser votre compte {product}, sur aucun appareil.',

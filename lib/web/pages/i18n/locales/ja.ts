@@ -211,6 +211,9 @@ export const ja: Translation = {
     'narrow-client.as-now': '現在のまま',
     'narrow-client.submit': '保存',
     'narrow-client.saved': '保存しました。次のリクエストから反映されます。',
+    'organizations.title': '管理するワークスペース',
+    'organizations.forbidden': 'このページは開けません',
+    'organizations.forbidden.text': 'ワークスペースの管理者用のページです。管理者に相談してください。',
     'remove-client.title': '{client} のアクセスを取り消しますか？',
     'remove-client.effect':
       'すぐに反映されます。どの端末でも、{client} は {product} アカウントを利用できなくなります。',
