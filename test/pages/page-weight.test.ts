@@ -63,7 +63,7 @@ describe.each(tags)('every page in every state, in the language %s', (language) 
       .concat(pages.get(page)?.includes(' data-copy=') ? 'copy.js' : [])
   const styles: readonly [string, RegExp][] = [
     ['second-factor.css', /^second-factor-settings/],
-    ['management.css', /^(developer|personal-token|revoke-token|passkeys)/],
+    ['management.css', /^(developer|personal-token|revoke-token|passkeys|organizations)/],
     ['choices.css', /^((consent-)?things|narrow-client)/],
   ]
   /** The second stylesheet of a page, if it has one. */

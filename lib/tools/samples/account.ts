@@ -49,7 +49,10 @@ const removal: PageModels['remove-client'] = {
 
 const managed: PageModels['organizations'] = {
   username: 'alice@example.com',
-  pages: accountPages('organizations'),
+  pages: [
+    ...accountPages('organizations').slice(0, 2),
+    { page: 'organizations', url: '/account/organizations', isCurrent: true },
+  ],
   signOutUrl: '/logout',
   organizations: [
     { name: 'Initech', detail: '12 members · initech.example', url: '/organization/apps?organization=ws-1' },

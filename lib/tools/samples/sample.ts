@@ -36,7 +36,6 @@ export const accountPages = (current: string): readonly AccountPageLink[] =>
     { page: 'second-factor-settings', url: '/account/second-factor' },
     { page: 'personal-tokens', url: '/account/tokens' },
     { page: 'developer', url: '/developer' },
-    { page: 'organizations', url: '/account/organizations' },
   ].map(({ page, url }) => ({ page, url, isCurrent: page === current }))
 /** Pages of clients that a logout opens (OIDC Front-Channel Logout §3). */
 export const frames = ['https://desk.example.com/signed-out?iss=https%3A%2F%2Fapp.example.com&sid=sample']

@@ -52,7 +52,7 @@ export const organizationUrl = (
   query: NamedParameters = {},
 ): string => ownPath(server, path, { [named]: organization, ...query })
 
-/** The organizations of which the user is an administrator, as the host says now. */
+/** The organizations that the user looks after, as the host says now. */
 const administered = async ({ server, req }: PageContext, user: User): Promise<readonly Organization[]> => {
   const all = (await findOrganizations(server.options.organizations, user, req)) ?? []
   return all.filter(({ role }) => role === 'admin')
